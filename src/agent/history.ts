@@ -5,7 +5,7 @@ import { type Message, type ToolCall, toolCalls, type ToolMessage, type UserMess
 import { addUsage, noUsage, type Usage } from "./model.ts";
 import type { Decision, Question } from "./questions.ts";
 import { noteRefusedTurn, noteStop, unreadableNote } from "./replay-notes.ts";
-import { answerUnknown } from "./unknown-outcome.ts";
+import { answerUnknown } from "./unfinished-calls.ts";
 
 export type MessageExtrasRecord = Extract<JournalRecord, { type: "enclosure" }>;
 

@@ -1,13 +1,17 @@
-import type { Redis } from "ioredis";
 import type { Quote } from "../agent/messages.ts";
 import type { InboundDeletion, InboundEdit, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import { threadId } from "../chat/threads.ts";
 import { deleteMessage, editMessage } from "../queue/session/message-changes.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { StopOptions } from "./receive-stop.ts";
+
+interface MessageChangeOptions extends Pick<StopOptions, "redis" | "afterStop"> {
+  queue: Pick<TurnQueue, "wake">;
+}
 
 /** Passes the edit or deletion of a message on: to the mailbox where it still waits, otherwise to the turn. */
 export async function receiveMessageChange(
-  { redis, queue }: { redis: Redis; queue: Pick<TurnQueue, "wake"> },
+  { redis, queue, afterStop }: MessageChangeOptions,
   event: InboundEdit | InboundDeletion,
 ): Promise<IntakeResult> {
   const thread = threadId(event.thread);
@@ -25,8 +29,7 @@ export async function receiveMessageChange(
       await queue.wake(thread);
       return { kind: "amended", thread };
     case "stopping":
-      // A turn that waits for people has no worker to notice.
-      await queue.wake(thread);
+      await afterStop(thread);
       return { kind: "stopping", thread };
     case "repeated":
       await queue.wake(thread);

@@ -35,8 +35,8 @@ function renderOutcome(
     ...(outcome.steps > 0 ? [formatCount(outcome.steps, "step")] : []),
     ...(receipt.durationMs > 0 ? [formatDuration(receipt.durationMs)] : []),
     ...renderCost(outcome.usage),
-    ...listFiles("changed", receipt.files.changed),
-    ...listFiles("deleted", receipt.files.deleted),
+    ...listFiles("changed", receipt.files?.changed ?? []),
+    ...listFiles("deleted", receipt.files?.deleted ?? []),
   ].join(" · ");
   const small = figures ? { footer: figures } : {};
   switch (outcome.kind) {
@@ -108,21 +108,28 @@ function renderStop(receipt: Receipt, by: string): string {
     sentences.push(
       `${formatCount(cutOff, "tool call")} had ended with the worker that ran ${cutOff === 1 ? "it" : "them"}: the outcome is unknown.`,
     );
-  if (killed) {
-    if (killed.commands > 0)
-      sentences.push(
-        `${formatCount(killed.commands, "command")} ended (${formatCount(killed.processes, "process", "processes")}), ${killed.survivors} left alive.`,
-      );
-    else if (cutOff === 0 && unproven.length === 0) sentences.push("No command was running.");
-    if (killed.survivors > 0)
-      sentences.push("Some processes could not be ended: an administrator must look at the host.");
-  }
+  sentences.push(...renderKilled(receipt));
   sentences.push(...unproven.map(renderUnproven));
   if (withdrawn.length > 0) sentences.push(`${formatCount(withdrawn.length, "waiting message")} dropped.`);
   // Without a turn nobody has checked the files.
   if (killed && outcome.steps > 0)
     sentences.push(
-      receipt.files.changed.length > 0 ? "What was written so far is kept." : "No files were written.",
+      receipt.files?.changed.length === 0 ? "No files were written." : "What was written so far is kept.",
     );
   return sentences.join(" ");
+}
+
+/** What was seen to end, and what was seen not to. */
+function renderKilled({ killed, cutOff = 0, unproven = [] }: Receipt): string[] {
+  if (!killed) return [];
+  const { commands, processes, survivors } = killed;
+  const sentences: string[] = [];
+  if (commands > 0)
+    sentences.push(
+      `${formatCount(commands, "command")} ended (${formatCount(processes, "process", "processes")}), ${survivors} left alive.`,
+    );
+  else if (cutOff === 0 && unproven.length === 0) sentences.push("No command was running.");
+  if (survivors > 0)
+    sentences.push("Some processes could not be ended: an administrator must look at the host.");
+  return sentences;
 }

@@ -1,11 +1,11 @@
 import type { ContextWindow } from "../context/compaction.ts";
-import type { AgentEvent, StopOrder, TurnAbort } from "../events.ts";
+import type { AgentEvent, TurnAbort } from "../events.ts";
 import type { OpenCall } from "../history.ts";
-import type { ToolCall, ToolMessage } from "../messages.ts";
-import { answerWithoutRun, type Asking, type NamedFile, type Question } from "../questions.ts";
+import type { ToolCall } from "../messages.ts";
+import type { Asking, NamedFile, Question } from "../questions.ts";
 import { listChanged } from "../tools/named-files.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
-import { answerUnknown } from "../unknown-outcome.ts";
+import { answerNow } from "../unfinished-calls.ts";
 import type { Budget } from "./limits.ts";
 
 /** At most this many read-only calls of a step run at once. */
@@ -112,17 +112,6 @@ function startCall(
   { tools, signal, budget }: CallOptions,
 ): Promise<CallOutcome> {
   return tools.dispatch(call, signal, { budget, ...(decision && { decision }) });
-}
-
-/** The result of a call that does not run; undefined when it is to run. */
-function answerNow({ call, started, mayRun, decision }: OpenCall, stop?: StopOrder): ToolMessage | undefined {
-  if (started) return answerUnknown(call, mayRun);
-  return (decision && answerWithoutRun(call, decision)) ?? (stop && answerStopped(call, stop));
-}
-
-function answerStopped(call: ToolCall, order: StopOrder): ToolMessage {
-  const text = `Not run: stopped by ${order.by}.`;
-  return { role: "tool", callId: call.id, name: call.name, status: "stopped", text };
 }
 
 /** Calls that may run together: neighbouring free ones (read-only, nothing to ask), and every other one alone. */

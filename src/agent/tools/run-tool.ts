@@ -4,7 +4,7 @@ import type { Masker } from "../masker.ts";
 import type { ToolCall } from "../messages.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Decision } from "../questions.ts";
-import { answerUnknown } from "../unknown-outcome.ts";
+import { answerUnknown } from "../unfinished-calls.ts";
 import { type Ending, runBounded } from "./bounded-run.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
 import type { Tool, ToolResult, ToolServices } from "./tool.ts";

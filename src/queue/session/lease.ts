@@ -145,13 +145,16 @@ export async function claimSession(
   return openLease(redis, thread, claimReply.parse(await runClaim(redis, thread, { expireSeconds, holder })));
 }
 
-/** Claims a session as `claimSession` does, unless a turn runs or is interrupted there, or something is left to be shown. */
-export async function claimIdleSession(
+/**
+ * Claims a session as `claimSession` does, for somebody who runs nothing of it: unless a worker is at a turn there or died
+ * in one, or something is left to be shown. A turn that was parked or handed over stays so.
+ */
+export async function claimUnheldSession(
   redis: Redis,
   thread: ThreadId,
   { expireSeconds }: { expireSeconds: number },
 ): Promise<SessionLease | undefined> {
-  const reply = await runClaim(redis, thread, { expireSeconds, holder: "", onlyIdle: true });
+  const reply = await runClaim(redis, thread, { expireSeconds, holder: "", onlyUnheld: true });
   return reply === -1 ? undefined : openLease(redis, thread, claimReply.parse(reply));
 }
 
@@ -159,16 +162,16 @@ export async function claimIdleSession(
 function runClaim(
   redis: Redis,
   thread: ThreadId,
-  claim: { expireSeconds: number | undefined; holder: string; onlyIdle?: boolean },
+  claim: { expireSeconds: number | undefined; holder: string; onlyUnheld?: boolean },
 ): Promise<unknown> {
-  const { expireSeconds = "", holder, onlyIdle = false } = claim;
+  const { expireSeconds = "", holder, onlyUnheld = false } = claim;
   return claimScript.run(
     redis,
     [
       ...[keys.head, keys.log, keys.outbox, keys.stop, keys.snapshot].map((key) => key(thread)),
       ...expiringKeys(thread),
     ],
-    [randomUUID(), expireSeconds, mostClaimedRecords, holder, onlyIdle ? "1" : "0"],
+    [randomUUID(), expireSeconds, mostClaimedRecords, holder, onlyUnheld ? "1" : "0"],
   );
 }
 

@@ -17,19 +17,23 @@ import {
   readLostHolders,
   writeLost,
 } from "./lost-holders.ts";
-import type { Flush } from "./stop-notice.ts";
 import { isNewerStop } from "./stops.ts";
 
-/** A session that this worker holds, as one phase of its run hands it to the next. */
-export interface ClaimedSession {
+/** What whoever holds a session needs besides the agent. */
+export type SessionDeps = Pick<
+  SessionRunnerOptions,
+  "redis" | "now" | "newId" | "display" | "flushOutbox" | "expireSeconds"
+>;
+
+/** A session that this process holds, as one phase hands it to the next. */
+export interface HeldSession {
   readonly lease: SessionLease;
-  readonly options: SessionRunnerOptions;
-  /** Aborted when the worker shuts down or has lost the job. */
+  readonly options: SessionDeps;
+  /** Aborted when the process shuts down or has lost the job. */
   readonly job: AbortSignal;
-  readonly orders: StopFeed;
   readonly cancelled: CancelledMessages;
-  /** Does what the outbox holds; what may take longer than that joins `rest`. */
-  readonly flush: Flush;
+  /** Does what the outbox holds; what may take longer than that joins `rest`. @param quiet see `OutboxOptions` */
+  readonly flush: (quiet: Promise<boolean>) => Promise<void>;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   readonly rest: Promise<void>[];
   /** The journal as far as it is replayed. */
@@ -52,6 +56,12 @@ export interface ClaimedSession {
   looks: number;
 }
 
+/** A session that this worker holds and runs the turns of. */
+export interface ClaimedSession extends HeldSession {
+  readonly options: SessionRunnerOptions;
+  readonly orders: StopFeed;
+}
+
 /** A turn that a claim has begun or goes on with. */
 export interface CurrentTurn {
   /** Belongs to whoever runs the turn: messages that it takes are added. */
@@ -62,26 +72,24 @@ export interface CurrentTurn {
   head: Record<string, string>;
 }
 
-export async function openSession(
+/** @param sight what was seen of what earlier holders have run, and where */
+export async function openSession<Deps extends SessionDeps>(
   lease: SessionLease,
-  options: SessionRunnerOptions,
+  options: Deps,
   job: AbortSignal,
-  orders: StopFeed,
-  seen: KillReport | undefined,
-): Promise<ClaimedSession> {
-  const { head, stop } = lease.found;
+  sight: { place: string | undefined; report: KillReport | undefined } = nothingSeen,
+): Promise<HeldSession & { options: Deps }> {
+  const { head } = lease.found;
   const claimedAt = readHeadNumber(options.redis, lease.thread, "claimedAt", head["claimedAt"]);
   const readAt = performance.now();
-  const sight = { place: options.processes.place(), report: seen };
   const found = readLostHolders(options.redis, lease.thread, head);
-  if (stop) orders.hear(stop);
   const rest: Promise<void>[] = [];
   const journal = await loadJournal(options.redis, lease.thread, lease.found.journal);
   // The head changes with the same write as the journal: where no turn runs, the end of the last one cannot be read.
   if (head["status"] !== "running") journal.replay.closeTurn();
   const told = readHeadNumber(options.redis, lease.thread, "told", head["told"]);
-  const session: ClaimedSession = {
-    ...{ lease, options, job, orders, rest, head, journal },
+  const session: HeldSession & { options: Deps } = {
+    ...{ lease, options, job, rest, head, journal },
     cancelled: { ...journal.withdrawn, told },
     claims: lease.claimsWithoutProgress,
     lost: found.filter((each) => !hasEnded(each, sight, claimedAt)),
@@ -103,7 +111,7 @@ export async function openSession(
 }
 
 /** The session's state as its journal stands. Each record is replayed once a claim. */
-export function readHistory({ lease, journal, lost }: ClaimedSession): History {
+export function readHistory({ lease, journal, lost }: HeldSession): History {
   const { records, chars } = lease.written();
   addTail(journal, records, chars);
   const history = journal.replay.history();
@@ -120,7 +128,7 @@ const snapshotFrom = { records: 500, chars: 2_000_000 };
  * Between two turns: spares the next claim what this one has read and written, once that is much, and as much as the
  * last snapshot. So what is written for snapshots is no more than what is written for the journal.
  */
-export async function keepSnapshot({ lease, journal, cancelled }: ClaimedSession): Promise<void> {
+export async function keepSnapshot({ lease, journal, cancelled }: HeldSession): Promise<void> {
   const { replay, tail, snapshotChars, lastEnd, hasGap, wasSurveyed } = journal;
   const isMuch = wasSurveyed || tail.records >= snapshotFrom.records || tail.chars >= snapshotFrom.chars;
   if (!isMuch || tail.chars < snapshotChars || hasGap || listUnnotified(cancelled).length > 0) return;
@@ -141,7 +149,7 @@ export async function keepSnapshot({ lease, journal, cancelled }: ClaimedSession
 }
 
 /** Notes what a holder that was lost was in the middle of: whoever holds the session later finds it answered. */
-async function nameCommands(session: ClaimedSession): Promise<void> {
+async function nameCommands(session: HeldSession): Promise<void> {
   const { open } = readHistory(session);
   const unnamed = session.lost.filter(({ commands }) => !commands);
   for (const lost of unnamed) lost.commands = nameCalls(open);
@@ -150,13 +158,13 @@ async function nameCommands(session: ClaimedSession): Promise<void> {
 }
 
 /** Those of which it is not known yet that what they ran has ended. */
-export function listUnproven({ lost, clock }: ClaimedSession): LostHolder[] {
+export function listUnproven({ lost, clock }: HeldSession): LostHolder[] {
   return lost.filter((each) => !hasEnded(each, nothingSeen, clock()));
 }
 
 const nothingSeen = { place: undefined, report: undefined };
 
-export async function readHead(session: ClaimedSession): Promise<Record<string, string>> {
+export async function readHead(session: HeldSession): Promise<Record<string, string>> {
   session.head ??= await session.lease.head();
   return session.head;
 }

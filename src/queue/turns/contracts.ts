@@ -51,7 +51,8 @@ export interface Receipt {
   outcome: TurnOutcome;
   /** The waiting for people left out. */
   durationMs: number;
-  files: FileChanges;
+  /** Absent where nobody could look. */
+  files?: FileChanges;
   /** Present when something was killed on a stop. */
   killed?: KillReport;
   /** From the order, wherever it was heard, to the last process gone, ms. */

@@ -6,9 +6,12 @@ import { unlist } from "../session/sweep-list.ts";
 import type { ClaimedSession, CurrentTurn } from "./claimed-session.ts";
 import { endsTurn, readStop } from "./stops.ts";
 
-/** Leaves a turn that can do nothing but wait for people; false when it can go on. */
-export async function parkTurn(session: ClaimedSession, { history, display }: CurrentTurn): Promise<boolean> {
-  const { lease, options, rest } = session;
+/** Leaves a turn that can do nothing but wait for people; false when it can go on, also to its end by a stop. */
+export async function parkTurn(
+  session: ClaimedSession,
+  { turn, history, display }: CurrentTurn,
+): Promise<boolean> {
+  const { lease, options, orders, rest } = session;
   const until = await parkedUntil(options.redis, lease.thread, history);
   if (until === undefined) return false;
   // Coming back is no sign of a crash.
@@ -17,7 +20,11 @@ export async function parkTurn(session: ClaimedSession, { history, display }: Cu
   await touchSession(options.redis, lease.thread, openSeconds + options.expireSeconds);
   await Promise.all([...rest, display.close()]);
   await unlist(options.redis, lease.thread, session.listedSince ?? null, until);
-  return true;
+  let isStopped = false;
+  orders.follow((order) => (isStopped ||= endsTurn(order, turn)))();
+  // It came in the meantime, when whoever recorded it could do nothing but wake the thread: others may be woken before it.
+  if (isStopped) await lease.append([], { fields: { handover: "0" } });
+  return !isStopped;
 }
 
 /**

@@ -1,16 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { isUndecided, type OpenTurn } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
-import { isFromPerson } from "../../agent/messages.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
-import { markNotified, setNotified } from "../session/cancelled-messages.ts";
-import { closeContinueOffer } from "../session/continue-offer.ts";
-import { touchSession } from "../session/expiry.ts";
-import { type Change, claimSession, LeaseLost } from "../session/lease.ts";
-import { abandonQuestions, collectDecisions, mergeChanges } from "../session/open-questions.ts";
-import { readHeadNumber, readMessageRef } from "../session/stored.ts";
+import { claimSession, LeaseLost } from "../session/lease.ts";
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
-import { readVerbosity } from "../session/verbosity.ts";
 import {
   type ClaimedSession,
   createStopFeed,
@@ -20,13 +12,14 @@ import {
   readHead,
   readHistory,
 } from "./claimed-session.ts";
-import type { Receipt, SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
+import type { SessionRunnerOptions } from "./contracts.ts";
 import { keepConfirmed } from "./keep-confirmed.ts";
-import { endsBy, type LostHolder, tellEnded, writeLost } from "./lost-holders.ts";
+import { endsBy, type LostHolder, tellEnded } from "./lost-holders.ts";
 import { parkTurn } from "./park-turn.ts";
 import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
-import { endsTurn, isOver, readStop } from "./stops.ts";
+import { endsTurn, readStop } from "./stops.ts";
+import { announceTurn, finishTurn, openDisplay, recordDecisions } from "./turn-phases.ts";
 import type { SessionRunner, SessionRunResult } from "./turn-worker.ts";
 
 /** After so many claims in a row without a new record the turn is ended instead of tried again. */
@@ -51,7 +44,10 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
       const keeping = keepConfirmed(lease, options);
       try {
         const signal = AbortSignal.any([job, keeping.lost]);
-        return await runSession(await openSession(lease, options, signal, orders, seen));
+        const sight = { place: options.processes.place(), report: seen };
+        if (lease.found.stop) orders.hear(lease.found.stop);
+        const session = await openSession(lease, options, signal, sight);
+        return await runSession(Object.assign(session, { orders }));
       } finally {
         keeping.stop();
       }
@@ -146,7 +142,7 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
     const { taken, withdrawn, stop } = await lease.take(start);
     if (stop) orders.hear(stop);
     cancelled.messages.push(...withdrawn);
-    await notifyStopped(session, stop);
+    await notifyStopped(session, stop, options.background);
     if (taken.length === 0) return undefined;
     history = readHistory(session);
   }
@@ -156,19 +152,6 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
   if (!turn) throw new Error(`The journal of ${lease.thread} has no turn after its start was written.`);
   const head = await readHead(session);
   return { turn, history, head, display: openDisplay(session, turn, resumed, head) };
-}
-
-function openDisplay(
-  { lease, options }: ClaimedSession,
-  { id, startedAt, calls }: OpenTurn,
-  resumed: boolean,
-  head: Readonly<Record<string, string>>,
-): TurnDisplay {
-  return options.display(lease, {
-    ...{ id, startedAt, resumed, calls },
-    progress: readMessageRef(options.redis, lease.thread, "progress", head["progress"]),
-    verbosity: readVerbosity(head["verbosity"]),
-  });
 }
 
 /** Takes the thread off the sweeper's list; false when something may have come, or still has to be done. */
@@ -211,71 +194,7 @@ async function tellWhatEnded({ lease, ended, flush }: ClaimedSession): Promise<v
   await flush(Promise.resolve(true));
 }
 
-/** Puts on record what people have decided, and that their time is over. */
-async function recordDecisions(session: ClaimedSession, current: CurrentTurn): Promise<void> {
-  const { lease, options } = session;
-  const { open } = current.history;
-  // Before it is looked: a later decision lists the thread anew.
-  if (open.some(isUndecided)) session.listedSince ??= await readListedAt(options.redis, lease.thread);
-  const { settled } = current.display;
-  const news = await collectDecisions(options.redis, lease.thread, open, settled, options.now());
-  if (news.records.length === 0) return;
-  await lease.append(news.records, news.change);
-  current.history = readHistory(session);
-  current.turn = current.history.turn ?? current.turn;
-  await session.flush(Promise.resolve(true));
-}
-
-/** Shows that the turn works, and that the one before it can be gone on with no more. */
-async function announceTurn(session: ClaimedSession, { turn, head, display }: CurrentTurn): Promise<void> {
-  const offer = closeContinueOffer(head, session.journal.lastEnd, (paused) =>
-    display.continued(paused, turn.asked[0]?.author.name ?? "somebody"),
-  );
-  if (offer) {
-    await session.lease.append([], { outbox: serializeEntries(offer) });
-    await session.flush(Promise.resolve(true));
-  }
-  display.took(turn.asked);
-}
-
 async function showWaiting({ lease, flush }: ClaimedSession, { display }: CurrentTurn): Promise<void> {
   await lease.append([], { outbox: serializeEntries(display.waiting()) });
   await flush(display.close());
-}
-
-/** Stores how the turn has ended, and then tells the thread. */
-async function finishTurn(
-  session: ClaimedSession,
-  { turn, history, head, display }: CurrentTurn,
-  receipt: Receipt,
-): Promise<void> {
-  const { lease, options, cancelled, flush } = session;
-  const now = options.now();
-  // Who was told that their end is not known is told when it is.
-  const told = session.told.filter((lost) => endsBy(lost) !== undefined);
-  for (const lost of told) lost.told = true;
-  const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
-  // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
-  const newer = turn.asked.filter((message) => isFromPerson(message) && !isOver(message, receipt.outcome));
-  if (newer.length > 0) {
-    records.push({ type: "turn-start", turn: options.newId(), at: now });
-    records.push(...newer.map((message) => ({ type: "user", message }) as const));
-  }
-  const end: Change = {
-    fields: {
-      status: newer.length > 0 ? "running" : "idle",
-      unsaid: "",
-      cost: String(
-        readHeadNumber(options.redis, lease.thread, "cost", head["cost"]) + receipt.outcome.usage.cost,
-      ),
-      ...markNotified(cancelled),
-      ...Object.assign({}, ...told.map(writeLost)),
-    },
-    outbox: serializeEntries(display.closing(receipt)),
-  };
-  await lease.append(records, mergeChanges([abandonQuestions(history.open, display.settled), end]));
-  setNotified(cancelled);
-  await flush(display.close());
-  display.ended(receipt);
-  await touchSession(options.redis, lease.thread, options.expireSeconds);
 }

@@ -1,40 +1,22 @@
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
-import {
-  type CancelledMessages,
-  listUnnotified,
-  markNotified,
-  setNotified,
-} from "../session/cancelled-messages.ts";
-import type { SessionLease } from "../session/lease.ts";
+import { listUnnotified, markNotified, setNotified } from "../session/cancelled-messages.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
-import { noChanges, type Receipt, type SessionRunnerOptions } from "./contracts.ts";
-import { describeUnproven, type LostHolder, writeLost } from "./lost-holders.ts";
+import type { HeldSession } from "./claimed-session.ts";
+import type { Receipt } from "./contracts.ts";
+import { describeUnproven, writeLost } from "./lost-holders.ts";
 import { msSinceOrder, readStop } from "./stops.ts";
 
-/** Does what the outbox holds. @param quiet see `OutboxOptions` */
-export type Flush = (quiet: Promise<boolean>) => Promise<void>;
-
-interface StoppedSession {
-  readonly lease: SessionLease;
-  readonly options: NoticeOptions;
-  readonly flush: Flush;
-  readonly cancelled: CancelledMessages;
-  /** What people are told of as not known. */
-  readonly told: LostHolder[];
-  clock(): number;
-}
-
-export interface NoticeOptions extends Pick<SessionRunnerOptions, "redis" | "display" | "now" | "newId"> {
-  background: Pick<BackgroundJobs, "ended">;
-}
-
 /** What a stop has ended with no turn running, waiting messages and background jobs: the thread is told, not the model. */
-export async function notifyStopped(session: StoppedSession, stop?: StopOrder): Promise<void> {
+export async function notifyStopped(
+  session: HeldSession,
+  stop?: StopOrder,
+  background?: Pick<BackgroundJobs, "ended">,
+): Promise<void> {
   const { lease, options, flush, cancelled } = session;
   const withdrawn = listUnnotified(cancelled);
-  const jobs = stop && (await options.background.ended(lease.thread, stop));
+  const jobs = stop && (await background?.ended(lease.thread, stop));
   if (withdrawn.length === 0 && !jobs) return;
   const { silent = [] } = jobs ?? {};
   const startedAt = options.now();
@@ -52,7 +34,6 @@ export async function notifyStopped(session: StoppedSession, stop?: StopOrder): 
   const receipt: Receipt = {
     outcome,
     durationMs: 0,
-    files: noChanges,
     withdrawn,
     ...(jobs && { killed: jobs.killed }),
     unproven: silent.map((lost) => describeUnproven(lost, session.clock())),

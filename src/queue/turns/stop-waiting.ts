@@ -1,28 +1,30 @@
 import type { Redis } from "ioredis";
 import type { StopOrder } from "../../agent/events.ts";
+import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { claimIdleSession, LeaseLost, type SessionLease } from "../session/lease.ts";
-import { loadJournal } from "../session/load-journal.ts";
+import { claimUnheldSession, LeaseLost, type SessionLease } from "../session/lease.ts";
 import { readMailbox } from "../session/mailbox.ts";
-import { readHeadNumber } from "../session/stored.ts";
-import { readListedAt, unlist } from "../session/sweep-list.ts";
-import type { SessionRunnerOptions } from "./contracts.ts";
+import { readLastTurn } from "../session/requesters.ts";
+import { enqueueForSweep, readListedAt, unlist } from "../session/sweep-list.ts";
+import type { BackgroundJobs } from "./background-jobs.ts";
+import { openSession, type SessionDeps } from "./claimed-session.ts";
+import { endUnheldTurn } from "./end-unheld-turn.ts";
 import { holdsSlot, leaveSlotQueues } from "./slots.ts";
-import { type NoticeOptions, notifyStopped } from "./stop-notice.ts";
-import { isStoppedBy, readStop } from "./stops.ts";
+import { notifyStopped } from "./stop-notice.ts";
+import { endsTurn, isStoppedBy, readStop } from "./stops.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
-/** A thread that has background jobs is left to a worker. */
-export interface StopWaitingOptions extends Omit<NoticeOptions, "background"> {
-  flushOutbox: SessionRunnerOptions["flushOutbox"];
-  expireSeconds: number;
+export interface StopWaitingOptions extends SessionDeps {
+  /** Without it a thread that has background jobs is left to a worker. */
+  background?: Pick<BackgroundJobs, "ended">;
 }
 
 /**
- * Ends what a stop has overtaken in a thread where no turn runs: withdraws the messages that wait and tells the thread,
- * without a slot and without a model. `done`: nothing is left to do there. `more`: a turn has to see to the rest.
+ * Ends what a stop has overtaken in a thread where no worker is at a turn: the turn that waits for people or was handed
+ * over, and the messages that wait. The thread is told, without a slot and without a model. `done`: nothing is left to do
+ * there. `more`: a turn has to see to the rest.
  *
  * Whoever calls it must keep workers from the thread meanwhile: it holds the thread's job, or has taken it out of the
  * queue.
@@ -37,12 +39,12 @@ export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
       await leaveSlotQueues(redis, thread, new Set());
       return "done";
     }
-    if (!mayTell(found)) return "more";
+    if (!mayTell(found, options)) return "more";
     const listedSince = await readListedAt(redis, thread);
-    const lease = await claimIdleSession(redis, thread, options);
+    const lease = await claimUnheldSession(redis, thread, options);
     if (!lease) return "more";
     try {
-      await withdrawAndTell(lease, options, signal);
+      if (!(await endAndTell(lease, options, signal))) return "more";
     } catch (error) {
       // Somebody else has gone on with the thread.
       if (error instanceof LeaseLost) return "more";
@@ -57,67 +59,87 @@ export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
   };
 }
 
-async function withdrawAndTell(
+/** False when the stop ends nothing that can be ended from here. */
+async function endAndTell(
   lease: SessionLease,
   options: StopWaitingOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { head, stop } = lease.found;
-  const { redis, now } = options;
-  const journal = await loadJournal(redis, lease.thread, lease.found.journal);
-  const told = readHeadNumber(redis, lease.thread, "told", head["told"]);
-  const cancelled = { ...journal.withdrawn, told };
-  cancelled.messages.push(...(await lease.withdraw()));
-  const flush = async (quiet: Promise<boolean>) => {
-    const { rest } = await options.flushOutbox(lease, signal, quiet);
-    await rest;
-  };
-  const background = { ended: async () => undefined };
-  await notifyStopped(
-    { lease, options: { ...options, background }, flush, cancelled, told: [], clock: now },
-    stop,
-  );
+  const { background } = options;
+  const session = await openSession(lease, options, signal);
+  try {
+    if (head["status"] === "running") {
+      if (!stop || !(await endUnheldTurn(session, stop, background))) return false;
+    } else {
+      session.cancelled.messages.push(...(await lease.withdraw()));
+      await notifyStopped(session, stop, background);
+    }
+    // A worker tells the thread when their end is known.
+    return session.told.length === 0;
+  } finally {
+    await Promise.all(session.rest);
+  }
 }
 
 /** What a thread has to do. */
 interface Found {
-  isRunning: boolean;
+  /** A worker is at a turn, or died in it. */
+  isHeld: boolean;
+  /** The messages of a turn that no worker is at: it waits for people, or was handed over. */
+  unheld: UserMessage[] | undefined;
   order: StopOrder | undefined;
   waiting: UserMessage[];
   /** Background jobs that run, or were ended by a stop of which the thread was not told. */
   hasJobs: boolean;
+  /** Some of them are those of the order. */
+  hasStoppedJobs: boolean;
   hasUnsent: boolean;
 }
 
 async function look(redis: Redis, thread: ThreadId): Promise<Found> {
-  const [status, order, waiting, jobs, unsent] = await Promise.all([
-    redis.hget(keys.head(thread), "status"),
+  const [[status, handover], order, waiting, jobs, endedJobs, unsent] = await Promise.all([
+    redis.hmget(keys.head(thread), "status", "handover"),
     readStop(redis, thread),
     readMailbox(redis, thread),
-    redis.exists(keys.jobs(thread), keys.endedJobs(thread)),
+    redis.hvals(keys.jobs(thread)),
+    redis.exists(keys.endedJobs(thread)),
     redis.hlen(keys.outbox(thread)),
   ]);
+  const isRunning = status === "running";
+  const isUnheld = isRunning && handover === "1";
   return {
     ...{ order, waiting },
-    isRunning: status === "running",
-    hasJobs: jobs > 0,
+    isHeld: isRunning && !isUnheld,
+    // Without an order nobody asks.
+    unheld: isUnheld ? (order ? usersIn(await readLastTurn(redis, thread)) : []) : undefined,
+    hasJobs: jobs.length + endedJobs > 0,
+    hasStoppedJobs: endedJobs > 0 || jobs.some((since) => order !== undefined && order.at >= Number(since)),
     hasUnsent: unsent > 0,
   };
 }
 
-function isOver({ isRunning, waiting, hasJobs, hasUnsent }: Found): boolean {
-  return !isRunning && waiting.length === 0 && !hasJobs && !hasUnsent;
+function usersIn(records: readonly JournalRecord[]): UserMessage[] {
+  return records.flatMap((record) => (record.type === "user" ? [record.message] : []));
 }
 
-/** Whether a stop has overtaken something there that can be told without a turn. */
-function mayTell({ isRunning, order, waiting, hasJobs, hasUnsent }: Found): boolean {
-  if (isRunning || hasUnsent || hasJobs || !order) return false;
-  return waiting.some((message) => isStoppedBy(message, order));
+function isOver({ isHeld, unheld, waiting, hasJobs, hasUnsent }: Found): boolean {
+  return !isHeld && !unheld && waiting.length === 0 && !hasJobs && !hasUnsent;
+}
+
+/** Whether a stop has overtaken something there that can be told without a worker. */
+function mayTell(
+  { isHeld, unheld, order, waiting, hasJobs, hasStoppedJobs, hasUnsent }: Found,
+  { background }: StopWaitingOptions,
+): boolean {
+  if (isHeld || hasUnsent || !order || (hasJobs && !background)) return false;
+  if (unheld) return endsTurn(order, { since: Math.min(...unheld.map(({ at }) => at)), asked: unheld });
+  return hasStoppedJobs || waiting.some((message) => isStoppedBy(message, order));
 }
 
 /**
- * Creates what follows the order of a stop in whatever process has recorded it: messages that only wait are withdrawn
- * and the thread is told from here, as workers may be busy or away; everything else is woken.
+ * Creates what follows the order of a stop in whatever process has recorded it: what no worker is at is ended and the
+ * thread is told from here, as workers may be busy or away; everything else is woken.
  *
  * @returns the wake-up, and what goes on behind it: nothing that an acknowledgement has to wait for
  */
@@ -128,10 +150,11 @@ export function createAfterStop(
   const stopWaiting = createStopWaiting(options);
   return async (thread, signal) => {
     const found = await look(redis, thread);
-    const { isRunning, waiting, hasJobs } = found;
     // Somebody who heard of the same stop has withdrawn it all, and may be telling the thread.
-    if (!isRunning && waiting.length === 0 && !hasJobs) return { rest: Promise.resolve() };
-    if (!mayTell(found) || !(await queue.drop(thread))) {
+    if (isOver({ ...found, hasUnsent: false })) return { rest: Promise.resolve() };
+    // One that waits for people is listed for the end of its question, and this process may die before it has told.
+    if (found.unheld) await enqueueForSweep(redis, thread, options.now());
+    if (!mayTell(found, options) || !(await queue.drop(thread))) {
       await queue.wake(thread);
       return { rest: Promise.resolve() };
     }

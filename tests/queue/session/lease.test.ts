@@ -4,7 +4,7 @@ import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
-import { claimIdleSession, claimSession, LeaseLost } from "../../../src/queue/session/lease.ts";
+import { claimUnheldSession, claimSession, LeaseLost } from "../../../src/queue/session/lease.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
@@ -338,22 +338,36 @@ describe("A claim", () => {
     expect(await redis.ttl(keys.head(thread))).toBeGreaterThan(900);
   });
 
-  test("of an idle session alone leaves one alone that runs a turn or has something to show", async () => {
+  test("by one who runs nothing leaves a session alone that runs a turn or has something to show", async () => {
     const redis = server.client();
     const expire = { expireSeconds: 1_000 };
     const thread = newThread();
     await deliver(redis, thread, message(1), options);
-    const holder = await claimIdleSession(redis, thread, expire);
+    const holder = await claimUnheldSession(redis, thread, expire);
     await holder?.append([], { outbox: { a: "{}" } });
-    expect(await claimIdleSession(redis, thread, expire)).toBeUndefined();
+    expect(await claimUnheldSession(redis, thread, expire)).toBeUndefined();
     await holder?.append([], { outbox: { a: null } });
     await holder?.take({ type: "turn-start", turn: "a", at: 1 });
-    expect(await claimIdleSession(redis, thread, expire)).toBeUndefined();
+    expect(await claimUnheldSession(redis, thread, expire)).toBeUndefined();
     expect(await holder?.holds()).toBe(true);
     await holder?.append([], { fields: { status: "idle" } });
-    const next = await claimIdleSession(redis, thread, expire);
+    const next = await claimUnheldSession(redis, thread, expire);
     expect(await next?.holds()).toBe(true);
     await expect(holder?.append([])).rejects.toThrow(LeaseLost);
+  });
+
+  test("by one who runs nothing takes a turn that was handed over, which is handed over still", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const worker = await claimSession(redis, thread, { holder: "{}" });
+    await worker.take({ type: "turn-start", turn: "a", at: 1 });
+    await worker.append([], { fields: { handover: "1" } });
+    expect(await claimUnheldSession(redis, thread, { expireSeconds: 1_000 })).toBeDefined();
+    const { found, claimsWithoutProgress } = await claimSession(redis, thread, { holder: "{}" });
+    expect(Object.keys(found.head).filter((field) => field.startsWith("lost:"))).toEqual([]);
+    expect(claimsWithoutProgress).toBe(1);
+    expect(await claimUnheldSession(redis, thread, { expireSeconds: 1_000 })).toBeUndefined();
   });
 
   test("fences every write of the one before it", async () => {

@@ -11,7 +11,8 @@ import { askUser } from "../../../src/agent/tools/ask-user.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../../../src/agent/tools/tool.ts";
-import { createTurnEngine } from "../../../src/app/turn-engine.ts";
+import { trackStops } from "../../../src/app/stop-tracking.ts";
+import { createTurnEngine, createTurnOutput } from "../../../src/app/turn-engine.ts";
 import type { Author, InboundEvent } from "../../../src/chat/inbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { type MessageRef, threadId, type ThreadRef } from "../../../src/chat/threads.ts";
@@ -24,6 +25,7 @@ import { readJournal } from "../../../src/queue/session/journal.ts";
 import { collectDecisions } from "../../../src/queue/session/open-questions.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
+import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat, type Shown } from "../../fakes/memory-chat.ts";
@@ -54,12 +56,21 @@ function people(chat: Chat) {
   const queue = openTurnQueue(redis);
   closers.push(() => queue.close());
   const audits: IntakeAuditEvent[] = [];
+  const problems: unknown[] = [];
+  const onProblem = (...problem: unknown[]) => problems.push(problem);
+  const output = createRateLimiter(redis);
+  const surface = () => chat.surface;
+  const stopped = trackStops(
+    createAfterStop({
+      ...{ redis, queue, expireSeconds: 1_000 },
+      ...createTurnOutput({ redis, output, surface, onProblem, onError: onProblem }),
+    }),
+    onProblem,
+  );
+  closers.push(() => stopped.close());
   const intake = createIntake({
-    afterStop: (thread) => queue.wake(thread),
-    redis,
-    queue,
-    output: createRateLimiter(redis),
-    surface: () => chat.surface,
+    afterStop: stopped.afterStop,
+    ...{ redis, queue, output, surface },
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(
       settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
@@ -99,7 +110,7 @@ function people(chat: Chat) {
   const stops = (message: MessageRef) =>
     intake.receive({ kind: "stop", target: { message }, author: bob, at: Date.now() });
   const id = threadId(thread);
-  return { redis, intake, ref: thread, says, press, stops, audits, id };
+  return { redis, intake, ref: thread, says, press, stops, audits, problems, id };
 }
 
 /** What the tool ran with, over all workers of a test. */
@@ -113,7 +124,7 @@ async function worker(
   chat: Chat,
   replies: Reply[],
   runs: Runs,
-  { questionMs = 60_000, sweepMs = 60_000, lockMs = 30_000 } = {},
+  { questionMs = 60_000, sweepMs = 60_000, lockMs = 30_000, total = 50 } = {},
 ) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
@@ -172,7 +183,7 @@ async function worker(
     queue,
     runSession: engine.runSession,
     stopWaiting: engine.stopWaiting,
-    slots: createSlots(redis, { perUser: 50, perChannel: 50, total: 50 }, onError),
+    slots: createSlots(redis, { perUser: 50, perChannel: 50, total }, onError),
     concurrency: 1,
     lockMs,
     sweepMs,
@@ -444,6 +455,81 @@ describe("A call that needs an approval", () => {
     ]);
     await thread.says("and now?");
     await shows(chat, "New turn.");
+    expect(runs.commands).toEqual([]);
+  });
+
+  /** Of a turn that waits for people: what its stop leaves, once it was told. */
+  const expectStopped = async (chat: Chat, thread: ReturnType<typeof people>, by: string) => {
+    const { message: receipt } = await shows(chat, `Stopped by ${by}`);
+    expect(receipt.markdown).toMatch(/ in \d+.*No command was running\. What was written so far is kept\.$/);
+    expect((await shows(chat, "No longer needed.")).message.actions).toBeUndefined();
+    await chat.until(() => chat.marks.get(`${thread.ref.thread}-1`)?.at(-1) === "stopped");
+    const journal = await readJournal(thread.redis, thread.id);
+    const results = journal.filter(({ type }) => type === "tool-result");
+    expect(results).toMatchObject([{ message: { status: "stopped" } }]);
+    // Nothing is left to do there, now or when the question would have expired.
+    await expect.poll(() => thread.redis.zscore(keys.waiting, thread.id), { interval: 5 }).toBeNull();
+    expect(thread.problems).toEqual([]);
+    expect(chat.shown.filter(({ message }) => message.markdown.includes("Stopped by"))).toHaveLength(1);
+  };
+
+  test.for<[string, (thread: ReturnType<typeof people>, asked: MessageRef) => Promise<unknown>, string]>([
+    ["a stop", (thread, question) => thread.stops(question), "Bob"],
+    ["two stops", (thread, question) => Promise.all([thread.stops(question), thread.stops(question)]), "Bob"],
+    [
+      "the deletion of its message",
+      ({ intake, ref: thread }, question) => {
+        const ref = { ...question, message: `${thread.thread}-1` };
+        return intake.receive({ kind: "delete", thread, ref, author: ada, at: Date.now() });
+      },
+      "Ada, who deleted the message",
+    ],
+  ])("is ended at once by %s while another turn has the only slot and worker", async ([, end, by]) => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const runs: Runs = { commands: [], during: () => (started.resolve(), release.promise) };
+    const make = { calls: [{ name: "bash", input: { command: "make" } }] };
+    const { requests } = await worker(chat, [push, make, { text: "Made." }, { text: "New turn." }], runs, {
+      total: 1,
+    });
+    await thread.says("push it");
+    const { ref } = await asked(chat);
+    await parked(thread);
+    await people(chat).says("make it", bob);
+    await started.promise;
+    await end(thread, ref);
+    await expectStopped(chat, thread, by);
+    expect(requests).toHaveLength(2);
+    release.resolve();
+    await shows(chat, "Made.");
+    await thread.says("and now?");
+    await shows(chat, "New turn.");
+    expect(runs.commands).toEqual(["make"]);
+  });
+
+  test("is ended by a stop with no worker alive, which leaves a later message to a turn", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const first = await worker(chat, [push], runs);
+    await thread.says("push it");
+    const { ref } = await asked(chat);
+    await parked(thread);
+    await first.close();
+    const at = Date.now();
+    await thread.says("before", bob);
+    await expect.poll(() => Date.now()).toBeGreaterThan(at + 1);
+    await thread.stops(ref);
+    const { message } = await shows(chat, "Stopped by Bob");
+    expect(message.markdown).toContain("1 waiting message dropped");
+    await thread.says("after");
+    const { requests } = await worker(chat, [{ text: "New turn." }], runs);
+    await shows(chat, "New turn.");
+    expect(requests).toHaveLength(1);
+    expect(requests[0]?.messages.at(-1)).toMatchObject({ text: "after" });
+    expect(chat.shown.filter(({ message: { markdown } }) => markdown.includes("Stopped by"))).toHaveLength(1);
     expect(runs.commands).toEqual([]);
   });
 

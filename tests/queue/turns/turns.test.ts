@@ -446,6 +446,28 @@ describe("A stop", () => {
     expect(receipts(chat)).toHaveLength(1);
   });
 
+  test("of a turn that was handed over is told while no worker is alive, and the next message is answered", async () => {
+    const chat = memoryChat();
+    const { says, stops, redis, thread } = gateway(chat);
+    const { tool, started } = waitingTool();
+    const first = await worker(chat, { replies: [{ calls: [{ name: "wait" }] }], tools: [tool] });
+    const { event } = await says("wait");
+    await started;
+    await first.close();
+    await Promise.all([stops(), stops()]);
+    const { message } = await answer(chat, "Stopped by Bob");
+    expect(message.markdown).toContain("No command was running.");
+    expect(message.footer).toContain("1 step");
+    await marked(chat, event, "stopped");
+    const second = await worker(chat, { replies: [{ text: "Did the new." }] });
+    await says("new");
+    await answer(chat, "Did the new.");
+    expect(receipts(chat)).toHaveLength(1);
+    expect(second.requests).toHaveLength(1);
+    const journal = await readJournal(redis, threadId(thread));
+    expect(journal.filter(({ type }) => type === "turn-end")).toHaveLength(2);
+  });
+
   test("of the very moment of the message stops its turn", async () => {
     const chat = memoryChat();
     const { says, stops } = gateway(chat);

@@ -10,10 +10,11 @@
   ARGV[3] how many records, and how many messages of a snapshot, are read here
   ARGV[4] JSON of who claims it, "" for nobody who runs anything. Another one that it finds in the middle of a turn, which
           was not handed over, is noted in the head as `lost:<epoch>`: JSON {at, holder}
-  ARGV[5] "1": only when no turn runs or is interrupted, and nothing is left to be shown
+  ARGV[5] "1": only when nobody is at a turn, or died in one, and nothing is left to be shown. A turn that was handed over
+          stays so, as whoever claims it thus runs nothing of it
 
   Output
-    -1  not idle, and not claimed
+    -1  not claimed
     {epoch, stuck, fields, entries, order, length, snapshot, messages, isRead, records}
     stuck: claims in a row, this one included, that found the log no longer than the one before.
            A worker that hands over (handover = 1) is not counted.
@@ -27,15 +28,16 @@
 -- @include decode
 local head, log, outbox, stop, snapshot = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim, expireSeconds, mostRecords, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local onlyIdle = ARGV[5] == "1"
+local onlyUnheld = ARGV[5] == "1"
 
 if redis.call("HGET", head, "claim") ~= claim then
-  -- Whoever shows something at this moment must not be fenced, or it is shown twice.
-  if onlyIdle and (redis.call("HGET", head, "status") == "running" or redis.call("EXISTS", outbox) == 1) then
-    return -1
-  end
   local last = redis.call("HMGET", head, "length", "claimedLength", "stuck", "handover", "status")
   local length, claimedLength, lastStuck, handover, status = last[1] or "0", last[2], last[3], last[4], last[5]
+  local isHeld = status == "running" and handover ~= "1"
+  -- Whoever shows something at this moment must not be fenced, or it is shown twice.
+  if onlyUnheld and (isHeld or redis.call("EXISTS", outbox) == 1) then
+    return -1
+  end
   local stuck = 1
   if status == "running" and claimedLength == length then
     stuck = tonumber(lastStuck or "0")
@@ -49,14 +51,17 @@ if redis.call("HGET", head, "claim") ~= claim then
   local newEpoch = redis.call("HINCRBY", head, "epoch", 1)
   local now = string.format("%.0f", timeMs())
   if holder and holder ~= "" then
-    if status == "running" and handover ~= "1" and former ~= holder then
+    if isHeld and former ~= holder then
       local noted = former and ',"holder":' .. former or ""
       redis.call("HSET", head, "lost:" .. newEpoch, '{"at":' .. now .. noted .. "}")
     end
     redis.call("HSET", head, "holder", holder, "holderEpoch", newEpoch)
   end
   redis.call("HSET", head, "claimedAt", now)
-  redis.call("HSET", head, "claim", claim, "claimedLength", length, "stuck", stuck, "handover", "0")
+  redis.call("HSET", head, "claim", claim, "claimedLength", length, "stuck", stuck)
+  if not onlyUnheld then
+    redis.call("HSET", head, "handover", "0")
+  end
 end
 if expireSeconds ~= "" then
   for index, key in ipairs(KEYS) do
