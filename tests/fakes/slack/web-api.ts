@@ -15,7 +15,9 @@ export type Fault =
   /** The connection breaks before the call is read. */
   | { kind: "lost-request" }
   /** The work is done and the connection breaks before the answer. */
-  | { kind: "lost-response" };
+  | { kind: "lost-response" }
+  /** Nothing is answered, and the connection stays. */
+  | { kind: "stall" };
 
 /** A call that was received. */
 export interface Call {
@@ -42,7 +44,7 @@ export class WebApi {
     this.#options = options;
   }
 
-  /** Lets the next `times` calls of a method fail. */
+  /** Lets the next `times` calls of a method fail; `upload` and `download` are those that carry a file, and can stall. */
   fail(method: string, fault: Fault, times: number): void {
     const planned = this.#faults.get(method) ?? [];
     this.#faults.set(method, [...planned, ...Array.from({ length: times }, () => fault)]);
@@ -51,6 +53,8 @@ export class WebApi {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, area = "", name = ""] = new URL(request.url ?? "/", "http://fake").pathname.split("/");
     const body = await readBody(request);
+    if (area === "upload" && this.#stalls("upload")) return;
+    if (area === "files-pri" && this.#stalls("download")) return;
     switch (area) {
       case "api":
         return this.#call(name, request, body, response);
@@ -63,12 +67,23 @@ export class WebApi {
     }
   }
 
+  /** Whether a transfer is to be left without an answer; only then it is listed among the calls. */
+  #stalls(transfer: "upload" | "download"): boolean {
+    if (this.#faults.get(transfer)?.shift()?.kind !== "stall") return false;
+    const call: Call = { method: transfer, args: {} };
+    this.calls.push(call);
+    this.#options.onCall(call);
+    return true;
+  }
+
   async #call(name: string, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
     const args = new Arguments(readArguments(request.headers["content-type"] ?? "", body));
     const call: Call = { method: name, args: args.shown() };
     this.calls.push(call);
     const fault = this.#faults.get(name)?.shift();
-    if (fault?.kind === "lost-request") {
+    if (fault?.kind === "stall") {
+      // The client waits.
+    } else if (fault?.kind === "lost-request") {
       request.socket.destroy();
     } else if (fault?.kind === "rate-limit") {
       response.writeHead(429, { "retry-after": String(fault.retryAfterSeconds) }).end("ratelimited");
