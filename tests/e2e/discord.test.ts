@@ -1,11 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { says } from "../fakes/anthropic-replies.ts";
+import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { type FakeDiscord, startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { modelEnvironment } from "./environment.ts";
+import { processesWith, running, uniqueSleep } from "./processes.ts";
 import { newPlace, patienceMs, type Place, type Program } from "./program.ts";
 
 let redis: TestRedis;
@@ -26,7 +27,7 @@ beforeEach(async () => {
   const listed = { guilds: [discord.guild.id], users: [discord.user("ada").id] };
   const other = `discord:${discord.guild.id}:${discord.channel("other").id}`;
   const settings = {
-    access: { discord: listed },
+    access: { discord: listed, stop: "requester" },
     channels: { [other]: { modelChoices: ["anthropic/claude-haiku-4-5"], skills: ["changelog"] } },
   };
   await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(settings));
@@ -112,4 +113,23 @@ test("Somebody who is not listed is told so, and nothing is done; others are sug
   expect(await ada.types(other, "skill", "")).toEqual(["changelog"]);
   expect(await ada.types(other, "model", "")).toEqual(["anthropic/claude-haiku-4-5"]);
   expect(model.bodies).toEqual([]);
+});
+
+test("A 🛑 by somebody who may not stop the turn stops nothing, and is refused in a direct message", async () => {
+  const { command, seconds } = uniqueSleep();
+  model.push(runs(command));
+  await heddle();
+  const [ada, eve] = [discord.user("ada"), discord.user("eve")];
+  const question = ada.says(discord.channel("general"), "<@BOT> sleep");
+  await running(command);
+  eve.reacts("🛑", question);
+  const isRefusal = ({ content }: { content: string }) => content.includes("You may not stop this");
+  const refusal = await discord.message(isRefusal);
+  expect(refusal.channel).toBe(discord.direct(eve));
+  expect(processesWith(seconds)).not.toEqual([]);
+  ada.reacts("🛑", question);
+  const receipt = await discord.message(({ content }) => content.includes("Stopped by ada"));
+  expect(receipt.channel).toBe(discord.threadOf(question));
+  expect(receipt.content).toContain("0 left alive");
+  expect(discord.transcript().split("You may not stop this")).toHaveLength(2);
 });
