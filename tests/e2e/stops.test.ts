@@ -50,10 +50,12 @@ const thinks = () => ({
   breaks: { after: 4, how: "stall" as const },
 });
 
-const asks = (text: string) => slack.user("ada").says(slack.channel("general"), `<@BOT> ${text}`);
+/** Each task has a channel of its own: Slack takes one message a second in each. */
+let tasks = 0;
+const asks = (text: string, options = {}) =>
+  slack.user("ada").says(slack.channel(`task-${++tasks}`), `<@BOT> ${text}`, options);
 
-const inThread = ({ ts }: FakeMessage) =>
-  slack.channel("general").messages.filter(({ threadTs }) => threadTs === ts);
+const inThread = ({ channel, ts }: FakeMessage) => channel.messages.filter(({ threadTs }) => threadTs === ts);
 
 const receiptsOf = (question: FakeMessage) =>
   inThread(question).filter(({ text }) => text.includes("Stopped by"));
@@ -158,7 +160,7 @@ const stages = {
     const since = slack.calls.length;
     slack.fail("download", { kind: "stall" });
     const files = [{ name: "data.csv", content: "1" }];
-    const question = await slack.user("ada").says(slack.channel("general"), "<@BOT> sum", { files });
+    const question = await asks("sum", { files });
     await isCalled("download", since);
     return { question, figures: noCommand };
   },
@@ -189,7 +191,7 @@ const reacts = ({ question }: Stage) => slack.user("ada").reacts("octagonal_sign
 async function expectNext({ question }: Stage, next: string): Promise<void> {
   const before = model.bodies.length;
   model.push(says(next));
-  await slack.user("ada").says(slack.channel("general"), "and now?", { thread: question.ts });
+  await slack.user("ada").says(question.channel, "and now?", { thread: question.ts });
   await slack.until(() => inThread(question).some(({ text }) => text.includes(next)));
   expect(model.bodies).toHaveLength(before + 1);
   expect(inThread(question).filter(({ text }) => text.includes("Working"))).toEqual([]);
@@ -217,11 +219,11 @@ test(
   async () => {
     const stage: Stage = await stages["a command"]();
     const { question } = stage;
-    const says = (text: string) => slack.user("ada").says(question.channel, text, { thread: question.ts });
-    await Promise.all([reacts(stage), says("stop"), says("stop")]);
+    const adds = (text: string) => slack.user("ada").says(question.channel, text, { thread: question.ts });
+    await Promise.all([reacts(stage), adds("stop"), adds("stop")]);
     await receipt(question);
     await stage.ended?.();
-    await says("<@BOT> stop");
+    await adds("<@BOT> stop");
     await slack.until(() => inThread(question).some(({ text }) => text.includes("Nothing is running")));
     await expectNext(stage, "Next to many.");
     expect(receiptsOf(question)).toHaveLength(1);
