@@ -17,10 +17,12 @@ afterEach(async ({ task }) => {
   await stage.clean();
 });
 
-test("A program with the embedded server that is killed twenty times loses no message and does nothing twice", {
+const cycles = full ? 20 : 1;
+const often = full ? "twenty times" : "once";
+
+test(`A program with the embedded server that is killed ${often} loses no message and does nothing twice`, {
   timeout: 1_200_000,
 }, async () => {
-  const cycles = full ? 20 : 1;
   const [threads, calls] = full ? [4, 6] : [2, 4];
   /** How many model requests are still awaited before the kill. */
   let awaited = Number.POSITIVE_INFINITY;
