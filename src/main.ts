@@ -1,6 +1,7 @@
 /** The command line: names the command, loads only what it needs, and turns failures into one sentence. */
 import { endWithSupervisor } from "./app/supervised.ts";
 import { silences } from "./queue/redis/silence.ts";
+import { explainRefusal } from "./queue/redis/unavailable.ts";
 
 endWithSupervisor();
 
@@ -151,7 +152,10 @@ function explainFailure(error: unknown, command: Command): number {
     if (error.name === "UsageError") return 2;
     return command === commands["start"] && configurationErrors.has(error.name) ? badConfigurationCode : 1;
   }
-  throw error;
+  const refusal = explainRefusal(error);
+  if (refusal === undefined) throw error;
+  process.stderr.write(`heddle: ${refusal}\n`);
+  return 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));

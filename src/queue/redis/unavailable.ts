@@ -2,3 +2,20 @@
 export class RedisUnavailable extends Error {
   override readonly name = "RedisUnavailable";
 }
+
+/** What a server answers to every command while it cannot or will not serve, whatever the command is. */
+const refusals = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH|WRONGPASS|NOPERM|MISCONF|TRYAGAIN)\b/;
+/** Of a cluster that has had no primary for as long as a command waits. */
+const redirections = /^Too many Cluster redirections\. Last error: (?:\w*Error: )?/;
+const clientErrors = new Set(["ClusterAllFailedError", "MaxRetriesPerRequestError"]);
+
+/** One sentence about a command that Redis has not taken; undefined for every other error, which is a defect. */
+export function explainRefusal(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { name, message } = error;
+  const isOfServer =
+    redirections.test(message) || clientErrors.has(name) || (name === "ReplyError" && refusals.test(message));
+  if (!isOfServer) return undefined;
+  const why = message.replace(redirections, "").replace(/\.$/, "");
+  return `Redis does not serve: ${why}. Look at the state of its servers and at REDIS_URL, then try again.`;
+}

@@ -1,0 +1,52 @@
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { Redis } from "ioredis";
+import { expect, onTestFinished, test } from "vitest";
+import { explainRefusal } from "../../../src/queue/redis/unavailable.ts";
+
+/** What a client is told by a server that answers everything so. */
+async function errorOf(reply: string): Promise<unknown> {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", () => socket.write(`-${reply}\r\n`));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string")
+    throw new Error("The server does not listen on a port.");
+  const client = new Redis({ port: address.port, enableReadyCheck: false, disableClientInfo: true });
+  // The handshake is refused as well.
+  client.on("error", () => undefined);
+  onTestFinished(() => {
+    client.disconnect();
+    server.close();
+  });
+  return client.get("a").catch((error: unknown) => error);
+}
+
+test.each([
+  "LOADING Redis is loading the dataset in memory",
+  "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+  "CLUSTERDOWN The cluster is down",
+  "READONLY You can't write against a read only replica.",
+  "NOAUTH Authentication required.",
+  "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+])("A command that ends by %s ends with one sentence", async (reply) => {
+  const sentence = explainRefusal(await errorOf(reply));
+  expect(sentence).toBe(
+    `Redis does not serve: ${reply.replace(/\.$/, "")}. Look at the state of its servers and at REDIS_URL, then try again.`,
+  );
+});
+
+test("A cluster without a primary is named by its last answer, and no wrapping", () => {
+  const error = new Error(
+    "Too many Cluster redirections. Last error: ReplyError: CLUSTERDOWN The cluster is down",
+  );
+  expect(explainRefusal(error)).toMatch(/^Redis does not serve: CLUSTERDOWN The cluster is down\. Look/);
+});
+
+test("What a script did wrong is no refusal: it keeps its stack", async () => {
+  expect(explainRefusal(await errorOf("ERR wrong number of arguments for 'get' command"))).toBeUndefined();
+  expect(explainRefusal(new TypeError("x is not a function"))).toBeUndefined();
+});
