@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeBlock, type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -22,8 +22,9 @@ beforeAll(async () => {
     startFakeSlack({ patienceMs }),
     startFakeAnthropic(),
   ]);
-  const server = join(import.meta.dirname, "../agent/mcp/servers/stdio.ts");
-  const mcpServers = { fixture: { command: process.execPath, args: [server] } };
+  const checkout = resolve(import.meta.dirname, "../..");
+  const server = join(checkout, "tests/agent/mcp/servers/stdio.ts");
+  const mcpServers = { fixture: { command: "node", args: [server], sandbox: { read: [checkout] } } };
   await writeFile(join(place.folder, "mcp.json"), JSON.stringify({ mcpServers }));
   const settings = { access: { stop: "requester" }, compaction: { retainRounds: 0, retainSteps: 1 } };
   await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(settings));
