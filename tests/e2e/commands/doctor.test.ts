@@ -1,0 +1,96 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startFakeAnthropic } from "../../fakes/anthropic.ts";
+import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "../environment.ts";
+import { useSetting } from "../hooks.ts";
+import { examine } from "../program.ts";
+
+const here = useSetting();
+
+const heddle = (args: string[], env: Record<string, string> = {}) =>
+  here.place.start(args, { REDIS_URL: here.redis.path, ...env });
+
+describe("heddle doctor", () => {
+  test("tells each part with its state, and how to make it right", async () => {
+    const program = await examine(() => heddle(["doctor"]));
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toMatch(
+      /✓ node[\s\S]*✓ settings[\s\S]*! model +demo[\s\S]*✓ redis[\s\S]*✓ sandbox.*limits tier [123][\s\S]*✓ disk[\s\S]*· slack[\s\S]*· discord[\s\S]*· mcp[\s\S]*✓ skills[\s\S]*· clock/,
+    );
+  });
+
+  test("tries keys and tokens for real, warns about a misremembered name, and gives it all as JSON", async () => {
+    const [model, slack, discord] = await Promise.all([
+      startFakeAnthropic(),
+      startFakeSlack(),
+      startFakeDiscord(),
+    ]);
+    const environment = {
+      DISCORD_TOKEN: discord.token,
+      DISCORD_API_URL: discord.url,
+      ANTHROPIC_API_KEY: "sk-wrong-key",
+      ANTHROPIC_BASE_URL: model.url,
+      ...slackEnvironment(slack),
+      DISCORD_BOT_TOKEN: "misremembered",
+    };
+    const program = await examine(() => heddle(["doctor", "--json"], environment));
+    expect(await program.ended).toBe(1);
+    const { ok, findings } = JSON.parse(program.output()) as {
+      ok: boolean;
+      findings: { what: string; level: string; text: string }[];
+    };
+    expect(ok).toBe(false);
+    const of = (what: string) => findings.filter((finding) => finding.what === what);
+    expect(of("model")).toMatchObject([{ level: "error", text: expect.stringContaining("was refused") }]);
+    expect(of("settings")[1]).toMatchObject({
+      level: "warning",
+      text: expect.stringMatching(/^DISCORD_BOT_TOKEN/),
+    });
+    expect(of("slack").map(({ level }) => level)).toEqual(["ok", "ok", "note"]);
+    expect(of("discord").at(-1)?.text).toMatch(/^Nobody on Discord may give work: .*access\.discord/);
+    expect(of("clock")).toMatchObject([{ level: "ok" }, { level: "ok" }]);
+    expect(program.output()).not.toMatch(/sk-wrong-key|misremembered/);
+    await Promise.all([model.close(), slack.close(), discord.close()]);
+  });
+
+  test("names programs that the skills need and the sandbox lacks", async () => {
+    const program = await examine(() =>
+      here.place.startWithout("git", ["doctor"], { REDIS_URL: here.redis.path }),
+    );
+    await program.ended;
+    expect(program.output()).toMatch(
+      /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
+    );
+  });
+
+  test("shows settings that cannot be used as its one finding", async () => {
+    await writeFile(join(here.place.folder, "heddle.yaml"), "agnet: {}");
+    const program = await examine(() => heddle(["doctor"]));
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^✗ settings .*\n +agnet: unknown key/);
+  });
+
+  test("exits with 1 and names the fix when bubblewrap is missing, and a task is told about it", async () => {
+    const program = await examine(() =>
+      here.place.startWithout("bwrap", ["doctor"], { REDIS_URL: here.redis.path }),
+    );
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/✗ sandbox.*bubblewrap.*apt-get install bubblewrap/);
+    const model = await startFakeAnthropic({
+      replies: (body) => {
+        expect(body.tools?.map(({ name }) => name)).not.toContain("bash");
+        return { content: [{ type: "text", text: "I have no shell here." }] };
+      },
+    });
+    const run = here.place.startWithout("bwrap", ["run", "list my files"], {
+      REDIS_URL: here.redis.path,
+      ...modelEnvironment(model),
+    });
+    expect(await run.ended).toBe(0);
+    expect(JSON.stringify(model.bodies[0]?.system)).toContain("apt-get install bubblewrap");
+    await model.close();
+  });
+});

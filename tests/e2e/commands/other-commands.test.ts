@@ -1,0 +1,89 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { noonZone } from "../../fakes/noon.ts";
+import { useSetting } from "../hooks.ts";
+
+const here = useSetting();
+
+/** The demo model answers at once, where nobody looks at how it appears. */
+const hurry = () => writeFile(join(here.place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
+const heddle = (args: string[], env: Record<string, string> = {}) =>
+  here.place.start(args, { REDIS_URL: here.redis.path, ...env });
+
+describe("Other commands", () => {
+  test("threads lists and shows, stop says when there is nothing to stop", async () => {
+    await hurry();
+    await heddle(["run", "Write a calculator\u001b]0;and a title\u0007"]).ended;
+    const list = heddle(["threads", "list"]);
+    expect(await list.ended).toBe(0);
+    const [, thread = ""] =
+      /answered +(local:\S+) +\S+: Write a calculator\]0;and a title$/m.exec(list.output()) ?? [];
+    const show = heddle(["threads", "show", thread]);
+    expect(await show.ended).toBe(0);
+    expect(show.output()).toContain("▸ `write_file` `calculator.py`");
+    // Nothing that a stranger writes steers the operator's terminal.
+    expect(show.output()).toContain("Write a calculator]0;and a title\n");
+    const stop = heddle(["stop", thread]);
+    expect(await stop.ended).toBe(1);
+    expect(stop.output()).toContain("Nothing is running");
+  });
+
+  test("threads shows the last part of a long thread, and the older one when asked for it", async () => {
+    const thread = "slack:T1:C1:1.2";
+    const author = { id: "U1", name: "Ada" };
+    const records = Array.from({ length: 1_500 }, (_, n) => [
+      JSON.stringify({ type: "turn-start", turn: `t${n}`, at: n }),
+      JSON.stringify({
+        type: "user",
+        message: { role: "user", id: `m${n}`, author, text: `task ${n}.`, at: n },
+      }),
+    ]);
+    await here.redis.client().rpush(keys.log(thread), ...records.flat());
+    const show = heddle(["threads", "show", thread]);
+    expect(await show.ended).toBe(0);
+    expect(show.output()).toContain("task 1499.");
+    expect(show.output()).not.toContain("task 100.");
+    const [, before = ""] =
+      /\(older: heddle threads show slack:T1:C1:1.2 --before (\d+)\)/.exec(show.output()) ?? [];
+    // Counted from 1; each turn has two.
+    const first = (Number(before) - 1) / 2;
+    expect(show.output()).toContain(`task ${first}.`);
+    const older = heddle(["threads", "show", thread, "--before", before]);
+    expect(await older.ended).toBe(0);
+    expect(older.output()).toContain(`task ${first - 1}.`);
+    expect(older.output()).not.toContain(`task ${first}.`);
+    const wrong = heddle(["threads", "show", thread, "--before", "yesterday"]);
+    expect(await wrong.ended).toBe(2);
+  });
+
+  test("usage tells who has used what, and a task beyond the day's budget is not begun", async () => {
+    const timeZone = noonZone();
+    const settings = (budgets: object) =>
+      writeFile(
+        join(here.place.folder, "heddle.yaml"),
+        JSON.stringify({ demo: { stepDelayMs: 0 }, budgets: { timeZone, ...budgets } }),
+      );
+    await settings({});
+    expect(await heddle(["run", "Write a calculator"]).ended).toBe(0);
+    await settings({ user: { tokens: 2_000 } });
+    const run = heddle(["run", "Write a calculator"]);
+    expect(await run.ended).toBe(3);
+    expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person is used up");
+    const usage = heddle(["usage", "--by", "user", "--days", "1"]);
+    expect(await usage.ended).toBe(0);
+    expect(usage.output()).toMatch(/^user +turns +calls[^\n]*cost\nlocal:console:console +1 +4 /m);
+    const byModel = heddle(["usage", "--by", "model", "--days", "1"]);
+    expect(await byModel.ended).toBe(0);
+    expect(byModel.output()).toMatch(/^model +turns [^\n]* liked +disliked\n[^\n]* 0 +0$/m);
+    const wrong = heddle(["usage", "--by", "weather"]);
+    expect(await wrong.ended).toBe(2);
+  });
+
+  test("manifest prints what Slack takes", async () => {
+    const program = heddle(["manifest", "slack"]);
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toContain("socket_mode_enabled: true");
+  });
+});

@@ -1,0 +1,68 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startFakeAnthropic } from "../../fakes/anthropic.ts";
+import { modelEnvironment } from "../environment.ts";
+import { useSetting } from "../hooks.ts";
+import { processesWith, running, uniqueSleep } from "../processes.ts";
+
+const here = useSetting();
+
+/** The demo model answers at once, where nobody looks at how it appears. */
+const hurry = () => writeFile(join(here.place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
+const heddle = (args: string[], env: Record<string, string> = {}) =>
+  here.place.start(args, { REDIS_URL: here.redis.path, ...env });
+
+describe("heddle run", () => {
+  test("does a task through queue, worker and sandbox, and exits with 0", async () => {
+    const program = heddle(["run", "Write", "a", "calculator", "in", "Python"]);
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toMatch(/▸ write_file calculator\.py[\s\S]*(6 \* 7 = 42|no python3)/);
+  });
+
+  test("prints the events as JSON lines", async () => {
+    await hurry();
+    const program = heddle(["run", "--json", "Write a calculator"]);
+    await program.ended;
+    const events = program
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith('{"type"'))
+      .map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(new Set(events)).toEqual(
+      new Set([
+        "turn-start",
+        "step-start",
+        "text-delta",
+        "thinking-delta",
+        "assistant",
+        "tool-start",
+        "tool-output",
+        "tool-end",
+        "turn-end",
+      ]),
+    );
+    expect(events.at(-1)).toBe("turn-end");
+  });
+
+  test("is stopped by Ctrl-C with nothing left, and exits with 130", async () => {
+    const model = await startFakeAnthropic();
+    const { command, seconds } = uniqueSleep();
+    model.push({ content: [{ type: "tool_use", name: "bash", input: { command } }] });
+    const program = heddle(["run", "sleep"], {
+      ...modelEnvironment(model),
+    });
+    await running(command);
+    program.signal("SIGINT");
+    expect(await program.ended).toBe(130);
+    expect(program.output()).toContain("0 left alive");
+    expect(processesWith(seconds)).toEqual([]);
+    await model.close();
+  });
+
+  test("without a task says what is missing", async () => {
+    const program = heddle(["run"]);
+    expect(await program.ended).toBe(2);
+    expect(program.output()).toContain("There is no task");
+  });
+});

@@ -1,0 +1,109 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startFakeAnthropic } from "../../fakes/anthropic.ts";
+import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { modelEnvironment } from "../environment.ts";
+import { useSetting } from "../hooks.ts";
+
+const here = useSetting();
+
+const heddle = (args: string[], env: Record<string, string> = {}) =>
+  here.place.start(args, { REDIS_URL: here.redis.path, ...env });
+
+describe("heddle start", () => {
+  test.each([
+    [["usage", "--help"], 0, /^ +heddle usage \[--days N\].*\n.*last days$/],
+    [["usage", "--bogus"], 2, /^heddle: Unknown option '--bogus'\.\n\n +heddle usage /],
+    [["doctor", "all"], 2, /^heddle: Unexpected argument 'all'\.\n\n +heddle doctor /],
+  ])("is told apart from a wrong command line: %j", async (args, code, says) => {
+    const program = heddle(args);
+    expect(await program.ended).toBe(code);
+    expect(program.output()).toMatch(says);
+  });
+
+  test.each([
+    ["an unknown key of the settings", { yaml: "agnet: {}" }, /agnet: unknown key; known here: .*agent/],
+    [
+      "a Redis that is not there",
+      { env: { REDIS_URL: "redis://127.0.0.1:1" } },
+      /ECONNREFUSED.*waiting for up to 2 s[^]*127\.0\.0\.1:1/,
+    ],
+    [
+      "an unknown command line",
+      { args: ["start", "--role", "king"] },
+      /--role king: expected one of all, gateway, worker/,
+    ],
+    [
+      "scripts of the demo model that are not there",
+      { yaml: "demo: { scripts: plays }" },
+      /heddle: The demo scripts in \S+\/plays cannot be read: .*ENOENT/,
+    ],
+    ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
+    ["a command that only every object has", { args: ["constructor"] }, /Unknown command "constructor"/],
+  ] as { 0: string; 1: { yaml?: string; env?: Record<string, string>; args?: string[] }; 2: RegExp }[] as [
+    string,
+    { yaml?: string; env?: Record<string, string>; args?: string[] },
+    RegExp,
+  ][])("refuses %s in one sentence", async (_what, { yaml, env, args }, sentence) => {
+    if (yaml) await writeFile(join(here.place.folder, "heddle.yaml"), yaml);
+    const program = heddle(args ?? ["start"], env);
+    expect(await program.ended).toBeGreaterThan(0);
+    expect(program.output()).toMatch(sentence);
+    expect(program.output()).not.toMatch(/\n\s+at /);
+  });
+
+  test("names the wrong token and what to do", async () => {
+    const slack = await startFakeSlack();
+    const program = heddle(["start"], {
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_APP_TOKEN: "xapp-wrong",
+      SLACK_API_URL: slack.url,
+    });
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/heddle: SLACK_APP_TOKEN .*token/);
+    expect(program.output()).not.toContain("xapp-wrong");
+    await slack.close();
+  });
+
+  test("names what a rule or a channel calls by a wrong name, all of it at once", async () => {
+    const config = join(here.place.folder, "wrong.yaml");
+    const wrong = { tools: ["bsh", "bash", "get_*", "github__*"], skills: ["changelog", "changelgo"] };
+    const rules = [
+      { tool: "Bash", command: "rm *", action: "deny" },
+      { tool: "mcp_*", action: "ask" },
+    ];
+    await writeFile(config, JSON.stringify({ tools: { rules }, channels: { "slack:T1:C1": wrong } }));
+    const program = heddle(["start"], { HEDDLE_CONFIG: config });
+    expect(await program.ended).toBe(78);
+    expect(program.output().match(/there is no \w+ \S+;/g)).toEqual([
+      "there is no tool Bash;",
+      "there is no tool mcp_*;",
+      "there is no tool bsh;",
+      "there is no skill changelgo;",
+    ]);
+  });
+
+  test("names an unknown model", async () => {
+    const model = await startFakeAnthropic();
+    const program = heddle(["start"], {
+      ...modelEnvironment(model),
+      HEDDLE_MODEL: "anthropic/claude-nobody",
+    });
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toContain("has no model anthropic/claude-nobody");
+    await model.close();
+  });
+
+  test("tells the limits in force in its log, its banner and on the console, and ends within a moment", async () => {
+    const program = heddle(["start"]);
+    const tier = /limits tier [123] \([^)]+\)/;
+    const [banner = ""] = tier.exec(await program.line(/^ {2}sandbox /)) ?? [];
+    expect(banner).not.toBe("");
+    expect(await program.line(/"msg":"Sandbox: /)).toContain(banner);
+    const [url = ""] = /http\S+/.exec(await program.line(/^ {2}console /)) ?? [];
+    await expect.poll(async () => (await fetch(new URL("/api/system", url))).text()).toContain(banner);
+    program.signal("SIGTERM");
+    expect(await program.ended).toBe(0);
+  });
+});
