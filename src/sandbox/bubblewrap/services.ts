@@ -7,7 +7,7 @@ import type { DiskFloor } from "../thread/disk-floor.ts";
 import { watchDisk } from "../thread/disk.ts";
 import { type Host, makeFolder, type ThreadFolder } from "../thread/host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "../thread/network.ts";
-import type { Ending, Launched, Spawner } from "../thread/spawner.ts";
+import type { Ending, Spawner } from "../thread/spawner.ts";
 import { type ClosedPaths, findObstacle } from "./service-access.ts";
 
 /** Hosts that are kept for whoever looks why a service does not work. */

@@ -66,6 +66,16 @@ function forkProgram(): ChildProcess {
   });
 }
 
+function waitForEnd(child: ChildProcess, log: (line: string) => void): Promise<void> {
+  return new Promise((resolve) => {
+    child.once("exit", () => resolve());
+    child.on("error", (error) => {
+      log(`the process that runs the sandboxes failed: ${error.message}`);
+      if (child.pid === undefined) resolve();
+    });
+  });
+}
+
 function connect(settings: SpawnerSettings, log: (line: string) => void, newId: () => number): Connection {
   const child = forkProgram();
   const launches = new Map<number, { request: SpawnRequest; resolve(ending: Ending): void }>();
@@ -119,13 +129,7 @@ function connect(settings: SpawnerSettings, log: (line: string) => void, newId: 
     stayForAnswers();
   }
 
-  const gone = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.on("error", (error) => {
-      log(`the process that runs the sandboxes failed: ${error.message}`);
-      if (child.pid === undefined) resolve();
-    });
-  }).then(() => {
+  const gone = waitForEnd(child, log).then(() => {
     const error = new Error(`${endedUnexpectedly}.`);
     tier.reject(error);
     for (const calls of [proofs, looks]) calls.fail(error);
