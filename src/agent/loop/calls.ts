@@ -1,11 +1,12 @@
 import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, TurnAbort } from "../events.ts";
 import type { OpenCall } from "../history.ts";
-import type { ToolCall } from "../messages.ts";
+import type { ToolCall, ToolMessage } from "../messages.ts";
 import type { Asking, NamedFile, Question } from "../questions.ts";
 import { listChanged } from "../tools/named-files.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
 import { answerNow } from "../unfinished-calls.ts";
+import { answerCut } from "./cut-calls.ts";
 import type { Budget } from "./limits.ts";
 
 /** At most this many read-only calls of a step run at once. */
@@ -17,6 +18,8 @@ export interface CallOptions {
   signal: AbortSignal;
   budget: Budget;
   context: ContextWindow;
+  /** Set where the reply with the calls was cut within one of them: after so many tokens. */
+  cutAt?: number;
   /** Absent where nobody can be asked. */
   ask?: (call: ToolCall, asking: Asking, files?: NamedFile[]) => Question;
 }
@@ -50,7 +53,7 @@ export async function* runCalls(
     }
     const running: (CallOutcome | Promise<CallOutcome>)[] = [];
     for (const entry of batch) {
-      const message = answerNow(entry, abort?.order);
+      const message = answerNow(entry, abort?.order) ?? answerIfCut(entry, options);
       if (!message) yield { type: "tool-start", step, call: entry.call };
       running.push(message ? { message, durationMs: 0 } : startCall(entry, options));
     }
@@ -105,6 +108,10 @@ async function findOutdated(
     });
   }
   return again;
+}
+
+function answerIfCut({ call }: OpenCall, { cutAt }: CallOptions): ToolMessage | undefined {
+  return cutAt !== undefined && call.malformed !== undefined ? answerCut(call, cutAt) : undefined;
 }
 
 function startCall(

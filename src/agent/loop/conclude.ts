@@ -2,6 +2,7 @@ import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, textOf } from "../messages.ts";
 import type { CallsResult } from "./calls.ts";
 import type { StepResult } from "./do-step.ts";
+import { countCutReplies, mostCutReplies } from "./cut-calls.ts";
 import { makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endFailed, endRefused, endWithModelError } from "./outcomes.ts";
@@ -10,7 +11,13 @@ import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 /** Takes the results of the step's calls into the state; the turn goes on unless people must decide about one first. */
 export function concludeCalls(state: TurnState, { outcomes, waiting }: CallsResult): PhaseResult {
   state.addResults(outcomes);
+  if (countCutReplies(state.messages) >= mostCutReplies) return endWithModelError(state, explainCut(state));
   return waiting ? { kind: "waiting", ...state.totals() } : proceed;
+}
+
+function explainCut({ replyTokens }: TurnState): string {
+  const tokens = replyTokens.toLocaleString("en-US");
+  return `The model wanted to write more than fits into one reply: twice in a row it was cut at ${tokens} tokens within a tool call. Ask for smaller parts, or let the administrator raise the model's maxOutputTokens.`;
 }
 
 /** Says whether the turn goes on after a step without calls, or how it ends. */

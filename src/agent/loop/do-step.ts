@@ -4,6 +4,7 @@ import type { ModelError } from "../model.ts";
 import { createAsker } from "../questions.ts";
 import { callModel, type Reply } from "./call-model.ts";
 import type { CallOptions } from "./calls.ts";
+import { isCutWithinCall } from "./cut-calls.ts";
 import { remainingBudget } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
 import type { TurnState } from "./state.ts";
@@ -34,7 +35,7 @@ export function acceptReply(state: TurnState, reply: Reply): StepResult {
   const { message, usage } = reply;
   state.addUsage(usage);
   state.turn.context.learn(state.messages, state.fixed, usage);
-  state.addReply(message);
+  state.addReply(message, usage.output);
   return state.open.length > 0 ? { kind: "calls" } : { kind: "replied", message };
 }
 
@@ -42,7 +43,11 @@ export function acceptReply(state: TurnState, reply: Reply): StepResult {
 export function createCallOptions(state: TurnState): CallOptions {
   const { tools, signal, context, history, questionMs, now = Date.now } = state.turn;
   const budget = remainingBudget(state.limits, state.spent());
-  const options = { step: state.steps, tools, signal, budget, context };
+  const reply = state.messages.findLast(({ role }) => role === "assistant");
+  const options = {
+    ...{ step: state.steps, tools, signal, budget, context },
+    ...(isCutWithinCall(reply) && { cutAt: state.replyTokens }),
+  };
   if (questionMs === undefined) return options;
   const requester = history.turn?.asked.find(isFromPerson)?.author ?? heddle;
   return { ...options, ask: createAsker(requester, questionMs, now) };

@@ -27,6 +27,7 @@ export class TurnState {
   #usage: Usage;
   #answer = "";
   #isNudged = false;
+  #replyTokens: number | undefined;
 
   constructor(turn: Turn) {
     const { history, limits = defaultTurnLimits, meter = (model) => model } = turn;
@@ -72,6 +73,11 @@ export class TurnState {
     return this.#isNudged;
   }
 
+  /** How long the newest reply was, in tokens; the most that it may be, where another process has got it. */
+  get replyTokens(): number {
+    return this.#replyTokens ?? this.model.limits.maxOutputTokens;
+  }
+
   get isAborted(): boolean {
     return this.turn.signal.aborted;
   }
@@ -111,8 +117,9 @@ export class TurnState {
     this.#asked.push(...messages);
   }
 
-  /** Adds the model's reply, whose calls are open from here on. */
-  addReply(message: AssistantMessage): void {
+  /** Adds the model's reply of so many tokens, whose calls are open from here on. */
+  addReply(message: AssistantMessage, tokens: number): void {
+    this.#replyTokens = tokens;
     if (message.parts.length > 0) this.#messages.push(message);
     this.#open = toolCalls(message).map((call) => ({ call, started: false }));
     if (this.#open.length === 0) return;

@@ -5,7 +5,7 @@ import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { assertPaired } from "../../../src/agent/llm/wire-history.ts";
 import { type Message, toolCalls } from "../../../src/agent/messages.ts";
 import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
-import { scriptedModel } from "../../fakes/scripted-model.ts";
+import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { asking, counter, run, say, tool } from "../turn.ts";
 
 /** Ends the worker at the first event of that type. */
@@ -72,6 +72,39 @@ describe("The loop", () => {
     expect(malformed).toMatchObject({
       status: "error",
       text: expect.stringContaining("invalid JSON arguments"),
+    });
+  });
+
+  test("tells a call that was cut at the output limit where it was, and runs a whole one of the same reply", async () => {
+    const { outcome, requests } = await run({
+      replies: [
+        { calls: [{ name: "look" }, { name: "look", malformed: '{"a": "lon' }], stop: "max-tokens" },
+        { text: "In parts, then." },
+      ],
+      tools: [tool("look", "read", async () => "blue")],
+    });
+    expect(outcome.kind).toBe("answered");
+    const [whole, cut] = requests[1]?.messages.slice(-2) ?? [];
+    expect(whole).toMatchObject({ status: "ok", text: "blue" });
+    expect(cut).toMatchObject({
+      status: "error",
+      text: expect.stringMatching(/^CUT: your reply was cut at [\d,]+ tokens.* look was not run.* in parts/),
+    });
+  });
+
+  test("ends after two replies in a row that were cut within a call", async () => {
+    const cut = (text: string): Reply => ({
+      calls: [{ name: "look", malformed: text }],
+      stop: "max-tokens",
+    });
+    const { outcome, requests } = await run({
+      replies: [cut('{"a": "lon'), cut('{"a": "long'), { text: "Never asked." }],
+      tools: [tool("look", "read", async () => "blue")],
+    });
+    expect(requests).toHaveLength(2);
+    expect(outcome).toMatchObject({
+      kind: "model-error",
+      text: expect.stringMatching(/twice in a row it was cut at [\d,]+ tokens within a tool call/),
     });
   });
 
