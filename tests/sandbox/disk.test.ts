@@ -46,9 +46,12 @@ describe("a thread whose files take too much", () => {
     await output(sandbox, "mkdir many; cd many; touch {1..10000}");
     const writes = async () => (await sandbox.exec({ command: "echo x >>file" })).end;
     expect(await writes()).toBe("exit");
-    await output(sandbox, "head -c 12M /dev/zero >large");
     const ends = new Set<string>();
-    for (let attempt = 0; attempt < 25; attempt += 1) ends.add(await writes());
+    // Again, because others free room on this disk meanwhile, behind which one file alone can hide.
+    for (let file = 0; file < 8 && !ends.has("disk"); file += 1) {
+      await sandbox.exec({ command: `head -c 12M /dev/zero >large-${file}` });
+      for (let attempt = 0; attempt < 3; attempt += 1) ends.add(await writes());
+    }
     expect(ends).toContain("disk");
   });
 
