@@ -1,3 +1,5 @@
+import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { z } from "zod";
 import { cutText } from "../text.ts";
 
@@ -25,8 +27,23 @@ export function isNetworkFailure(error: unknown): boolean {
 export function describeError(error: unknown): string {
   if (error instanceof z.core.$ZodError) return "what it sent does not follow the protocol";
   if (!(error instanceof Error)) return joinLines(String(error));
+  const refusal = describeRefusal(error);
+  if (refusal !== undefined) return refusal;
   const cause = error.cause === undefined ? "" : `: ${describeError(error.cause)}`;
   return joinLines((error.message || readCode(error) || error.name) + cause);
+}
+
+/** What the SDK says of these is the body of the answer, which tells nobody what to do. */
+function describeRefusal(error: Error): string | undefined {
+  if (!(error instanceof StreamableHTTPError || error instanceof SseError)) return undefined;
+  switch (error.code) {
+    case 401:
+      return "it wants a login (HTTP 401): put a token that it takes into `headers` of its entry in mcp.json";
+    case 403:
+      return "it refuses what it was asked (HTTP 403): the token in `headers` of its entry in mcp.json may not do this";
+    default:
+      return undefined;
+  }
 }
 
 /** Text of a server for a status line: no control characters, no colours, at most 500 characters. */

@@ -107,12 +107,28 @@ describe("addresses without a server behind them", () => {
     return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
   }
 
-  test("that refuse us say so in the status, without the key that was sent", async () => {
-    const url = await respondWith(401, "invalid token sk-12345678");
+  test.each([
+    ["http", 401, /^it wants a login \(HTTP 401\): put a token that it takes into `headers` of its entry/],
+    ["sse", 401, /^it wants a login \(HTTP 401\): put a token that it takes into `headers` of its entry/],
+    ["http", 403, /^it refuses what it was asked \(HTTP 403\): the token in `headers`/],
+  ] as const)(
+    "that want a login over %s (%i) say so and what to do, in the status",
+    async (type, code, says) => {
+      const url = await respondWith(code, '{"error":"invalid_token"}');
+      const pool = await poolOf({ web: { url, type, headers: { Authorization: "Bearer sk-12345678" } } });
+      expect(await listTools(pool)).toEqual([]);
+      const problem = pool.status()[0]?.problem ?? "";
+      expect(problem).toMatch(says);
+      expect(problem).not.toMatch(/invalid_token|sk-12345678/);
+    },
+  );
+
+  test("that fail say so in the status, without the key that was sent", async () => {
+    const url = await respondWith(500, "no thanks to sk-12345678");
     const pool = await poolOf({ web: { url, headers: { Authorization: "Bearer sk-12345678" } } });
     expect(await listTools(pool)).toEqual([]);
     const problem = pool.status()[0]?.problem ?? "";
-    expect(problem).toContain("invalid token");
+    expect(problem).toContain("no thanks");
     expect(problem).not.toContain("sk-12345678");
   });
 
