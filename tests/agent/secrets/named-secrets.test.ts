@@ -189,7 +189,8 @@ describe("hostile text", () => {
     const text = piece.repeat(size / piece.length);
     const before = performance.now();
     createMasker(["a-secret-to-look-for"]).mask(text);
-    expect(performance.now() - before).toBeLessThan(2_000);
+    // Some 200 ms; what grows faster than the text takes minutes.
+    expect(performance.now() - before).toBeLessThan(20_000);
   });
 });
 
