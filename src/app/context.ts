@@ -122,18 +122,17 @@ export async function createAppContext(
     now: Date.now,
   });
   const { waitForReplicas: replicas, replicaWaitMs: withinMs } = config.settings.queue;
-  const intake = confirmedOnly(
-    withSessionNotifications(observe.intake(dropRepeats(plainIntake)), { redis, surface, onProblem }),
-    {
-      confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
-      ...(replicas > 0 && {
-        replicate: createReplication({
-          ...{ replicas, withinMs },
-          redis: server.connect({ maxRetriesPerRequest: null }),
-        }),
+  const confirmed = confirmedOnly(withSessionNotifications(plainIntake, { redis, surface, onProblem }), {
+    confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
+    ...(replicas > 0 && {
+      replicate: createReplication({
+        ...{ replicas, withinMs },
+        redis: server.connect({ maxRetriesPerRequest: null }),
       }),
-    },
-  );
+    }),
+  });
+  // What was stored and not confirmed is no repeat: a failover may have lost it by the time it is sent again.
+  const intake = observe.intake(dropRepeats(confirmed));
   const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
   return {
     config,

@@ -16,6 +16,8 @@ interface Received {
 /**
  * The same intake, but a message that it has just accepted in this process is not handed to it again. Slack tells of
  * each mention twice, mostly at once; Redis would find that out too, and it is what knows of other processes.
+ *
+ * @param intake accepts only what is certain to be kept: a repeat is acknowledged on the word of the first one
  */
 export function dropRepeats(intake: Intake, now: () => number = Date.now): Intake {
   const received = new Map<string, Received>();

@@ -50,6 +50,10 @@ interface StageOptions {
   fenceSeconds?: number;
   /** Turns at once in a worker. */
   concurrency?: number;
+  /** Replicas that must have a message before it is acknowledged. */
+  waitForReplicas?: number;
+  /** After which Slack sends an event again; by default soon, for tests that wait for it. */
+  ackTimeoutMs?: number;
   /** By default one of its own, a single server. The stage stops it. `embedded`: the one inside the program. */
   redis?: RedisProcess | "embedded";
   /** What the model answers instead of what the tasks ask for. */
@@ -63,6 +67,8 @@ export async function setStage({
   fenceSeconds,
   concurrency = 50,
   catchUpSeconds,
+  waitForReplicas,
+  ackTimeoutMs = 1_000,
   redis: given,
   replies = replyTo,
 }: StageOptions = {}): Promise<Stage> {
@@ -72,7 +78,8 @@ export async function setStage({
   const config = join(folder, "heddle.yaml");
   // Short enough for a suite that waits for time-outs again and again; long enough for a busy machine. What is not asked
   // for is left out: an earlier version may not know it.
-  const queue = { lockSeconds, fenceSeconds, sweepSeconds: 1, hangSeconds, concurrency, catchUpSeconds };
+  const times = { lockSeconds, fenceSeconds, sweepSeconds: 1, hangSeconds, catchUpSeconds };
+  const queue = { ...times, concurrency, waitForReplicas };
   // Never used up: only so that model calls are reserved and settled.
   const budgets = "budgets: { day: { cost: 1000 } }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
@@ -81,7 +88,7 @@ export async function setStage({
   const isEmbedded = given === "embedded";
   const [place, slack, model, redis] = await Promise.all([
     newPlace(),
-    startFakeSlack({ ackTimeoutMs: 1_000, patienceMs }),
+    startFakeSlack({ ackTimeoutMs, patienceMs }),
     startFakeAnthropic({ replies }),
     isEmbedded ? reachEmbedded(dataDir) : (given ?? startRedisProcess(folder)),
   ]);
