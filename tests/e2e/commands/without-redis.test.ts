@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../fakes/free-port.ts";
+import { newPlace, type Place } from "../program.ts";
+
+let place: Place;
+beforeEach(async () => {
+  place = await newPlace();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+});
+
+/** One of those that ask Redis and print, and one of those that need all that a process that serves does. */
+const commands = [
+  ["threads", "list"],
+  ["run", "hello"],
+];
+
+/** What a server answers to every command; undefined: nothing, ever. */
+async function serve(reply: string | undefined): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("data", (data) => {
+      if (reply === undefined) return;
+      // An array for each command, which begins so at the start of a line.
+      const asked = data.toString().match(/^\*\d+\r$/gm)?.length ?? 0;
+      socket.write(`-${reply}\r\n`.repeat(asked));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("It does not listen on a port.");
+  return `redis://127.0.0.1:${address.port}`;
+}
+
+const states: [state: string, url: () => Promise<string>][] = [
+  ["is not there", async () => `redis://127.0.0.1:${await freePort()}`],
+  ["takes connections and answers nothing", () => serve(undefined)],
+  ["loads its data", () => serve("LOADING Redis is loading the dataset in memory")],
+  [
+    "is a replica without its primary",
+    () => serve("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
+  ],
+  ["wants a password", () => serve("NOAUTH Authentication required.")],
+];
+
+test.each(states)(
+  "With a Redis that %s a command ends with one sentence and no stack",
+  async (_state, url) => {
+    const env = { REDIS_URL: await url() };
+    for (const program of commands.map((args) => place.start(args, env))) {
+      expect(await program.ended).toBe(1);
+      // Of the wait it may have said something in the log.
+      const said = program
+        .output()
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith("{"));
+      expect(said).toEqual([expect.stringMatching(/^heddle: Redis .*\.$/)]);
+    }
+  },
+);
