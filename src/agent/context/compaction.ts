@@ -1,4 +1,5 @@
 import type { AgentEvent } from "../events.ts";
+import { readRefusedWindow } from "./refused-window.ts";
 import { trimResults } from "./shorten.ts";
 import { isFromPerson, type Message } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
@@ -48,6 +49,14 @@ export interface ContextWindow {
   ): AsyncGenerator<AgentEvent, { messages: readonly Message[]; usage: Usage; tooLarge: boolean }>;
   /** Corrects the estimate by what the service counted for these messages. */
   learn(messages: readonly Message[], fixed: string, usage: Usage): void;
+  /**
+   * Learns from a refusal for length how large the window really is, for all requests from here on.
+   *
+   * @param detail the service's own words, which may name its window
+   */
+  learnRefusal(messages: readonly Message[], fixed: string, detail: string): void;
+  /** The estimated size of a request, in tokens. */
+  countTokens(messages: readonly Message[], fixed: string): number;
   /** Counts a message once, for storing with it. */
   measure<M extends Message>(message: M): M;
 }
@@ -64,6 +73,12 @@ const intentShare = 0.3;
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const largeResults = 150;
 
+/** Share of a refused size that is taken for usable where the service does not name its window. */
+const refusedShare = 0.9;
+
+/** No refusal makes us believe in a smaller window, in tokens: it is then about something else than length. */
+const smallestWindow = 2_000;
+
 /** How far a service's count may differ from ours before we distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
@@ -77,15 +92,19 @@ export function createContextWindow(options: {
   const { model, counter, summariser = model } = options;
   const policy = { ...defaultCompactionPolicy, ...options.policy };
   const { contextTokens, maxOutputTokens } = model.limits;
-  const usable = contextTokens - Math.min(maxOutputTokens, Math.floor(contextTokens * replyShare));
+  let window = contextTokens;
+  let refused = Infinity;
+  const measureUsable = () =>
+    Math.min(window - Math.min(maxOutputTokens, Math.floor(window * replyShare)), refused * refusedShare);
   let correction = 1;
   const countTokens = (messages: readonly Message[], fixed: string) =>
     Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
 
   return {
-    fits: (messages, fixed) => countTokens(messages, fixed) <= usable * policy.startAt,
+    fits: (messages, fixed) => countTokens(messages, fixed) <= measureUsable() * policy.startAt,
 
     async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
+      const usable = measureUsable();
       const limit = usable * policy.startAt;
       const before = countTokens(messages, fixed);
       const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
@@ -122,7 +141,9 @@ export function createContextWindow(options: {
           intents: Math.floor((usable - counter.countFixed(fixed)) * policy.aimFor * intentShare),
           // What was learnt of this model says nothing of another one.
           window:
-            summariser.limits.contextTokens / (summariser.id === model.id ? Math.max(1, correction) : 1),
+            summariser.id === model.id
+              ? Math.min(window, refused) / Math.max(1, correction)
+              : summariser.limits.contextTokens,
           counter,
         },
         countTokens: (list) => countTokens(list, fixed),
@@ -148,6 +169,16 @@ export function createContextWindow(options: {
       if (counted === 0 || told === 0) return;
       correction = Math.min(correctionBounds.most, Math.max(correctionBounds.least, told / counted));
     },
+
+    learnRefusal(messages, fixed, detail) {
+      const size = countTokens(messages, fixed);
+      const told = readRefusedWindow(detail);
+      if (told !== undefined && told >= smallestWindow) window = Math.min(window, told);
+      // Where the service names no window, or counts so differently that it would refuse the same size again.
+      if (size <= measureUsable()) refused = Math.min(refused, Math.max(size, smallestWindow));
+    },
+
+    countTokens,
 
     measure: counter.measure,
   };

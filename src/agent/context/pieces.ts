@@ -65,8 +65,9 @@ export async function* summariseOldest(
   if (pieces.length > 1) yield { type: "notice", text: describePlan(pieces) };
   for (let piece = pieces.shift(); piece; piece = pieces.shift()) {
     const head = current.slice(0, countEarlier(current) + piece.length);
-    if (piece.isRead) calls += 1;
-    const attempt = piece.isRead ? await trySummary(writer, head, limits, signal) : useless;
+    const isRead = piece.isRead && canShrink(head, limits);
+    if (isRead) calls += 1;
+    const attempt = isRead ? await trySummary(writer, head, limits, signal) : useless;
     const isFailed = attempt.kind === "failed";
     if (isFailed && attempt.isOverflow && halvings < mostHalvings && calls < mostCalls) {
       halvings += 1;
@@ -104,6 +105,14 @@ function composeSummary(
   const isLone = unread === 0 && first?.role === "summary";
   const state = isLone ? extractState(first.text) : summarizeWithoutModel(messages, limits);
   return createSummaryMessage(messages, state, unread, limits);
+}
+
+/** Whether a summary of these messages can be smaller at all: otherwise none is paid for. */
+function canShrink(messages: readonly Message[], limits: SummaryLimits): boolean {
+  const { counter } = limits;
+  return (
+    counter.countMessage(createSummaryMessage(messages, "", 0, limits)) < counter.countMessages(messages)
+  );
 }
 
 const useless: Attempt = { kind: "useless", usage: noUsage };

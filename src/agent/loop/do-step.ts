@@ -19,14 +19,30 @@ export type StepResult =
   | { kind: "aborted" };
 
 /** Whether the service refused the request for its length: it counts otherwise than we do. */
-export function isOverflow(reply: Reply): boolean {
+function isOverflow(reply: Reply): boolean {
   return reply.kind === "failed" && reply.error.kind === "overflow";
 }
 
-/** Makes room as if the window were full, and makes the step's model call once more. */
-export async function* callWithMoreRoom(state: TurnState): AsyncGenerator<AgentEvent, Reply> {
-  yield* makeRoom(state, true);
-  return yield* callModel(state, state.steps, "auto");
+/** How often a step's request is made smaller and sent again. */
+const mostShrinks = 4;
+
+/**
+ * Learns from the refusal how large the window is, makes room, and makes the step's model call again: as often as
+ * the service refuses and the request gets smaller. No request is sent again as it was.
+ */
+export async function* callWithMoreRoom(state: TurnState, refused: Reply): AsyncGenerator<AgentEvent, Reply> {
+  const { context } = state.turn;
+  let reply = refused;
+  for (let shrinks = 0; shrinks < mostShrinks; shrinks += 1) {
+    if (reply.kind !== "failed" || !isOverflow(reply)) return reply;
+    const before = context.countTokens(state.messages, state.fixed);
+    context.learnRefusal(state.messages, state.fixed, reply.error.detail);
+    yield* makeRoom(state, true);
+    if (state.isAborted) return { kind: "aborted" };
+    if (context.countTokens(state.messages, state.fixed) >= before) return reply;
+    reply = yield* callModel(state, state.steps, "auto");
+  }
+  return reply;
 }
 
 /** Takes the reply into the state. */

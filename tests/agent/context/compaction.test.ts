@@ -283,6 +283,28 @@ describe("Compaction", () => {
     expect(requests.length).toBeLessThanOrEqual(1);
   });
 
+  test("cuts the newest results too after a refusal, pays for no summary, and remembers the size", async () => {
+    const { context, requests } = keeper(128_000);
+    const messages = [says("Look"), ...step(words(4_000)), ...step(words(4_000))];
+    context.learnRefusal(messages, "", "");
+    const fitted = await fit(context, messages, true);
+    expect(size(fitted.messages)).toBeLessThan(size(messages) / 2);
+    expect(requests).toHaveLength(0);
+    expect(context.fits(messages, "")).toBe(false);
+  });
+
+  test.each([
+    "prompt is too long: 1210000 tokens > 16000 maximum",
+    "This model's maximum context length is 16,000 tokens. However, you requested 20000 tokens",
+    "the request exceeds the available context size (16000 tokens), try increasing it",
+  ])("takes the window from the service's words: %s", async (detail) => {
+    const { context } = keeper(128_000);
+    const messages = [says(words(12_000))];
+    context.learnRefusal(messages, "", detail);
+    expect(context.fits([says(words(1_000))], "")).toBe(true);
+    expect(context.fits(messages, "")).toBe(false);
+  });
+
   test("learns from what the service counts", async () => {
     const { context } = keeper(2_000);
     const messages = [says(words(250)), ...step(words(100)), ...step("a"), ...step("b")];
