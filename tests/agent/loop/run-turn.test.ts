@@ -92,6 +92,31 @@ describe("The loop", () => {
     });
   });
 
+  test("answers where the service takes far less than is believed, and never sends again what was refused", async () => {
+    const sent: string[] = [];
+    const refuse = (words: string, most: number) => {
+      return scriptedModel(({ messages }, call) => {
+        const text = JSON.stringify(messages);
+        sent.push(text);
+        const detail = words.replace("SENT", String(Math.ceil(text.length / 4)));
+        if (text.length > most) return { error: new ModelError("overflow", "Too large.", { detail }) };
+        const look = { calls: [{ name: "look" }, { name: "look" }, { name: "look" }] };
+        return call === 1 ? look : { text: "Answered." };
+      }).model;
+    };
+    for (const words of ["too long", "SENT tokens > 10000 maximum"]) {
+      sent.length = 0;
+      const model = refuse(words, 40_000);
+      const { outcome, events } = await run({
+        model,
+        tools: [tool("look", "read", async () => "a line of a file\n".repeat(3_000))],
+      });
+      expect(outcome).toMatchObject({ kind: "answered", text: "Answered." });
+      expect(new Set(sent).size).toBe(sent.length);
+      expect(events.filter(({ type }) => type === "summary")).toEqual([]);
+    }
+  });
+
   test("ends after two replies in a row that were cut within a call", async () => {
     const cut = (text: string): Reply => ({
       calls: [{ name: "look", malformed: text }],
