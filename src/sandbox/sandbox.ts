@@ -142,11 +142,12 @@ export interface Sandbox {
     options?: { ifSha256?: string | null; signal?: AbortSignal },
   ): Promise<{ ok: true; sha256: string } | FileFailure>;
   /**
-   * Files below `path`, depth first, sorted by path, at most `limit` (default 1,000), without `.git` insides.
+   * Files below `path`, depth first, sorted by path, at most `limit` (default 1,000), without `.git` insides. With
+   * `glob` only the files that match, without folders. `leaveOutIgnored`: not what a `.gitignore` names.
    */
   listFiles(
     path?: string,
-    options?: { limit?: number; signal?: AbortSignal },
+    options?: { limit?: number; glob?: string; leaveOutIgnored?: boolean; signal?: AbortSignal },
   ): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
   /** Has the next command, or job, wait until it is noted which files there are. Once for a turn. */
   noteFiles(turn: string): void;

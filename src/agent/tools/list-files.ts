@@ -4,14 +4,22 @@ import { defineSandboxTool } from "./tool.ts";
 
 export const listFiles = defineSandboxTool({
   name: "list_files",
-  description: "List the files below a folder, sorted by path, with their sizes in bytes.",
+  description:
+    "List the files below a folder, sorted by path, with their sizes in bytes, without what .gitignore names.",
   input: z.object({
     path: z.string().min(1).optional().describe("Default: the whole workspace"),
     limit: z.number().int().min(1).max(5_000).default(1_000),
+    glob: z.string().min(1).optional().describe('Only such files, for example "**/*.ts"'),
+    ignored: z.boolean().default(false).describe("Also what .gitignore names"),
   }),
   effect: "read",
-  async run({ path, limit }, { sandbox, signal }) {
-    const listed = await sandbox.listFiles(path, { limit, signal });
+  async run({ path, limit, glob, ignored }, { sandbox, signal }) {
+    const listed = await sandbox.listFiles(path, {
+      limit,
+      signal,
+      leaveOutIgnored: !ignored,
+      ...(glob !== undefined && { glob }),
+    });
     if (!listed.ok) return { status: "error", text: listed.message };
     if (listed.entries.length === 0) return { status: "ok", text: "There are no files." };
     const lines = listed.entries.map(formatEntry);

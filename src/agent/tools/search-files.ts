@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { globToRegex, walkFunction } from "../../sandbox/walk.ts";
 import { cutText } from "../text.ts";
 import { quoteArgument } from "./quote.ts";
 import { defineSandboxTool } from "./tool.ts";
@@ -13,22 +14,17 @@ const maxLineChars = 400;
 export const searchFiles = defineSandboxTool({
   name: "search_files",
   description:
-    "Find lines in the workspace's text files by an extended regular expression, as grep -E has it.",
+    "Find lines in the workspace's text files by an extended regular expression, as grep -E has it, without what .gitignore names.",
   input: z.object({
     pattern: z.string().min(1),
     path: z.string().min(1).optional().describe("A file or folder. Default: the whole workspace"),
-    files: z.string().min(1).optional().describe('Only in files with such a name, for example "*.ts"'),
+    files: z.string().min(1).optional().describe('Only in such files, for example "*.ts" or "src/**/*.ts"'),
     ignore_case: z.boolean().default(false),
+    ignored: z.boolean().default(false).describe("Also in what .gitignore names"),
   }),
   effect: "read",
-  async run({ pattern, path, files, ignore_case }, { sandbox, signal }) {
-    const command = [
-      "grep -rnIE --exclude-dir=.git --exclude-dir=.heddle",
-      ...(ignore_case ? ["-i"] : []),
-      ...(files === undefined ? [] : [`--include=${quoteArgument(files)}`]),
-      `-e ${quoteArgument(pattern)} --`,
-      ...(path === undefined ? [] : [quoteArgument(path)]),
-    ].join(" ");
+  async run({ pattern, path, files, ignore_case, ignored }, { sandbox, signal }) {
+    const command = searchCommand({ pattern, path, files, ignored, ignoreCase: ignore_case });
     const { end, exitCode, stdout, stderr, problem } = await sandbox.exec({
       command,
       timeoutMs: 60_000,
@@ -44,9 +40,31 @@ export const searchFiles = defineSandboxTool({
     if (end === "stopped") return { status: "stopped", text: lines };
     if (end !== "exit")
       return { status: "partial", text: `Ended early (${end}): narrow the search.\n${lines}` };
-    if (exitCode === 1) return { status: "ok", text: "No line matches." };
-    // 2 is grep's word for trouble, also when it could not read one file of many.
-    if (exitCode !== 0 && stdout.length === 0) return { status: "error", text: stderr.toString().trim() };
-    return { status: "ok", text: lines.trimEnd() };
+    if (stdout.length > 0) return { status: "ok", text: lines.trimEnd() };
+    // The exit code does not tell: xargs has one for no match and for trouble, also with one file of many.
+    if (exitCode !== 0 && stderr.length > 0) return { status: "error", text: stderr.toString().trim() };
+    return { status: "ok", text: "No line matches." };
   },
 });
+
+interface Search {
+  pattern: string;
+  path: string | undefined;
+  files: string | undefined;
+  ignored: boolean;
+  ignoreCase: boolean;
+}
+
+function searchCommand({ pattern, path, files, ignored, ignoreCase }: Search): string {
+  const grep = `grep -nIE ${ignoreCase ? "-i " : ""}-e ${quoteArgument(pattern)}`;
+  const found = [path ?? ".", ignored ? "" : "yes", files === undefined ? "" : globToRegex(files), ""];
+  // Only the paths of regular files, each below the folder as the model named it.
+  const toPaths = String.raw`/^f/ { sub(/^[^\t]*\t[^\t]*\t/, ""); if (!/(^|\/)\.heddle\//) print ENVIRON["BELOW"] $0 }`;
+  const below = path === undefined ? "" : `${path.replace(/\/+$/, "")}/`;
+  return `${walkFunction}
+folder=${quoteArgument(path ?? ".")}
+[ -d "$folder" ] || exec ${grep} -- "$folder"
+walk ${found.map(quoteArgument).join(" ")} |
+  LC_ALL=C BELOW=${quoteArgument(below)} awk 'BEGIN { RS = ORS = "\\0" } ${toPaths}' | LC_ALL=C sort -z |
+  xargs -0 -r ${grep} -H --`;
+}

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { FileEntry, FileFailure, Sandbox } from "../sandbox.ts";
+import { globToRegex, walkFunction } from "../walk.ts";
 import { formatPath, resolveInside, threadFolders } from "./inside-path.ts";
 import type { Ending } from "./spawner.ts";
 
@@ -96,14 +97,13 @@ mv -f -T -- "$new" "$path" || fail 1
 `;
 
 /**
- * Arguments: path, entries to give, {@link unusablePath}. Prints type, bytes and path, NUL after each, with slash and
- * 0x01 in each other's place: so sorted, a folder's content comes right behind it.
+ * Arguments: path, entries to give, {@link unusablePath}, and two of `walk`. Prints what `walk` does, with slash and 0x01
+ * in each other's place: so sorted, a folder's content comes right behind it.
  */
-const listScript = `
+const listScript = `${walkFunction}
 path=$1 limit=$2 unusable=$3
 [ -e "$path" ] || { echo "No such file or directory" >&2; exit 1; }
-LC_ALL=C find -H "$path" -mindepth "$([ -d "$path" ] && echo 1 || echo 0)" \\
-  -path "$unusable" -prune -o '(' -name .git -type d -prune , -printf '%y\\t%s\\t%P\\0' ')' 2>/dev/null |
+walk "$path" "$4" "$5" "$unusable" |
   tr '/\\001' '\\001/' | LC_ALL=C sort -z -t "$(printf '\\t')" -k 3 | head -z -n "$limit"
 `;
 
@@ -162,7 +162,13 @@ export function createFileTools(run: RunScript, limits: { fileBytes: number }): 
       const result = await run({
         script: listScript,
         // One more than asked for tells whether there are more.
-        arguments: [inside.path, String(limit + 1), unusablePath],
+        arguments: [
+          inside.path,
+          String(limit + 1),
+          unusablePath,
+          options.leaveOutIgnored ? "yes" : "",
+          options.glob === undefined ? "" : globToRegex(options.glob),
+        ],
         maxOutputBytes: (limit + 1) * longestEntryBytes,
         signal: options.signal,
       });

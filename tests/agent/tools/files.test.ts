@@ -291,6 +291,50 @@ describe("search_files", () => {
   });
 });
 
+describe("a git repository", () => {
+  const make = `mkdir -p repo/src repo/node_modules/{a..e} repo/lib/gen plain/node_modules && cd repo && git init -q
+printf 'node_modules\\n*.log\\n' >.gitignore; echo /gen >lib/.gitignore; touch lib/gen/x.ts
+for package in node_modules/*; do echo needle >"$package/index.ts"; done
+echo needle >src/main.ts; echo needle >src/debug.log; echo needle >kept.log; git add -f kept.log
+echo needle >../plain/node_modules/c.js; mkdir sub && git -C sub init -q && echo '*.tmp' >sub/.gitignore && touch sub/a.tmp $'sub/odd\\nname.tmp'`;
+
+  test("is listed and searched without what it ignores, unless that is asked for", async () => {
+    const { use } = await workspace();
+    expect((await use("bash", { command: make })).status).toBe("ok");
+    const list = async (input: object) =>
+      (await use("list_files", input)).text.split("\n").map((line) => line.replace(/ {2}\d+$/, ""));
+    expect(await list({})).toEqual([
+      ...["plain/", "plain/node_modules/", "plain/node_modules/c.js", "repo/", "repo/.git/"],
+      ...["repo/.gitignore", "repo/kept.log", "repo/lib/", "repo/lib/.gitignore", "repo/src/"],
+      ...["repo/src/main.ts", "repo/sub/", "repo/sub/.git/", "repo/sub/.gitignore"],
+    ]);
+    expect(await list({ glob: "**/*.ts" })).toEqual(["repo/src/main.ts"]);
+    expect(await list({ glob: "*.{ts,js}", path: "repo/src" })).toEqual(["repo/src/main.ts"]);
+    expect(await list({ path: "repo/lib" })).toEqual(["repo/lib/.gitignore"]);
+    expect(await list({ path: "repo/node_modules/a" })).toEqual(["repo/node_modules/a/index.ts"]);
+    expect(await list({ glob: "**/*.ts", ignored: true })).toHaveLength(7);
+    const search = async (input: object) =>
+      (await use("search_files", { pattern: "needle", ...input })).text.split("\n");
+    expect(await search({ path: "repo" })).toEqual(["repo/kept.log:1:needle", "repo/src/main.ts:1:needle"]);
+    expect(await search({ files: "repo/**/*.ts" })).toEqual(["repo/src/main.ts:1:needle"]);
+    expect(await search({ path: "repo", ignored: true })).toHaveLength(8);
+    expect(await search({ path: "plain" })).toEqual(["plain/node_modules/c.js:1:needle"]);
+  });
+
+  test("that is made to hang or to run programs holds nobody up, and hides nothing", {
+    timeout: 60_000,
+  }, async () => {
+    const { use } = await workspace();
+    const hostile = `git init -q . && rm -rf .git/info && mkdir .git/info && mkfifo .git/info/exclude .gitignore
+git config core.fsmonitor 'touch /workspace/pwned; false'; git config core.excludesFile /workspace/.gitignore
+mkdir broken && echo 'gitdir: /nowhere' >broken/.git; echo x >main.ts`;
+    expect((await use("bash", { command: hostile })).status).toBe("ok");
+    const { text } = await use("list_files", {});
+    expect(text).toContain("main.ts  2");
+    expect(text).not.toContain("pwned");
+  });
+});
+
 describe("attach_file", () => {
   test("hands the file over once for each call", async () => {
     const files: { name: string; text: string; key: string }[] = [];
