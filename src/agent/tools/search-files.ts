@@ -57,12 +57,14 @@ interface Search {
 
 function searchCommand({ pattern, path, files, ignored, ignoreCase }: Search): string {
   const grep = `grep -nIE ${ignoreCase ? "-i " : ""}-e ${quoteArgument(pattern)}`;
-  const found = [path ?? ".", ignored ? "" : "yes", files === undefined ? "" : globToRegex(files), ""];
+  // A name that begins with a dash is no option.
+  const start = path === undefined ? "." : path.replace(/^-/, "./-");
+  const found = [start, ignored ? "" : "yes", files === undefined ? "" : globToRegex(files), ""];
   // Only the paths of regular files, each below the folder as the model named it.
   const toPaths = String.raw`/^f/ { sub(/^[^\t]*\t[^\t]*\t/, ""); if (!/(^|\/)\.heddle\//) print ENVIRON["BELOW"] $0 }`;
-  const below = path === undefined ? "" : `${path.replace(/\/+$/, "")}/`;
+  const below = path === undefined ? "" : `${start.replace(/\/+$/, "")}/`;
   return `${walkFunction}
-folder=${quoteArgument(path ?? ".")}
+folder=${quoteArgument(start)}
 [ -d "$folder" ] || exec ${grep} -- "$folder"
 walk ${found.map(quoteArgument).join(" ")} |
   LC_ALL=C BELOW=${quoteArgument(below)} awk 'BEGIN { RS = ORS = "\\0" } ${toPaths}' | LC_ALL=C sort -z |
