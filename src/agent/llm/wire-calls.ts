@@ -23,12 +23,13 @@ export function createCallId(): string {
 
 /**
  * A call's arguments, undefined when they are no JSON object. For a tool without parameters, some servers send
- * nothing or `null` in place of an empty one.
+ * nothing or `null` in place of an empty one; some models encode the object twice.
  */
 export function parseArguments(text: string): object | undefined {
   if (text.trim() === "") return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const once: unknown = JSON.parse(text);
+    const value: unknown = typeof once === "string" ? JSON.parse(once) : once;
     if (value === null) return {};
     return isObject(value) ? value : undefined;
   } catch {

@@ -1,5 +1,6 @@
 import type { ToolCall } from "../messages.ts";
 import { cutText } from "../text.ts";
+import { parseInput } from "./coerce-input.ts";
 import type { Tool } from "./tool.ts";
 
 export type CheckedCall = { ok: true; tool: Tool; input: unknown } | { ok: false; problem: string };
@@ -18,7 +19,7 @@ export function checkCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): Che
       problem: `invalid JSON arguments for ${tool.name}: ${why}. Send one JSON object.`,
     };
   }
-  const parsed = tool.input.safeParse(call.input);
+  const parsed = parseInput(tool.input, call.input);
   if (parsed.success) return { ok: true, tool, input: parsed.data };
   const fields = parsed.error.issues.slice(0, 8).map(({ path, message }) => `${nameField(path)}: ${message}`);
   return {
