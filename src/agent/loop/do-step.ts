@@ -19,7 +19,7 @@ export type StepResult =
   | { kind: "aborted" };
 
 /** Whether the service refused the request for its length: it counts otherwise than we do. */
-function isOverflow(reply: Reply): boolean {
+export function isOverflow(reply: Reply): reply is Extract<Reply, { kind: "failed" }> {
   return reply.kind === "failed" && reply.error.kind === "overflow";
 }
 
@@ -33,8 +33,7 @@ const mostShrinks = 4;
 export async function* callWithMoreRoom(state: TurnState, refused: Reply): AsyncGenerator<AgentEvent, Reply> {
   const { context } = state.turn;
   let reply = refused;
-  for (let shrinks = 0; shrinks < mostShrinks; shrinks += 1) {
-    if (reply.kind !== "failed" || !isOverflow(reply)) return reply;
+  for (let shrinks = 0; shrinks < mostShrinks && isOverflow(reply); shrinks += 1) {
     const before = context.countTokens(state.messages, state.fixed);
     context.learnRefusal(state.messages, state.fixed, reply.error.detail);
     yield* makeRoom(state, true);

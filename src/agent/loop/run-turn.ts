@@ -2,7 +2,7 @@ import type { AgentEvent, TurnOutcome } from "../events.ts";
 import { callModel } from "./call-model.ts";
 import { runCalls } from "./calls.ts";
 import { concludeCalls, concludeReply } from "./conclude.ts";
-import { acceptReply, callWithMoreRoom, createCallOptions } from "./do-step.ts";
+import { acceptReply, callWithMoreRoom, createCallOptions, isOverflow } from "./do-step.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { resume } from "./resume.ts";
 import { TurnState } from "./state.ts";
@@ -35,7 +35,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<AgentEvent, TurnOutco
     // The parts of a step are run from here: an event costs more with each generator that it passes on its way out.
     state.beginStep();
     let reply = yield* callModel(state, state.steps, "auto");
-    reply = yield* callWithMoreRoom(state, reply);
+    if (isOverflow(reply)) reply = yield* callWithMoreRoom(state, reply);
     const step = acceptReply(state, reply);
     next =
       step.kind === "calls"
