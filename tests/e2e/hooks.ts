@@ -11,29 +11,43 @@ export interface Setting {
 /** Gives each test of this file a place of its own, and all of them one Redis. What a failed test printed is shown. */
 export function useSetting(): Setting {
   let redis: TestRedis | undefined;
-  let place: Place | undefined;
   beforeAll(async () => {
     redis = await startRedis();
   });
   afterAll(() => redis?.stop());
+  // Hooks after a test run in the reverse order: the programs end first.
+  afterEach(async () => {
+    await redis?.client().flushall();
+  });
+  const here = usePlace();
+  return {
+    get place() {
+      return here.place;
+    },
+    get redis() {
+      return begun(redis);
+    },
+  };
+}
+
+/** Gives each test of this file a place of its own. What a failed test printed is shown. */
+export function usePlace(): Pick<Setting, "place"> {
+  let place: Place | undefined;
   beforeEach(async () => {
     place = await newPlace();
   });
   afterEach(async ({ task }) => {
     if (task.result?.state === "fail") console.error(place?.outputs());
     await place?.clean();
-    await redis?.client().flushall();
   });
-  const begun = <Part>(part: Part | undefined): Part => {
-    if (part === undefined) throw new Error("No test has begun.");
-    return part;
-  };
   return {
     get place() {
       return begun(place);
     },
-    get redis() {
-      return begun(redis);
-    },
   };
+}
+
+function begun<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new Error("No test has begun.");
+  return part;
 }

@@ -1,19 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { modelEnvironment } from "./environment.ts";
-import { examine, newPlace, type Place } from "./program.ts";
+import { examine } from "./program.ts";
+import { usePlace } from "./hooks.ts";
 
-let place: Place;
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const here = usePlace();
 
 const everything = join(
   dirname(createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/package.json")),
@@ -30,7 +24,7 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
     },
     broken: { command: "no-such-program" },
   };
-  await writeFile(join(place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
   const model = await startFakeAnthropic();
   model.push(
     {
@@ -45,14 +39,14 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
     ...modelEnvironment(model),
     MCP_TOKEN: "mcp-secret-value",
   };
-  const program = place.start(["run", "echo"], env);
+  const program = here.place.start(["run", "echo"], env);
   expect(await program.ended).toBe(0);
   const results = JSON.stringify(model.bodies[1]?.messages.at(-1));
   expect(results).toContain("hello there");
   expect(results).toContain("SKILL_DIR");
   expect(JSON.stringify(model.bodies[0]?.system)).toContain("csv-report");
 
-  const doctor = await examine(() => place.start(["doctor"], env));
+  const doctor = await examine(() => here.place.start(["doctor"], env));
   expect(doctor.output()).toMatch(
     /mcp +everything: \w+, \d+ tools[\s\S]*! mcp +broken: \w+, 0 tools\. .*; correct its entry in \S+mcp\.json, or disable it[\s\S]*✓ skills/,
   );

@@ -1,27 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { call } from "../adapters/console/requests.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startCollector } from "../fakes/otlp.ts";
 import { startRedis } from "../fakes/redis.ts";
-import { newPlace, type Place } from "./program.ts";
+import { usePlace } from "./hooks.ts";
 
 /** What an operator sees of one task that went through a gateway and a worker, each a process of its own. */
 
 const apiKey = "planted-secret-9f3b1c";
 const collectorKey = "Bearer collector-secret-77";
 
-let place: Place;
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const here = usePlace();
 
 async function stage() {
   const [redis, collector, model] = await Promise.all([
@@ -43,9 +36,9 @@ async function stage() {
     collector,
     model,
     start: (args: string[], more: Record<string, string> = {}) =>
-      place.start(args, { ...environment, ...more }),
+      here.place.start(args, { ...environment, ...more }),
     async [Symbol.asyncDispose]() {
-      await place.clean();
+      await here.place.clean();
       await Promise.all([collector.close(), model.close(), redis.stop()]);
     },
   };
@@ -133,7 +126,7 @@ test("One task is one trace across processes, counted by both, in the audit log,
   expect(await unread.ended).toBe(1);
   expect(unread.output()).not.toContain("    at ");
   const thread = String(turn?.attributes["gen_ai.conversation.id"]);
-  const file = join(place.folder, "thread.jsonl");
+  const file = join(here.place.folder, "thread.jsonl");
   expect((await audit("export", file, "--thread", thread)).code).toBe(0);
   const entries = (await readFile(file, "utf8"))
     .trim()

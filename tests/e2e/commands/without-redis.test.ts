@@ -1,17 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../fakes/free-port.ts";
-import { newPlace, type Place } from "../program.ts";
+import { usePlace } from "../hooks.ts";
 
-let place: Place;
-beforeEach(async () => {
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const here = usePlace();
 
 /** One of those that ask Redis and print, and one of those that need all that a process that serves does. */
 const commands = [
@@ -58,7 +51,7 @@ test.each(states)(
   "With a Redis that %s a command ends with one sentence and no stack",
   async (_state, url) => {
     const env = { REDIS_URL: await url() };
-    for (const program of commands.map((args) => place.start(args, env))) {
+    for (const program of commands.map((args) => here.place.start(args, env))) {
       expect(await program.ended).toBe(1);
       // Of the wait it may have said something in the log.
       const said = program
