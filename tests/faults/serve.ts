@@ -82,8 +82,10 @@ export async function setStage({
   const queue = { ...times, concurrency, waitForReplicas };
   // Never used up: only so that model calls are reserved and settled.
   const budgets = "budgets: { day: { cost: 1000 } }";
+  // A task may be long enough for a snapshot of its journal.
+  const agent = "agent: { maxSteps: 200 }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
-  await writeFile(config, [`queue: ${JSON.stringify(queue)}`, budgets, tools].join("\n"));
+  await writeFile(config, [`queue: ${JSON.stringify(queue)}`, budgets, agent, tools].join("\n"));
   const dataDir = join(folder, "data");
   const isEmbedded = given === "embedded";
   const [place, slack, model, redis] = await Promise.all([
