@@ -12,5 +12,8 @@ process.env.HEDDLE_FAULT_FIGURES = join(folder, "figures.jsonl");
 const pace = ["--no-file-parallelism", "--maxConcurrency=6"];
 const suite = ["node_modules/vitest/vitest.mjs", "run", "tests/faults", ...pace];
 await launch([...suite, ...process.argv.slice(2)], needs);
-if (!process.exitCode) await launch(["tests/faults/report.ts"], needs);
-await rm(folder, { recursive: true, force: true });
+if (process.exitCode) console.error(`What was measured is kept in ${process.env.HEDDLE_FAULT_FIGURES}.`);
+else {
+  await launch(["tests/faults/report.ts"], needs);
+  await rm(folder, { recursive: true, force: true });
+}
