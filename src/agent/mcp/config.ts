@@ -3,6 +3,7 @@ import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
 import type { ServiceAccess } from "../../sandbox/service.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
+import { isObject } from "../llm/wire-calls.ts";
 import { findPasswords } from "../url-passwords.ts";
 
 /** A server that is started as a process. */
@@ -131,10 +132,9 @@ const entrySchema = z.looseObject({
     .prefault({})
     .transform((raw, context) => {
       if (raw === false) return raw;
-      const isObject = typeof raw === "object" && raw !== null && !Array.isArray(raw);
       const parsed = sandboxSchema.safeParse(raw);
       if (parsed.success) return parsed.data;
-      const issues = isObject
+      const issues = isObject(raw)
         ? parsed.error.issues
         : [{ path: [], message: `expected false or an object such as ${sandboxExample}` }];
       for (const { path, message } of issues) context.addIssue({ code: "custom", path, message });
