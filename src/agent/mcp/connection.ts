@@ -12,8 +12,8 @@ import { type Listing, listTools } from "./listing.ts";
  */
 export type ConnectionState =
   | { kind: "idle" }
-  /** `settled` never rejects. No turn waits for it beyond `patienceEnds`. */
-  | { kind: "connecting"; settled: Promise<void>; patienceEnds: number }
+  /** `settled` never rejects. No turn waits for it beyond `patienceEnds`. `problem`: why it is tried again. */
+  | { kind: "connecting"; settled: Promise<void>; patienceEnds: number; problem?: string }
   /** Its tools are due to be listed again at `listAt`; `problem`: why the last attempt failed. */
   | { kind: "ready"; link: Link; listAt: number; problem?: string }
   /** The connection was lost: its tools stay listed, and the next use reconnects. */
@@ -115,18 +115,20 @@ class ServerConnection implements Connection {
   #connectIfDue(): void {
     switch (this.#state.kind) {
       case "idle":
-      case "lost":
         return this.#connect(this.#options.patienceMs);
       case "failed":
-        return this.#options.now() < this.#state.retryAt ? undefined : this.#connect(0);
+        if (this.#options.now() >= this.#state.retryAt) this.#connect(0, this.#state.problem);
+        return;
       case "connecting":
       case "ready":
+      case "lost":
+        return this.#connect(this.#options.patienceMs, this.#state.problem);
       case "closed":
         return;
     }
   }
 
-  #connect(patienceMs: number): void {
+  #connect(patienceMs: number, problem?: string): void {
     this.#state = {
       kind: "connecting",
       settled: this.#establish(),
@@ -135,6 +137,7 @@ class ServerConnection implements Connection {
   }
 
   async #establish(): Promise<void> {
+      ...(problem !== undefined && { problem }),
     const opened = await this.#openLink();
     if (this.#life.signal.aborted) return "link" in opened ? await opened.link.close() : undefined;
     if ("link" in opened) {

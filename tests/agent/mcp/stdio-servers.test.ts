@@ -249,7 +249,9 @@ describe("servers that do not start", () => {
     expect(attempts).toHaveLength(1);
     now = 1_000;
     await listTools(pool);
-    expect(pool.status()).toMatchObject([{ state: "connecting" }]);
+    expect(pool.status()).toMatchObject([
+      { state: "connecting", problem: "its process exited with code 1" },
+    ]);
     writeFileSync(`${mark}.go`, "");
     await expect.poll(() => attempts.length).toBe(2);
     now = 2_999;
