@@ -9,9 +9,12 @@ import type { JournalReader } from "../agent/journal.ts";
 import { meteredModel } from "../agent/llm/metered-model.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { formatNoteIndex } from "../agent/loop/note-index.ts";
-import { buildSystemPrompt } from "../agent/loop/prompt.ts";
+import { buildSystemPrompt, type PromptParts } from "../agent/loop/prompt.ts";
 import { runTurn } from "../agent/loop/run-turn.ts";
+import type { TurnOffer } from "../agent/loop/turn.ts";
 import type { Masker } from "../agent/masker.ts";
+import { formatServerInstructions } from "../agent/mcp/instructions.ts";
+import type { McpOffer } from "../agent/mcp/offer.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
 import { isFromPerson, type Message, type Speaker, type UserMessage } from "../agent/messages.ts";
 import type { LanguageModel } from "../agent/model.ts";
@@ -128,7 +131,7 @@ async function* runAgent(
   sandbox?.noteFiles(id);
   const asked = (history.turn?.asked ?? []).filter(isFromPerson);
   const services = createServices(options, thread, asked, sandbox);
-  const [library, mcpTools] = await Promise.all([options.skills.current(), options.mcp.tools(signal)]);
+  const [library, offer] = await Promise.all([options.skills.current(), options.mcp.offer(signal)]);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
 
   const reading: Omit<Reading, "fromStart"> = {
@@ -142,16 +145,16 @@ async function* runAgent(
   const openExtras = <M extends Message>(messages: readonly (M | UserMessage)[], fromStart: boolean) =>
     options.messageExtras.open(thread, messages, { ...reading, fromStart });
   const messages = await openExtras(history.messages, true);
-  const system = buildSystemPrompt({
+  const prompt: Omit<PromptParts, "servers"> = {
     noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
     sandboxNote: options.sandbox.backend.note(thread),
     instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
-  });
+  };
   const turnBudget = options.budgets.turnBudget(thread, history.turn);
   const meter = (unmetered: LanguageModel) =>
     meteredModel({ model: unmetered, turnBudget, counter: shared.counter });
-  const tools = createTurnTools({
+  const assembleTools = createTurnTools({
     dispatch: {
       services,
       masker: options.masker,
@@ -160,19 +163,28 @@ async function* runAgent(
         log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
       breaker: narrowToThread(shared.breaker, thread),
     },
-    subAgent: { model, meter, context, system },
+    subAgent: { model, meter, context },
     skills,
-    mcpTools,
     allowed: channel.tools,
     emit,
   });
+  const assemble = ({ tools, instructions }: McpOffer): TurnOffer => {
+    const said = instructions.filter((server) => server.tools.some((name) => isListed(channel.tools, name)));
+    const system = buildSystemPrompt({ ...prompt, servers: formatServerInstructions(said) });
+    return { system, tools: assembleTools({ tools, system }) };
+  };
+  let current = offer;
 
   const outcome = yield* runTurn({
     id,
     history: { ...history, messages },
     model,
-    tools,
-    system,
+    ...assemble(offer),
+    async renew() {
+      const renewed = await current.renew(signal);
+      current = renewed ?? current;
+      return renewed && assemble(renewed);
+    },
     context,
     meter,
     limits: options.limits,

@@ -11,33 +11,44 @@ import { type ChannelSettings, isListed } from "./channel-settings.ts";
 export interface TurnToolsOptions {
   /** What the turn's calls and those of its sub-agents share. */
   dispatch: Omit<DispatcherOptions, "tools" | "output">;
-  subAgent: Pick<SubAgentOptions, "model" | "meter" | "context" | "system">;
+  subAgent: Pick<SubAgentOptions, "model" | "meter" | "context">;
   skills: readonly Skill[];
-  mcpTools: readonly Tool[];
   /** Names of the tools that the channel allows. */
   allowed: ChannelSettings["tools"] | undefined;
   emit: Parameters<TurnRunner["run"]>[0]["emit"];
 }
 
-/** The tools of one turn: those of the sandbox, the session, its skills and servers, and sub-agents. */
-export function createTurnTools(options: TurnToolsOptions): Dispatcher {
-  const { dispatch, subAgent, skills, mcpTools, allowed, emit } = options;
+/** What MCP servers add: their tools, and the system prompt with what they say about them. */
+export interface ServerParts {
+  tools: readonly Tool[];
+  system: string;
+}
+
+/**
+ * The tools of one turn: those of the sandbox, the session, its skills and servers, and sub-agents. Called again when
+ * the servers' tools have changed; the others keep what they know.
+ */
+export function createTurnTools(options: TurnToolsOptions): (servers: ServerParts) => Dispatcher {
+  const { dispatch, subAgent, skills, allowed, emit } = options;
   const isAllowed = ({ name }: Tool) => isListed(allowed, name);
   const makeTools = () => [
     ...(dispatch.services.sandbox ? createSandboxTools() : []),
     ...createSessionTools(),
     ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
-    ...mcpTools,
   ];
-  const task = createTaskTool({
-    ...subAgent,
-    tools: () => makeTools().filter(isAllowed),
-    onEvent: (callId, event) => emit({ type: "helper", callId, event }),
-    createDispatcher: (tools) => createDispatcher({ ...dispatch, tools }),
-  });
-  return createDispatcher({
-    ...dispatch,
-    tools: [...makeTools(), askUser, task].filter(isAllowed),
-    output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
-  });
+  const own = makeTools();
+  return ({ tools, system }) => {
+    const task = createTaskTool({
+      ...subAgent,
+      system,
+      tools: () => [...makeTools(), ...tools].filter(isAllowed),
+      onEvent: (callId, event) => emit({ type: "helper", callId, event }),
+      createDispatcher: (given) => createDispatcher({ ...dispatch, tools: given }),
+    });
+    return createDispatcher({
+      ...dispatch,
+      tools: [...own, ...tools, askUser, task].filter(isAllowed),
+      output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
+    });
+  };
 }

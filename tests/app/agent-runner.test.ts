@@ -23,11 +23,15 @@ import { type Reply, scriptedModel } from "../fakes/scripted-model.ts";
 import { plainMessageExtras } from "../message-extras/plain.ts";
 import { dataFolder } from "../sandbox/two-threads.ts";
 import { readerOf } from "../agent/journal-reader.ts";
+import { plainPool } from "../agent/mcp/plain-pool.ts";
 
 /** Pays for everything. */
 const openBudget: TurnBudget = { reserve: async () => ({ ok: true, settle: async () => {} }) };
 
 const none: Probe = { ok: false, summary: "", problems: [], missing: [] };
+
+/** What servers offer besides tools. */
+const nothingMore: Parameters<typeof plainPool>[1] = {};
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
 function runner(
@@ -40,6 +44,7 @@ function runner(
     followUps = [] as UserMessage[],
     compaction = {},
     limits = defaultTurnLimits,
+    offered = nothingMore,
     sandbox = { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
   } = {},
 ) {
@@ -73,7 +78,7 @@ function runner(
     journal: (thread) => readerOf(() => journals.get(thread) ?? []),
     surface: () => memoryChat().surface,
     skills: { current: async () => ({ skills, problems: [] }), mounts: () => [] },
-    mcp: { tools: async () => mcpTools, status: () => [], close: async () => {} },
+    mcp: plainPool(mcpTools, offered),
     masker: createMasker([]),
     log: createLog("silent", createMasker([]), { terminal: false }),
   });
@@ -300,6 +305,52 @@ describe("The agent of a thread", () => {
     expect(new Set(fixed.slice(3)).size).toBe(1);
     expect(fixed[3]).toContain("- cake: About cake.");
     expect(requests[3]?.tools.map(({ name }) => name)).toContain("more");
+  });
+
+  test("calls in the next step what a server has announced, with its other tools and the prompt as they were", async () => {
+    const tools = [tool("shop__login", "read", async () => "welcome")];
+    const instructions = [{ server: "shop", text: "Log in first.", tools: ["shop__login"] }];
+    const login = { calls: [{ name: "shop__login" }] };
+    let renewals = 0;
+    const { ask, requests } = runner(
+      [
+        login,
+        { calls: [{ name: "shop__buy" }, { name: "todo", input: { items: [] } }] },
+        { text: "Bought." },
+      ],
+      tools,
+      {
+        offered: {
+          instructions,
+          async renew() {
+            renewals += 1;
+            const buy = tool("shop__buy", "read", async () => "bought");
+            return { tools: [...tools, buy], instructions, renew: async () => undefined };
+          },
+        },
+      },
+    );
+    expect(await ask("a", "buy tea")).toEqual(["welcome", "bought", expect.anything()]);
+    const names = requests.map((request) => request.tools.map(({ name }) => name));
+    expect(names[1]?.filter((name) => name !== "shop__buy")).toEqual(names[0]);
+    expect(names[2]).toEqual(names[1]);
+    expect(new Set(requests.map(({ system }) => system)).size).toBe(1);
+    expect(renewals).toBe(1);
+  });
+
+  test("hears what a server says of its tools, before the operator's words, and only where it may use one", async () => {
+    const given = {
+      offered: { instructions: [{ server: "shop", text: "Log in first.", tools: ["shop__login"] }] },
+    };
+    const tools = [tool("shop__login", "read", async () => "welcome")];
+    const allowed = runner([{ text: "ok" }], tools, given);
+    await allowed.ask("a", "hello");
+    expect(allowed.requests[0]?.system).toMatch(
+      /## Trust[\s\S]*shop:\n> Log in first\.\n\n## From the operator/,
+    );
+    const without = runner([{ text: "ok" }], tools, { ...given, channel: { tools: ["todo"] } });
+    await without.ask("a", "hello");
+    expect(without.requests[0]?.system).not.toContain("Log in first");
   });
 
   test.each([

@@ -21,6 +21,7 @@ import { memoryNotes } from "../agent/tools/services.ts";
 import type { TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
 import { plainMessageExtras } from "../message-extras/plain.ts";
+import { plainPool } from "../agent/mcp/plain-pool.ts";
 
 const noSandbox = { ok: false, summary: "", problems: [], missing: [] };
 const unlimited: BudgetSettings = {
@@ -99,7 +100,7 @@ export async function openHeddle(
     journal: (id) => createJournalReader(redis, id),
     surface: () => surface,
     skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
-    mcp: { tools: async () => [], status: () => [], close: async () => {} },
+    mcp: plainPool(),
     masker,
     log: createLog("silent", masker, { terminal: false }),
   });

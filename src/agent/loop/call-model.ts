@@ -12,11 +12,11 @@ export type Reply =
 
 /** Makes one model call. Throws only what is neither the service's failure nor an abort. */
 export async function* callModel(
-  { turn, model, messages }: TurnState,
+  { turn, model, messages, system, tools }: TurnState,
   step: number,
   toolChoice: "auto" | "none",
 ): AsyncGenerator<AgentEvent, Reply> {
-  const request = { system: turn.system, messages, tools: turn.tools.definitions, toolChoice };
+  const request = { system, messages, tools: tools.definitions, toolChoice };
   const troubles: string[] = [];
   yield { type: "step-start", step };
   try {

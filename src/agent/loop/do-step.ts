@@ -56,7 +56,8 @@ export function acceptReply(state: TurnState, reply: Reply): StepResult {
 
 /** How the step's calls run. */
 export function createCallOptions(state: TurnState): CallOptions {
-  const { tools, signal, context, history, questionMs, now = Date.now } = state.turn;
+  const { tools } = state;
+  const { signal, context, history, questionMs, now = Date.now } = state.turn;
   const budget = remainingBudget(state.limits, state.spent());
   const reply = state.messages.findLast(({ role }) => role === "assistant");
   const options = {

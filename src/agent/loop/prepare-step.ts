@@ -27,6 +27,7 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
     if (compacted.kind !== "continue") return compacted;
   }
   if (state.steps === 0) yield* shareNotes(state);
+  else await renewOffer(state);
 
   const fits = state.turn.context.fits(state.messages, state.fixed) || (yield* makeRoom(state, false));
   if (state.isAborted) return endAborted(state);
@@ -57,6 +58,11 @@ async function* obeyCompactOrder(state: TurnState): AsyncGenerator<AgentEvent, P
   if (state.asked.every(isCompactOrder)) return endAnswered(state, text);
   yield { type: "notice", text };
   return proceed;
+}
+
+async function renewOffer(state: TurnState): Promise<void> {
+  const offer = await state.turn.renew?.();
+  if (offer) state.replaceOffer(offer);
 }
 
 /** Shows the model the notes on record, unless it still has them in view as they are. */

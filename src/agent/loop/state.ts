@@ -2,9 +2,9 @@ import type { TurnOutcome } from "../events.ts";
 import { measureWorkedMs, type OpenCall } from "../history.ts";
 import { type AssistantMessage, type Message, toolCalls, type UserMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
-import type { CallOutcome } from "../tools/dispatch.ts";
+import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
 import { defaultTurnLimits, type Spent, type TurnLimits } from "./limits.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn, TurnOffer } from "./turn.ts";
 
 /** What a phase of the loop leaves to do: the next phase, or nothing, because the turn has ended. */
 export type PhaseResult = TurnOutcome | { kind: "continue" };
@@ -17,9 +17,9 @@ export class TurnState {
   /** The turn's model, metered. */
   readonly model: LanguageModel;
   readonly limits: TurnLimits;
-  /** What goes with each request besides the messages; counts towards its size. */
-  readonly fixed: string;
   readonly #startedAt: number;
+  #offer: TurnOffer;
+  #fixed: string;
   #messages: Message[];
   readonly #asked: UserMessage[];
   #open: readonly OpenCall[];
@@ -34,7 +34,8 @@ export class TurnState {
     this.turn = turn;
     this.model = meter(turn.model);
     this.limits = limits;
-    this.fixed = turn.system + JSON.stringify(turn.tools.definitions);
+    this.#offer = turn;
+    this.#fixed = joinFixed(turn);
     this.#messages = [...history.messages];
     this.#asked = [...(history.turn?.asked ?? [])];
     this.#open = history.open;
@@ -42,6 +43,19 @@ export class TurnState {
     this.#usage = history.turn?.usage ?? noUsage;
     const now = this.now();
     this.#startedAt = history.turn ? now - measureWorkedMs(history.turn, now) : now;
+  }
+
+  get system(): string {
+    return this.#offer.system;
+  }
+
+  get tools(): Dispatcher {
+    return this.#offer.tools;
+  }
+
+  /** What goes with each request besides the messages; counts towards its size. */
+  get fixed(): string {
+    return this.#fixed;
   }
 
   /** The conversation as the model sees it. The array only grows until `replaceMessages`: counts of it are cached. */
@@ -104,6 +118,12 @@ export class TurnState {
     this.#steps -= 1;
   }
 
+  /** Puts other tools, and what the prompt says of them, in place of those so far. */
+  replaceOffer(offer: TurnOffer): void {
+    this.#offer = offer;
+    this.#fixed = joinFixed(offer);
+  }
+
   addUsage(usage: Usage): void {
     this.#usage = addUsage(this.#usage, usage);
   }
@@ -149,4 +169,8 @@ export class TurnState {
   markNudged(): void {
     this.#isNudged = true;
   }
+}
+
+function joinFixed({ system, tools }: TurnOffer): string {
+  return system + JSON.stringify(tools.definitions);
 }

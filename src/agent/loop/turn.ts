@@ -33,6 +33,11 @@ export interface Turn {
   /** Default: `defaultTurnLimits`. */
   limits?: TurnLimits;
   /**
+   * Asked for between steps: tools and system prompt, where they have changed since the last time. A rejection ends the
+   * turn with that error.
+   */
+  renew?(): Promise<TurnOffer | undefined>;
+  /**
    * Messages that have arrived since the last call, asked for between steps. They must be stored when this resolves.
    * A rejection ends the turn with that error.
    */
@@ -54,3 +59,6 @@ export interface Turn {
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?(): number;
 }
+
+/** What the model is given besides the conversation. */
+export type TurnOffer = Pick<Turn, "tools" | "system">;

@@ -1,17 +1,18 @@
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Progress } from "@modelcontextprotocol/sdk/types.js";
+import { z } from "zod";
 import { startDeadline } from "./deadline.ts";
 import { describeError, isNetworkFailure, isUnreachable } from "./failure.ts";
 import { type Link, withoutOwnTimeout } from "./link.ts";
 import { type CallResult, callResultSchema } from "./result.ts";
 
-export interface CallRequest {
-  /** The server's own name for the tool. */
-  tool: string;
-  input: Record<string, unknown>;
+/** `tool` is the server's own name for it; `uri` asks for a resource. */
+type Asked = { tool: string; input: Record<string, unknown> } | { uri: string };
+
+export type CallRequest = Asked & {
   signal: AbortSignal;
   onProgress: (progress: Progress) => void;
-}
+};
 
 /** How a call went. Only `answered` and `refused` come from the server itself. */
 export type McpCallOutcome =
@@ -29,12 +30,19 @@ export type McpCallOutcome =
 export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<McpCallOutcome> {
   const deadline = startDeadline(executeMs, request.signal);
   try {
-    const params = { name: request.tool, arguments: request.input };
-    const result = await link.client.request({ method: "tools/call", params }, callResultSchema, {
-      signal: deadline.signal,
-      onprogress: request.onProgress,
-      ...withoutOwnTimeout,
-    });
+    const options = { signal: deadline.signal, onprogress: request.onProgress, ...withoutOwnTimeout };
+    const result =
+      "uri" in request
+        ? await link.client.request(
+            { method: "resources/read", params: { uri: request.uri } },
+            resourceSchema,
+            options,
+          )
+        : await link.client.request(
+            { method: "tools/call", params: { name: request.tool, arguments: request.input } },
+            callResultSchema,
+            options,
+          );
     return { kind: "answered", result };
   } catch (error) {
     if (deadline.expired()) return { kind: "timed-out" };
@@ -50,6 +58,12 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
     deadline.release();
   }
 }
+
+/** A resource, as the result of a call that answers with nothing but its contents. */
+const resourceSchema = z
+  .looseObject({ contents: z.array(z.unknown()) })
+  .transform(({ contents }) => contents.map((resource) => ({ type: "resource", resource })))
+  .transform((content): CallResult => ({ content, isError: false }));
 
 /**
  * A restarted server does not know the session any more: 404 by the specification, 400 in many servers. Either

@@ -4,7 +4,8 @@ import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline } from "./deadline.ts";
 import { createLink, type Link } from "./link.ts";
-import { type Listing, listTools } from "./listing.ts";
+import { type Listing, nothingListed } from "./listing.ts";
+import { readListing } from "./read-listing.ts";
 
 /**
  * The state of a connection. It is opened on first use and reopened on the next use after it was lost; nothing runs in
@@ -32,6 +33,8 @@ export interface Connection {
    * waiting for it, so that a dead one delays nobody twice. Never rejects.
    */
   refresh(signal: AbortSignal): Promise<void>;
+  /** Lists the tools again where the server has announced that they changed. Never connects, never rejects. */
+  relist(signal: AbortSignal): Promise<void>;
   /** `repeatable`: the call may be retried once if it is unknown whether it ran. Never rejects. */
   call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome>;
   /** Ends the connection and the server's process, within some three seconds. */
@@ -51,8 +54,6 @@ export interface ConnectionOptions {
   mask: (text: string) => string;
   log: (level: "info" | "warn", message: string) => void;
 }
-
-const nothingListed: Listing = { tools: [], leftOut: [] };
 
 export function createConnection(server: EnabledServer, options: ConnectionOptions): Connection {
   return new ServerConnection(server, options);
@@ -83,9 +84,12 @@ class ServerConnection implements Connection {
     this.#connectIfDue();
     if (this.#state.kind === "connecting")
       await waitFor(this.#state.settled, this.#state.patienceEnds - this.#options.now(), signal);
-    else if (this.#state.kind === "ready" && this.#state.listAt <= this.#options.now()) {
-      await waitFor(this.#listAgain(this.#state), this.#failures > 0 ? 0 : this.#options.patienceMs, signal);
-    }
+    else await this.relist(signal);
+  }
+
+  async relist(signal: AbortSignal): Promise<void> {
+    if (this.#state.kind !== "ready" || this.#state.listAt > this.#options.now()) return;
+    await waitFor(this.#listAgain(this.#state), this.#failures > 0 ? 0 : this.#options.patienceMs, signal);
   }
 
   async call(request: CallRequest, repeatable: boolean): Promise<McpCallOutcome> {
@@ -116,13 +120,13 @@ class ServerConnection implements Connection {
     switch (this.#state.kind) {
       case "idle":
         return this.#connect(this.#options.patienceMs);
+      case "lost":
+        return this.#connect(this.#options.patienceMs, this.#state.problem);
       case "failed":
         if (this.#options.now() >= this.#state.retryAt) this.#connect(0, this.#state.problem);
         return;
       case "connecting":
       case "ready":
-      case "lost":
-        return this.#connect(this.#options.patienceMs, this.#state.problem);
       case "closed":
         return;
     }
@@ -133,11 +137,11 @@ class ServerConnection implements Connection {
       kind: "connecting",
       settled: this.#establish(),
       patienceEnds: this.#options.now() + patienceMs,
+      ...(problem !== undefined && { problem }),
     };
   }
 
   async #establish(): Promise<void> {
-      ...(problem !== undefined && { problem }),
     const opened = await this.#openLink();
     if (this.#life.signal.aborted) return "link" in opened ? await opened.link.close() : undefined;
     if ("link" in opened) {
@@ -174,7 +178,7 @@ class ServerConnection implements Connection {
     );
     try {
       await link.connect(deadline.signal);
-      return { link, listing: await listTools(link.client, deadline.signal) };
+      return { link, listing: await this.#readListing(link, deadline.signal) };
     } catch (error) {
       const problem = link.explain(
         deadline.expired() ? `no answer within ${this.#options.timeouts.connectMs / 1000} s` : error,
@@ -184,6 +188,11 @@ class ServerConnection implements Connection {
     } finally {
       deadline.release();
     }
+  }
+
+  async #readListing(link: Link, signal: AbortSignal): Promise<Listing> {
+    const listing = await readListing(link.client, signal);
+    return { ...listing, instructions: this.#options.mask(listing.instructions) };
   }
 
   #loseLink(link: Link): void {
@@ -205,7 +214,7 @@ class ServerConnection implements Connection {
     this.#state = { ...ready, listAt: Infinity };
     const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
     try {
-      const fresh = await listTools(link.client, deadline.signal);
+      const fresh = await this.#readListing(link, deadline.signal);
       if (this.#state.kind !== "ready" || this.#state.link !== link) return;
       this.#failures = 0;
       this.#listing = fresh;

@@ -1,14 +1,15 @@
 import type { Tool } from "../tools/tool.ts";
 import type { EnabledServer } from "./config.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
-import { createMcpTool } from "./tool.ts";
+import type { Listing } from "./listing.ts";
+import { createMcpTool, createResourceTool, resourceTool } from "./tool.ts";
 
 /** A server of the pool. */
 export interface Member {
   server: EnabledServer;
   connection: Connection;
-  /** The tools that it currently offers. */
-  tools(): Tool[];
+  /** The tools that it offers with this listing. */
+  tools(listing: Listing): Tool[];
 }
 
 export function joinServer(server: EnabledServer, options: ConnectionOptions): Member {
@@ -16,7 +17,12 @@ export function joinServer(server: EnabledServer, options: ConnectionOptions): M
   return {
     server,
     connection,
-    tools: () =>
-      connection.listing().tools.map((tool) => createMcpTool(server, connection, tool, options.timeouts)),
+    tools({ tools, hasResources }) {
+      const own = tools.map((tool) => createMcpTool(server, connection, tool, options.timeouts));
+      const readsThem = tools.some(({ name }) => name === resourceTool);
+      return hasResources && !readsThem
+        ? [...own, createResourceTool(server, connection, options.timeouts)]
+        : own;
+    },
   };
 }

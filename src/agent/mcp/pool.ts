@@ -1,8 +1,8 @@
 import type { ServiceHost } from "../../sandbox/service.ts";
 import { createMasker } from "../secrets/mask-secrets.ts";
-import type { Tool } from "../tools/tool.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
 import type { ConnectionState } from "./connection.ts";
+import { createOffer, type McpOffer } from "./offer.ts";
 import type { Member } from "./member.ts";
 
 /** What `/status` shows of one server. */
@@ -19,11 +19,10 @@ export interface McpServerStatus {
 /** The MCP servers of an installation: one connection to each, shared by all turns of the process. */
 export interface McpPool {
   /**
-   * The tools that a turn starts with, always in the same order. Connects in parallel to servers that are not connected
-   * yet and waits for them for a limited time; a slower one joins in a later turn. Never rejects: a broken server costs
-   * only its own tools.
+   * What a turn starts with. Connects in parallel to servers that are not connected yet and waits for them for a limited
+   * time; a slower one joins in a later turn. Never rejects: a broken server costs only its own tools.
    */
-  tools(signal: AbortSignal): Promise<Tool[]>;
+  offer(signal: AbortSignal): Promise<McpOffer>;
   /** In the order of the configuration. */
   status(): McpServerStatus[];
   /** Ends all connections and server processes, within some three seconds. */
@@ -59,11 +58,9 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   const members = enabled.length > 0 ? await joinServers(enabled) : [];
 
   return {
-    async tools(signal) {
+    async offer(signal) {
       await Promise.all(members.map(({ connection }) => connection.refresh(signal)));
-      const tools = members.flatMap((member) => member.tools());
-      // Names collide only when a server imitates another one's; then the first in the file keeps it.
-      return tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index);
+      return createOffer(members.map((member) => ({ member, listing: member.connection.listing() })));
     },
     status: () => config.servers.map(readStatus),
     async close() {

@@ -1,36 +1,33 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { type Tool as ProtocolTool, ToolSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
+import { removeHidden } from "../hidden-characters.ts";
 import { cutText, toWellFormed } from "../text.ts";
 import { withoutOwnTimeout } from "./link.ts";
-
-/** A tool as its server describes it, in a form that every model API accepts. */
-export interface ServerTool {
-  /** The server's own name for it. */
-  name: string;
-  description: string;
-  schema: Record<string, unknown>;
-  /** What the server says about it; nobody has checked it. */
-  claims: { readOnly: boolean; idempotent: boolean };
-}
-
-export interface Listing {
-  tools: ServerTool[];
-  /** One sentence for each tool that cannot be offered. */
-  leftOut: string[];
-}
+import type { Listing, ServerTool } from "./listing.ts";
 
 const maxPages = 100;
 const maxDescription = 2_048;
+const maxInstructions = 2_000;
 
 /** Tools stay unparsed here, so that a faulty one does not cost the others. */
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
-/** Asks a connected server for all its tools, page by page. Throws what the request throws. */
-export async function listTools(client: Client, signal: AbortSignal): Promise<Listing> {
+/** Asks a connected server for all that it offers. Throws what the request throws. */
+export async function readListing(client: Client, signal: AbortSignal): Promise<Listing> {
+  const capabilities = client.getServerCapabilities();
+  const words = toWellFormed(removeHidden(client.getInstructions() ?? "").trim());
+  return {
+    ...(capabilities?.tools ? await listTools(client, signal) : { tools: [], leftOut: [] }),
+    instructions: cutText(words, maxInstructions),
+    hasResources: capabilities?.resources !== undefined,
+  };
+}
+
+/** Page by page. */
+async function listTools(client: Client, signal: AbortSignal): Promise<Pick<Listing, "tools" | "leftOut">> {
   const tools = new Map<string, ServerTool>();
   const leftOut: string[] = [];
-  if (!client.getServerCapabilities()?.tools) return { tools: [], leftOut };
   const cursors = new Set<string>();
   let cursor: string | undefined;
   do {

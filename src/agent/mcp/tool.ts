@@ -21,8 +21,7 @@ export function createMcpTool(
     input: z.record(z.string(), z.unknown()),
     schema: tool.schema,
     effect: server.trust && tool.claims.readOnly ? "read" : "external",
-    // Longer than a call and its one retry can take, so that our own limits apply first.
-    timeoutMs: 2 * (timeouts.connectMs + timeouts.executeMs) + 5_000,
+    timeoutMs: findTimeLimit(timeouts),
     async run(input, context) {
       const onProgress = (progress: Progress) => context.output(formatProgress(progress));
       const request = { tool: tool.name, input, signal: context.signal, onProgress };
@@ -30,6 +29,33 @@ export function createMcpTool(
       return toResult(outcome, server.name, timeouts);
     },
   });
+}
+
+/** The server's own name for the tool of {@link createResourceTool}. */
+export const resourceTool = "read_resource";
+
+/** Reads what a server's results and instructions link to. */
+export function createResourceTool(
+  server: EnabledServer,
+  connection: Connection,
+  timeouts: McpTimeouts,
+): Tool {
+  return defineTool({
+    name: toModelToolName(server.name, resourceTool),
+    description: `Reads a resource of the MCP server ${server.name} by its URI, as its results name it.`,
+    input: z.object({ uri: z.string().min(1).max(8_192) }),
+    effect: server.trust ? "read" : "external",
+    timeoutMs: findTimeLimit(timeouts),
+    async run({ uri }, { signal }) {
+      const outcome = await connection.call({ uri, signal, onProgress: () => {} }, true);
+      return toResult(outcome, server.name, timeouts);
+    },
+  });
+}
+
+/** Longer than a call and its one retry can take, so that our own limits apply first, in milliseconds. */
+function findTimeLimit({ connectMs, executeMs }: McpTimeouts): number {
+  return 2 * (connectMs + executeMs) + 5_000;
 }
 
 function toResult(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts): ToolResult {

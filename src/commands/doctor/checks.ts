@@ -246,7 +246,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
   const backend = openSandboxBackend(setup.config);
   const pool = await openMcpPool({ config: setup.mcp, sandboxes: backend, patienceMs });
   try {
-    await pool.tools(signal);
+    await pool.offer(signal);
     const servers = pool.status();
     if (servers.length === 0) return [{ level: "note", text: "no servers: mcp.json would name them" }];
     return servers.map(({ server, state, tools, problem }): Finding => {

@@ -77,10 +77,11 @@ export function stdioFixture(fixture: object = {}, env: Record<string, string> =
   };
 }
 
-const never = new AbortController().signal;
+/** A signal that is never aborted. */
+export const never = new AbortController().signal;
 
-export function listTools(pool: McpPool): Promise<Tool[]> {
-  return pool.tools(never);
+export async function listTools(pool: McpPool): Promise<readonly Tool[]> {
+  return (await pool.offer(never)).tools;
 }
 
 export async function toolNamed(pool: McpPool, name: string): Promise<Tool> {

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { listProcessesNaming } from "../../../src/sandbox/thread/processes.ts";
 import {
   listTools,
+  never,
   poolOf,
   processGone,
   repository,
@@ -75,6 +76,29 @@ describe("tools of a server process", () => {
     expect((await listTools(pool)).map((tool) => tool.name)).toContain("shop__grown");
   });
 
+  test("that are announced within a turn join it", async () => {
+    const pool = await poolOf({ shop: stdioFixture(), other: stdioFixture() });
+    const offer = await pool.offer(never);
+    expect(await offer.renew(never)).toBeUndefined();
+    await run(await toolNamed(pool, "shop__grow"));
+    const renewed = await offer.renew(never);
+    const grown = renewed?.tools.find(({ name }) => name === "shop__grown");
+    if (!grown) throw new Error("the new tool is not offered");
+    expect(await run(grown)).toEqual({ status: "ok", text: "fully grown" });
+    expect(offer.tools.map(({ name }) => name)).not.toContain("shop__grown");
+    expect(await renewed?.renew(never)).toBeUndefined();
+  });
+
+  test("do not change within a turn when a server is lost and comes back with the same", async () => {
+    const pool = await poolOf({ shop: stdioFixture() });
+    const offer = await pool.offer(never);
+    await run(await toolNamed(pool, "shop__crash"));
+    expect(pool.status()).toMatchObject([{ state: "lost" }]);
+    expect(await offer.renew(never)).toBeUndefined();
+    expect(await run(await toolNamed(pool, "shop__echo"), { say: "hello" })).toMatchObject({ text: "hello" });
+    expect(await offer.renew(never)).toBeUndefined();
+  });
+
   test("are listed again after a rest, which grows, when the list of a changed server fails", async () => {
     let now = 0;
     const told: string[] = [];
@@ -109,6 +133,44 @@ describe("tools of a server process", () => {
     const steps = await toolNamed(pool, "shop__steps");
     expect(await run(steps, {}, { output: (chunk) => chunks.push(chunk) })).toMatchObject({ text: "done" });
     expect(chunks).toEqual(["1/2 boxes\n", "2/2 boxes\n"]);
+  });
+});
+
+describe("what a server offers besides tools", () => {
+  const uri = "note://42";
+
+  test("a linked resource can be read where a server has resources, and only there", async () => {
+    const pool = await poolOf({
+      shop: stdioFixture({ resources: { [uri]: "forty-two" } }),
+      other: stdioFixture(),
+    });
+    const reader = await toolNamed(pool, "shop__read_resource");
+    expect(reader.effect).toBe("external");
+    expect(await run(reader, { uri })).toEqual({ status: "ok", text: `[resource ${uri}]\nforty-two` });
+    expect(await run(reader, { uri: "note://43" })).toMatchObject({
+      status: "error",
+      text: expect.stringMatching(/shop refused the call: .*no resource note:\/\/43/),
+    });
+    expect((await listTools(pool)).map(({ name }) => name)).not.toContain("other__read_resource");
+  });
+
+  test("a tool of its own for resources keeps its name", async () => {
+    const more = [{ name: "read_resource", inputSchema: { type: "object" } }];
+    const pool = await poolOf({ shop: stdioFixture({ resources: {}, more }) });
+    const named = (await listTools(pool)).filter(({ name }) => name === "shop__read_resource");
+    expect(named).toMatchObject([{ schema: { type: "object", properties: {} } }]);
+  });
+
+  test("its instructions come with the names of its tools, bounded, without secrets and hidden characters", async () => {
+    const instructions = `Use ids.\u200b The token is swordfish-1234. ${"x".repeat(3_000)}`;
+    const env = { SHOP_TOKEN: "swordfish-1234" };
+    const pool = await poolOf({ shop: stdioFixture({ instructions }, env), other: stdioFixture() });
+    const [said, ...others] = (await pool.offer(never)).instructions;
+    expect(others).toEqual([]);
+    expect(said).toMatchObject({ server: "shop", tools: expect.arrayContaining(["shop__echo"]) });
+    expect(said?.text).toMatch(/^Use ids\. The token is [^s]/);
+    expect(said?.text).not.toContain("swordfish");
+    expect(said?.text.length).toBeLessThanOrEqual(2_000);
   });
 });
 
@@ -249,9 +311,7 @@ describe("servers that do not start", () => {
     expect(attempts).toHaveLength(1);
     now = 1_000;
     await listTools(pool);
-    expect(pool.status()).toMatchObject([
-      { state: "connecting", problem: "its process exited with code 1" },
-    ]);
+    expect(pool.status()).toMatchObject([{ state: "connecting", problem: "its process exited with code 1" }]);
     writeFileSync(`${mark}.go`, "");
     await expect.poll(() => attempts.length).toBe(2);
     now = 2_999;
@@ -270,7 +330,7 @@ describe("servers that do not start", () => {
 
   test("a stop ends the wait for a server", async () => {
     const pool = await poolOf({ slow: stdioFixture({ start: "silent" }) });
-    expect(await pool.tools(AbortSignal.timeout(50))).toEqual([]);
+    expect(await pool.offer(AbortSignal.timeout(50))).toMatchObject({ tools: [], instructions: [] });
   });
 });
 

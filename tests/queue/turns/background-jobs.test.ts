@@ -23,6 +23,7 @@ import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { plainMessageExtras } from "../../message-extras/plain.ts";
 import { dataFolder, uniqueSeconds } from "../../sandbox/two-threads.ts";
+import { plainPool } from "../../agent/mcp/plain-pool.ts";
 
 let server: TestRedis;
 const chat = memoryChat();
@@ -100,7 +101,7 @@ async function worker({
       journal: (thread) => createJournalReader(redis, thread),
       surface,
       skills: { current: async () => ({ skills: [], problems: [] }), mounts: () => [] },
-      mcp: { tools: async () => [], status: () => [], close: async () => {} },
+      mcp: plainPool(),
       masker,
       log: createLog("silent", masker, { terminal: false }),
     }),

@@ -1,6 +1,10 @@
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+  ReadResourceRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import type {
   CallToolResult,
   ServerNotification,
@@ -15,6 +19,10 @@ export interface FixtureOptions {
   listFailures?: number;
   /** Further definitions for the list; they cannot be called. */
   more?: Tool[];
+  /** What it says about the use of its tools. */
+  instructions?: string;
+  /** Texts that it has as resources, by URI. */
+  resources?: Record<string, string>;
   /** What `crash` and `crash-once` do. The latter asks whether it is the first time. */
   crash?: () => void;
   isFirstCrash?: () => boolean;
@@ -42,7 +50,10 @@ const definitions: Tool[] = [
 export function createFixtureServer(options: FixtureOptions = {}): Server {
   const server = new Server(
     { name: "fixture", version: "1.0.0" },
-    { capabilities: { tools: { listChanged: true } } },
+    {
+      capabilities: { tools: { listChanged: true }, ...(options.resources && { resources: {} }) },
+      ...(options.instructions !== undefined && { instructions: options.instructions }),
+    },
   );
   const tools = [...definitions, ...(options.more ?? [])];
   const journal: string[] = [];
@@ -60,6 +71,14 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
     run(params.name, params.arguments ?? {}, extra),
   );
+  if (options.resources) {
+    const { resources } = options;
+    server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => {
+      const text = resources[uri];
+      if (text === undefined) throw new Error(`no resource ${uri}`);
+      return { contents: [{ uri, text }] };
+    });
+  }
   return server;
 
   async function run(
@@ -97,6 +116,8 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         tools.push({ name: "grown", inputSchema: input });
         await server.sendToolListChanged();
         return say("grown");
+      case "grown":
+        return say("fully grown");
       case "journal":
         return say(journal.join(" "));
       case "pid":

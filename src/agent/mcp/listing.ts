@@ -1,0 +1,22 @@
+/** A tool as its server describes it, in a form that every model API accepts. */
+export interface ServerTool {
+  /** The server's own name for it. */
+  name: string;
+  description: string;
+  schema: Record<string, unknown>;
+  /** What the server says about it; nobody has checked it. */
+  claims: { readOnly: boolean; idempotent: boolean };
+}
+
+/** What a server offers. */
+export interface Listing {
+  tools: ServerTool[];
+  /** How it says that its tools are to be used; empty where it says nothing. */
+  instructions: string;
+  hasResources: boolean;
+  /** One sentence for each tool that cannot be offered. */
+  leftOut: string[];
+}
+
+/** Of a server that has not been asked yet. */
+export const nothingListed: Listing = { tools: [], instructions: "", hasResources: false, leftOut: [] };
