@@ -19,7 +19,7 @@ const commands: Record<string, Command> = {
     load: () => import("./commands/start.ts"),
   },
   run: {
-    usage: `  heddle run "<task>" [--json]               one task in this terminal; Ctrl-C stops it`,
+    usage: `  heddle run "<task>" [--json] [--thread id] one task in this terminal; Ctrl-C stops it`,
     load: () => import("./commands/run.ts"),
   },
   doctor: {

@@ -13,6 +13,7 @@ import { threadId } from "../chat/threads.ts";
 import { type LiveEvent, parseLiveEvent } from "../progress/live-event.ts";
 import { followLive } from "../queue/outbox/live-events.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { findEarlierThread, parseTerminalThread } from "./run/earlier-thread.ts";
 import { watchTask } from "./run/task-watch.ts";
 import { decideAtTerminal } from "./run/terminal-decision.ts";
 import { createTerminalView } from "./run/terminal-view.ts";
@@ -63,22 +64,30 @@ async function workUntil(
   }
 }
 
-/** Runs one task as a thread of the console, through the same queue, worker and sandbox as a chat message. */
+/** Runs one task in a thread of the console, a new one or `--thread`, through the same queue, worker and sandbox as a chat message. */
 export async function command(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { json: { type: "boolean", default: false } },
+    options: { json: { type: "boolean", default: false }, thread: { type: "string" } },
   });
   const task = positionals.join(" ").trim();
   if (!task) throw new UsageError('There is no task: write heddle run "what to do".');
+  const earlier = values.thread === undefined ? undefined : parseTerminalThread(values.thread);
 
   const setup = await createCommandContext(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
   const models = await openModels(setup.config, setup.log);
   const context = await createAppContext(setup);
   const parts: Running[] = [];
   try {
-    const thread = createConsoleThread();
+    const place = earlier
+      ? await findEarlierThread(context.redis, earlier)
+      : { thread: createConsoleThread(), from: 0 };
+    if (typeof place === "string") {
+      process.stderr.write(`heddle: ${place}\n`);
+      return 1;
+    }
+    const { thread, from } = place;
     const intake = createConsoleIntake({ redis: context.redis, intake: context.intake });
     const view = values.json ? undefined : createTerminalView(process.stdout, process.stderr, setup.masker);
     const over = new AbortController();
@@ -131,7 +140,7 @@ export async function command(args: string[]): Promise<number> {
       process.stderr.write(`${result.kind === "refused" ? result.reply : `Not taken: ${result.why}.`}\n`);
       return 1;
     }
-    const look = watchTask(context.redis, threadId(thread), (event) =>
+    const look = watchTask(context.redis, threadId(thread), from, (event) =>
       event ? take(event) : end(undefined),
     );
     const worker = await workUntil(ended, look, { context, models });
@@ -139,7 +148,10 @@ export async function command(args: string[]): Promise<number> {
     over.abort();
     await asking;
     if (worker) parts.push(worker);
-    if (outcome) return exitCode(outcome);
+    if (outcome) {
+      process.stderr.write(`Go on with: heddle run --thread ${threadId(thread)} "…"\n`);
+      return exitCode(outcome);
+    }
     process.stderr.write(`${lost}\n`);
     return 1;
   } finally {

@@ -16,15 +16,17 @@ import { readStop } from "../../queue/turns/stops.ts";
  * Events are lost with a connection to Redis, and with a worker that dies. This looks at what is stored, and tells of a
  * question and of the end what the events should have told. To be called again and again.
  *
+ * @param from where the task begins in the journal of an earlier thread
  * @param tell may be called for what an event has told too; undefined: nothing is left of the task
  */
 export function watchTask(
   redis: Redis,
   thread: ThreadId,
+  from: number,
   tell: (event: LiveEvent | undefined) => void,
 ): () => Promise<void> {
   let wasOver = false;
-  const read = readTask(redis, thread);
+  const read = readTask(redis, thread, from);
   return async () => {
     const status = await readSessionStatus(redis, thread);
     // The event comes when everything is posted, and knows more than the record.
@@ -47,10 +49,10 @@ interface TaskRecords {
 }
 
 /** Reads with each call what was written since the one before. */
-function readTask(redis: Redis, thread: ThreadId): () => Promise<TaskRecords> {
+function readTask(redis: Redis, thread: ThreadId, from: number): () => Promise<TaskRecords> {
   const replay = startReplay();
   const messages: string[] = [];
-  let position = 0;
+  let position = from;
   let end: TaskRecords["end"];
   return async () => {
     for await (const { records } of readForward(redis, thread, position)) {

@@ -30,7 +30,7 @@ async function task() {
     { onlyIfSession: false, now: 1 },
   );
   const told: (LiveEvent | undefined)[] = [];
-  const look = watchTask(redis, thread, (event) => told.push(event));
+  const look = watchTask(redis, thread, 0, (event) => told.push(event));
   return { redis, thread, look, told, lease: await claimSession(redis, thread) };
 }
 

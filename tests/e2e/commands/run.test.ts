@@ -60,6 +60,23 @@ describe("heddle run", () => {
     await model.close();
   });
 
+  test("goes on with an earlier thread under the id that it printed", async () => {
+    const model = await startFakeAnthropic();
+    model.push(
+      { content: [{ type: "text", text: "Blue." }] },
+      { content: [{ type: "text", text: "Still blue." }] },
+    );
+    const env = modelEnvironment(model);
+    const first = heddle(["run", "Which colour?"], env);
+    expect(await first.ended).toBe(0);
+    const thread = /heddle run --thread (\S+) /.exec(first.output())?.[1] ?? "";
+    const second = heddle(["run", "--thread", thread, "And now?"], env);
+    expect(await second.ended).toBe(0);
+    expect(second.output()).toContain("Still blue.");
+    expect(JSON.stringify(model.bodies[1]?.messages)).toMatch(/Which colour\?.*Blue\..*And now\?/);
+    await model.close();
+  });
+
   test("without a task says what is missing", async () => {
     const program = heddle(["run"]);
     expect(await program.ended).toBe(2);
