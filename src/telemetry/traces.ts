@@ -5,7 +5,8 @@ import { SurfaceError } from "../chat/surface.ts";
 import type { Logger } from "./log.ts";
 import type { Observer } from "./observer.ts";
 import { contextBehind, formatTraceparent } from "./trace-context.ts";
-import { type Content, turnSpans } from "./turn-spans.ts";
+import { type Content, mostContent } from "./trace-messages.ts";
+import { turnSpans } from "./turn-spans.ts";
 
 export interface TracesOptions {
   /** Of the collector, with its path. */
@@ -27,9 +28,6 @@ export interface Traces {
 
 /** How long a finished span waits for others to be sent with. */
 const gatherMs = 1_000;
-/** Characters of one attribute. */
-const mostContent = 16_000;
-
 /**
  * One trace from the event at intake over the turn, its model calls and its tools to the post, across processes:
  * the context travels with the message through Redis, and back with what the turn posts. To be imported only where

@@ -1,14 +1,12 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import type { AgentEvent } from "../agent/events.ts";
-import { type AssistantMessage, textOf, type UserMessage } from "../agent/messages.ts";
+import type { AssistantMessage, UserMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
 import type { ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { contextBehind, formatTraceparent, remoteSpan } from "./trace-context.ts";
-
-/** Makes what somebody wrote fit to leave the house. */
-export type Content = (text: string) => string;
+import { type Content, formatInputMessages, formatOutputMessages } from "./trace-messages.ts";
 
 interface TracedTurn {
   thread: ThreadId;
@@ -24,6 +22,7 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
   const { content } = traced;
   const calls = createCallSpans(tracer, content);
   let span: Span | undefined;
+  const asked: UserMessage[] = [];
 
   return {
     ...display,
@@ -34,11 +33,8 @@ export function turnSpans(tracer: Tracer, display: TurnDisplay, traced: TracedTu
         span = begin(tracer, traced, messages);
         calls.follow(span);
       }
-      if (content) {
-        span.addEvent("asked", {
-          "gen_ai.input.messages": content(messages.map(({ text }) => text).join("\n\n")),
-        });
-      }
+      asked.push(...messages);
+      if (content) span.setAttribute("gen_ai.input.messages", formatInputMessages(asked, content));
       display.took(messages);
     },
     event(event) {
@@ -101,7 +97,7 @@ function createCallSpans(tracer: Tracer, content: Content | undefined): CallSpan
     const model = models.get(within);
     model?.updateName(`chat ${message.model}`);
     model?.setAttributes({ ...toModelAttributes(message), ...toUsageAttributes(usage) });
-    if (content) model?.setAttribute("gen_ai.output.messages", content(textOf(message)));
+    if (content) model?.setAttribute("gen_ai.output.messages", formatOutputMessages(message, content));
     endModel(within, false);
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
 import type { TurnOutcome } from "../../src/agent/events.ts";
 import type { AssistantMessage, UserMessage } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
@@ -205,6 +206,73 @@ describe("Traces", () => {
         expect(bodies.includes(text)).toBe(content !== undefined);
       }
     }
+  });
+
+  test("hold messages as JSON by the schemas of the GenAI conventions, however long they are", async () => {
+    // https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-output-messages.json
+    const part = z.discriminatedUnion("type", [
+      z.object({ type: z.literal("text"), content: z.string() }),
+      z.object({
+        ...{ type: z.literal("tool_call"), id: z.string(), name: z.string() },
+        arguments: z.unknown().refine((given) => given !== undefined),
+      }),
+    ]);
+    const inputSchema = z.array(z.object({ role: z.string(), parts: z.array(part) }));
+    const outputSchema = z.array(
+      z.object({
+        ...{ role: z.string(), parts: z.array(part) },
+        finish_reason: z.enum(["stop", "length", "content_filter", "tool_call", "error"]),
+      }),
+    );
+    const { observe, sent } = await tracing({ content: (text) => text.replaceAll("secret", "[masked]") });
+    const shown = observe.display(display, thread, newTurn);
+    shown.took([{ ...asked(), text: 'a "secret" question' }]);
+    const model = "anthropic/claude-haiku-4-5";
+    const long = "\u0001\n".repeat(20_000);
+    const call = { id: "c1", name: "bash", input: { command: "echo secret" } };
+    const parts: AssistantMessage["parts"] = [
+      { type: "text", text: "I look." },
+      { type: "tool-call", call },
+    ];
+    const replies: Pick<AssistantMessage, "parts" | "stop">[] = [
+      { parts, stop: "tool-calls" },
+      {
+        parts: [
+          { type: "text", text: long },
+          { type: "tool-call", call: { ...call, input: { long } } },
+        ],
+        stop: "max-tokens",
+      },
+    ];
+    for (const [index, reply] of replies.entries()) {
+      shown.event({ type: "step-start", step: index });
+      const said: AssistantMessage = { role: "assistant", id: `a${index}`, model, ...reply };
+      shown.event({ type: "assistant", step: index, message: said, usage: noUsage });
+    }
+    shown.took([{ ...asked(), text: long }]);
+    await shown.close();
+
+    const spans = await sent();
+    const read = (attribute: unknown): unknown => JSON.parse(String(attribute));
+    const turn = spans.find(({ name }) => name === "invoke_agent heddle");
+    const input = inputSchema.parse(read(turn?.attributes["gen_ai.input.messages"]));
+    expect(input[0]).toEqual({ role: "user", parts: [{ type: "text", content: 'a "[masked]" question' }] });
+    expect(input).toHaveLength(2);
+    const [first, second] = spans
+      .filter(({ name }) => name.startsWith("chat"))
+      .map(({ attributes }) => outputSchema.parse(read(attributes["gen_ai.output.messages"])));
+    expect(first).toEqual([
+      {
+        ...{ role: "assistant", finish_reason: "tool_call" },
+        parts: [
+          { type: "text", content: "I look." },
+          { type: "tool_call", id: "c1", name: "bash", arguments: { command: "echo [masked]" } },
+        ],
+      },
+    ]);
+    expect(second).toMatchObject([
+      { finish_reason: "length", parts: [{ type: "text" }, { type: "tool_call" }] },
+    ]);
   });
 
   test("hold nobody up when the collector is away, and say so", async () => {
