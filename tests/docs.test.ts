@@ -35,7 +35,7 @@ test("every link and every path in the pages leads somewhere", () => {
   const broken = pages.flatMap((page) => {
     const text = read(page);
     const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = ""]) => link);
-    const named = text.matchAll(/`((?:src|tests|scripts|deploy|docs|bench|examples)\/[\w./-]*)`/g);
+    const named = text.matchAll(/`((?:src|tests|scripts|deploy|docs|bench|eval|examples)\/[\w./-]*)`/g);
     return [
       ...links.filter((link) => !/^https?:/.test(link) && !leads(page, link)),
       ...[...named].map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path))),

@@ -1,0 +1,1 @@
+node --test .check/fetch-all.test.mjs

@@ -1,0 +1,4 @@
+/** What is to be paid, in cents. @param rate a share: 0.1 takes ten per cent off */
+export function discounted(cents, rate) {
+  return Math.max(0, Math.round(cents - cents * rate));
+}

@@ -1,0 +1,1 @@
+node --test .check/slug.test.mjs && node --test slug.test.mjs && grep -q 'Crème brûlée' slug.test.mjs

@@ -1,0 +1,5 @@
+python3 - <<'P'
+import json
+answer = json.load(open("answer.json"))
+assert answer == {"cause": "r163", "failed": 5, "recovered_at": "2026-03-02T02:06:05Z"}, answer
+P

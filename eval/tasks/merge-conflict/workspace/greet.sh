@@ -1,0 +1,4 @@
+#!/bin/bash
+# Greets somebody.
+name=$1
+echo "Hello $name"

@@ -1,0 +1,9 @@
+#!/bin/bash
+# Copies the files below a folder into backup/ and prints how many there were.
+mkdir -p backup
+count=0
+while IFS= read -r -d '' file; do
+  mkdir -p -- "backup/$(dirname -- "$file")"
+  cp -- "$file" "backup/$file" && count=$((count + 1))
+done < <(find "$1" -type f ! -name '*.tmp' -print0)
+echo "$count"

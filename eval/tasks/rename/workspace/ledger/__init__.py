@@ -1,0 +1,3 @@
+from .core import calc_total
+
+__all__ = ["calc_total"]
