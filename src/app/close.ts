@@ -1,3 +1,4 @@
+import { askForKey } from "../queue/redis/primaries.ts";
 import type { AppContext, Running } from "./context.ts";
 
 /**
@@ -46,7 +47,7 @@ function watchRedis({ server }: AppContext): { gone: Promise<void>; end(): void 
   const timer = setInterval(() => {
     quiet += 1;
     if (quiet * askMs > patienceMs) resolve();
-    client.ping().then(
+    askForKey(client).then(
       () => (quiet = 0),
       () => undefined,
     );

@@ -12,6 +12,7 @@ import { startWorker } from "../app/worker.ts";
 import { threadId } from "../chat/threads.ts";
 import { type LiveEvent, parseLiveEvent } from "../progress/live-event.ts";
 import { followLive } from "../queue/outbox/live-events.ts";
+import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { findEarlierThread, parseTerminalThread } from "./run/earlier-thread.ts";
 import { watchTask } from "./run/task-watch.ts";
@@ -40,26 +41,34 @@ function exitCode(outcome: TurnOutcome): number {
 const lost =
   "heddle: The task is lost: Redis does not know it any more, perhaps because it was started again without its data. Run it again.";
 
+/** For how long the task waits for a Redis that is away: as long as a command waits for a cluster's new primary, ms. */
+const awayMs = 60_000;
+const away = {
+  awayMs,
+  silentMs: awayMs,
+  problem: `Redis has not answered for ${awayMs / 1_000} s. The task is kept there: heddle start goes on with it once Redis is back.`,
+};
+
 /** How often it is looked whether anybody still serves, and how the task stands, in ms. */
 const lookEveryMs = 1_000;
 
 /**
- * A worker that is already serving takes the turn; where there is none, or no longer, this process is the worker. Looks
- * how things stand all the while.
+ * A worker that is already serving takes the turn; where there is none, or no longer, this process is the worker, one of
+ * its `parts`. Looks how things stand all the while.
  */
 async function workUntil(
   ended: Promise<unknown>,
   look: () => Promise<void>,
-  { context, models }: { context: AppContext; models: Models },
-): Promise<Running | undefined> {
-  let worker: Running | undefined;
+  { context, models, parts }: { context: AppContext; models: Models; parts: Running[] },
+): Promise<void> {
   for (;;) {
-    if (!worker && (await context.queue.workers()) === 0) worker = await startWorker(context, models);
+    if (parts.length === 0 && (await context.queue.workers()) === 0)
+      parts.push(await startWorker(context, models));
     const waiting = new AbortController();
     const pause = setTimeout(lookEveryMs, "look", { signal: waiting.signal }).catch(() => "look");
     const next = await Promise.race([ended.then(() => "ended"), pause]);
     waiting.abort();
-    if (next === "ended") return worker;
+    if (next === "ended") return;
     await look();
   }
 }
@@ -143,11 +152,12 @@ export async function command(args: string[]): Promise<number> {
     const look = watchTask(context.redis, threadId(thread), from, (event) =>
       event ? take(event) : end(undefined),
     );
-    const worker = await workUntil(ended, look, { context, models });
+    const { redis, server } = context;
+    const working = workUntil(ended, look, { context, models, parts });
+    await whileAnswering(working, { redis, isAnswering: server.isAnswering }, away);
     const outcome = await ended;
     over.abort();
     await asking;
-    if (worker) parts.push(worker);
     if (outcome) {
       process.stderr.write(`Go on with: heddle run --thread ${threadId(thread)} "…"\n`);
       return exitCode(outcome);

@@ -48,6 +48,8 @@ export interface Servers {
     password?: string,
     silentMs?: number,
   ): Promise<{ servers: [Server, Server, Server]; replica: Server }>;
+  /** A cluster of one node, which can refuse every key as a cluster does whose primaries are gone. */
+  smallCluster(): Promise<{ url: string; lose(): Promise<void>; bringBack(): Promise<void> }>;
   /** A primary with a replica, and a sentinel that knows it as `house`. @param login their passwords */
   sentinel(login?: {
     primary: string;
@@ -140,6 +142,26 @@ export async function redisServers({ tls = false } = {}): Promise<Servers> {
       for (const { client } of servers)
         await until(async () => / slave .* connected/.test(await says(client, "CLUSTER", "NODES")));
       return { servers, replica };
+    },
+    async smallCluster() {
+      // Alone it would not know its own address.
+      const address = { "cluster-port": String(await freePort()), "cluster-announce-ip": "127.0.0.1" };
+      const { client, port } = await start({ "cluster-enabled": "yes", ...address });
+      const becomes = (state: string) =>
+        until(async () => String(await client.call("CLUSTER", "INFO")).includes(`cluster_state:${state}`));
+      await client.call("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
+      await becomes("ok");
+      return {
+        url: `redis+cluster://127.0.0.1:${port}`,
+        async lose() {
+          await client.call("CLUSTER", "DELSLOTS", 0);
+          await becomes("fail");
+        },
+        async bringBack() {
+          await client.call("CLUSTER", "ADDSLOTS", 0);
+          await becomes("ok");
+        },
+      };
     },
     async sentinel(login) {
       const secret: Record<string, string> = login

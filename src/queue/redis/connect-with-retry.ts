@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import { openClient } from "./client.ts";
+import { askForKey } from "./primaries.ts";
 import type { RedisLog } from "./server.ts";
 import { ConnectionSilent } from "./silence.ts";
 import type { Target } from "./target.ts";
@@ -15,6 +16,15 @@ interface Patience {
   log: RedisLog;
 }
 
+const noAnswer = "no answer in time";
+/** Causes for which there is something else to do than to start a server. */
+const loading = "it is still loading its data";
+export const noPrimary = "its cluster has no primary that takes commands";
+
+export function isLoading(cause: string): boolean {
+  return cause === loading || cause.startsWith("LOADING");
+}
+
 /** After so long a wait deserves a word. */
 const noticeMs = 1_000;
 
@@ -26,7 +36,7 @@ export async function connectWithRetry(
   target: Target,
   { patienceMs, refusedMs = patienceMs, mayBeLate, signal, log }: Patience,
 ): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {
-  let cause = "no answer in time";
+  let cause = noAnswer;
   let isRefused = false;
   const control = openClient(target, {
     retryStrategy: (attempt) => Math.min(attempt * 20, 1_000),
@@ -42,7 +52,17 @@ export async function connectWithRetry(
     log.info(`Redis does not answer yet (${cause}); waiting for up to ${longest / 1_000} s.`);
   }, noticeMs);
   signal?.addEventListener("abort", giveUp);
-  control.once("ready", () => resolve(true));
+  const refuse = (reason: Error) => {
+    cause = explain(reason);
+    // A server that loads its data is late, like one that does not listen yet.
+    if (reason.name === "ReplyError" && !isLoading(reason.message)) giveUp();
+  };
+  control.once("ready", () => {
+    if (!control.isCluster) return resolve(true);
+    // Any node will do for that.
+    cause = noPrimary;
+    askForKey(control).then(() => resolve(true), refuse);
+  });
   // It may still have to load its data.
   control.on("connect", () => {
     isRefused = false;
@@ -51,15 +71,11 @@ export async function connectWithRetry(
   control.on("error", (error: NodeJS.ErrnoException) => {
     const reason = reasonOf(error);
     isRefused = reason.code === "ECONNREFUSED";
-    // Several addresses that all failed come as an AggregateError with an empty message.
     if (reason instanceof ConnectionSilent) {
       cause = "it takes connections and does not answer";
       return;
     }
-    cause = (reason.message || reason.code || reason.name)
-      .replace(/^All sentinels are unreachable\..* Last error: /, "no sentinel names a primary: ")
-      .replace(/\.$/, "");
-    if (reason.name === "ReplyError") giveUp();
+    refuse(reason);
   });
   const answered = await ready;
   clearTimeout(timer);
@@ -67,6 +83,8 @@ export async function connectWithRetry(
   clearTimeout(notice);
   signal?.removeEventListener("abort", giveUp);
   if (!answered) {
+    // It answers, and the client still asks whether it has loaded its data.
+    if (cause === noAnswer && control.status === "connect" && control.stream.bytesRead > 0) cause = loading;
     control.disconnect();
     return { ok: false, cause };
   }
@@ -88,6 +106,14 @@ export async function connectWithRetry(
     isSilent = false;
   });
   return { ok: true, control };
+}
+
+/** Several addresses that all failed come as an AggregateError with an empty message. */
+function explain({ message, code, name }: NodeJS.ErrnoException): string {
+  return (message || code || name)
+    .replace(/^All sentinels are unreachable\..* Last error: /, "no sentinel names a primary: ")
+    .replace(/^LOADING\b.*/, loading)
+    .replace(/\.$/, "");
 }
 
 /** A cluster's own error only says that no node would do. */

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { connectWithRetry } from "./connect-with-retry.ts";
+import { connectWithRetry, isLoading, noPrimary } from "./connect-with-retry.ts";
 import { inspectServer } from "./inspect.ts";
+import { followPrimaries } from "./primaries.ts";
 import { type RedisLog, type RedisServer, redisServer } from "./server.ts";
 import type { SilenceLimits } from "./silence.ts";
 import { RedisUnavailable } from "./unavailable.ts";
@@ -43,6 +44,7 @@ export async function connectRemote(settings: RemoteSettings): Promise<RedisServ
       `Redis at ${place} (REDIS_URL) is a node of a cluster: write redis+cluster:// (rediss+cluster:// with TLS) and name some of its nodes.`,
     );
   }
+  const primaries = target.nodes && followPrimaries(control, log);
   return redisServer({
     kind: "url",
     describe: `${name} at ${place}`,
@@ -50,7 +52,11 @@ export async function connectRemote(settings: RemoteSettings): Promise<RedisServ
     target,
     log,
     ...(limits && { limits }),
-    end: async () => control.disconnect(),
+    ...(primaries && { hasPrimary: primaries.isThere }),
+    async end() {
+      primaries?.end();
+      control.disconnect();
+    },
   });
 }
 
@@ -87,6 +93,10 @@ function remedy(cause: string): string {
   }
   if (cause.includes("cluster support disabled")) {
     return "It is no cluster: write redis:// instead of redis+cluster:// in REDIS_URL.";
+  }
+  if (isLoading(cause)) return "Wait until it has loaded its data, and start Heddle again.";
+  if (cause === noPrimary) {
+    return "Look at its nodes (redis-cli cluster nodes) and bring the primaries back.";
   }
   return "Start that server or correct REDIS_URL; without REDIS_URL Heddle starts a server itself.";
 }

@@ -21,7 +21,10 @@ export interface RedisServer {
    * by itself and has an error listener: failures reach the caller through its commands.
    */
   connect(options?: ClientOptions): Redis;
-  /** False from the moment at which a connection was given up because Redis was silent until Redis answers over a new one. */
+  /**
+   * False from the moment at which a connection was given up because Redis was silent until Redis answers over a new one,
+   * and while a cluster has had no primary for seconds.
+   */
   isAnswering(): boolean;
   /** Ends what is left of the clients, and the server if this process started it. Call it last. */
   close(): Promise<void>;
@@ -36,6 +39,8 @@ interface Rung {
   log: RedisLog;
   /** When a connection is given up. */
   limits?: SilenceLimits;
+  /** Whether a cluster takes commands. Default: it is none. */
+  hasPrimary?: () => boolean;
   /** Runs when all clients are disconnected. */
   end: () => Promise<void>;
 }
@@ -47,6 +52,7 @@ export function redisServer({
   target,
   log,
   limits = defaultLimits,
+  hasPrimary = () => true,
   end,
 }: Rung): RedisServer {
   const clients = new Set<Redis>();
@@ -69,7 +75,7 @@ export function redisServer({
       client.on("error", () => undefined);
       return client;
     },
-    isAnswering: silence.isOver,
+    isAnswering: () => silence.isOver() && hasPrimary(),
     close() {
       unfollow();
       for (const client of clients) client.disconnect();

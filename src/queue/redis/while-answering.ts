@@ -7,6 +7,13 @@ const patienceMs = 5_000;
 /** The same for one that was given up, after somebody has waited for as long already. */
 const silentMs = 1_000;
 
+/** For how long, and what is said then. */
+interface Waiting {
+  awayMs: number;
+  silentMs: number;
+  problem: string;
+}
+
 /** What somebody is told who is not sure that something was kept. */
 const notConfirmed =
   "Redis does not answer, so it is not certain that this was kept. Try again in a moment: what is told twice counts once.";
@@ -20,15 +27,16 @@ const notConfirmed =
  */
 export async function whileAnswering<T>(
   work: Promise<T>,
-  { redis, isAnswering }: { redis: Redis; isAnswering(): boolean },
+  { redis, isAnswering }: { redis: Pick<Redis, "status">; isAnswering(): boolean },
+  waiting: Waiting = { awayMs: patienceMs, silentMs, problem: notConfirmed },
 ): Promise<T> {
   const { promise: away, reject } = Promise.withResolvers<never>();
   const lasting = { awayMs: 0, silentMs: 0 };
   const timer = setInterval(() => {
     lasting.awayMs = redis.status === "ready" ? 0 : lasting.awayMs + lookMs;
     lasting.silentMs = isAnswering() ? 0 : lasting.silentMs + lookMs;
-    if (lasting.awayMs >= patienceMs || lasting.silentMs >= silentMs)
-      reject(new RedisUnavailable(notConfirmed));
+    if (lasting.awayMs >= waiting.awayMs || lasting.silentMs >= waiting.silentMs)
+      reject(new RedisUnavailable(waiting.problem));
   }, lookMs);
   try {
     return await Promise.race([work, away]);

@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../fakes/free-port.ts";
+import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../../fakes/redis-servers.ts";
 import { usePlace } from "../hooks.ts";
+import type { Program } from "../program.ts";
 
 const here = usePlace();
 
@@ -47,18 +49,50 @@ const states: [state: string, url: () => Promise<string>][] = [
   ["wants a password", () => serve("NOAUTH Authentication required.")],
 ];
 
+/** Resolves when it has ended with one sentence about Redis and no stack. */
+async function refusalOf(program: Program): Promise<void> {
+  expect(await program.ended).toBe(1);
+  // Of the wait it may have said something in the log.
+  const said = program
+    .output()
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("{"));
+  expect(said).toEqual([expect.stringMatching(/^heddle: Redis .*\.$/)]);
+}
+
 test.each(states)(
   "With a Redis that %s a command ends with one sentence and no stack",
   async (_state, url) => {
     const env = { REDIS_URL: await url() };
-    for (const program of commands.map((args) => here.place.start(args, env))) {
-      expect(await program.ended).toBe(1);
-      // Of the wait it may have said something in the log.
-      const said = program
-        .output()
-        .split("\n")
-        .filter((line) => line !== "" && !line.startsWith("{"));
-      expect(said).toEqual([expect.stringMatching(/^heddle: Redis .*\.$/)]);
-    }
+    for (const program of commands.map((args) => here.place.start(args, env))) await refusalOf(program);
   },
 );
+
+describe("With a cluster that has lost its primaries", () => {
+  let servers: Servers;
+  beforeEach(async (context) => {
+    context.skip(!hasRedisServer, noRedisServer);
+    servers = await redisServers();
+  });
+  afterEach(() => servers?.stop());
+
+  test("commands end with one sentence, and who serves is not ready and ends within seconds", async () => {
+    const cluster = await servers.smallCluster();
+    const env = { REDIS_URL: cluster.url, HEDDLE_MODEL: "demo" };
+    const serving = here.place.start(["start"], env);
+    const console = /http:\/\/[\w.:]+/.exec(await serving.line(/^ {2}console/))?.[0];
+    await cluster.lose();
+
+    for (const program of commands.map((args) => here.place.start(args, env))) await refusalOf(program);
+    const probe = await fetch(`${console}/readyz`);
+    expect([probe.status, await probe.json()]).toEqual([
+      503,
+      { error: expect.stringContaining("Redis does not answer") },
+    ]);
+    const askedAt = performance.now();
+    serving.signal("SIGTERM");
+    expect(await serving.ended).toBe(0);
+    // Four by its promise; a busy machine takes longer. A command waits a minute for a primary.
+    expect(performance.now() - askedAt).toBeLessThan(20_000);
+  });
+});
