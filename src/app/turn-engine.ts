@@ -11,6 +11,7 @@ import { markMessage } from "../queue/outbox/message-marks.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { SessionLease } from "../queue/session/lease.ts";
 import { rememberMessages } from "../queue/session/message-threads.ts";
+import { enqueueForSweep } from "../queue/session/sweep-list.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
 import type { SessionRunnerOptions, ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
@@ -63,6 +64,8 @@ export interface TurnEngineDeps extends TurnOutputDeps {
   catchUpMs?: number;
   /** How long a stop waits for the background jobs of other workers, ms. */
   answerMs?: number;
+  /** Wakes a thread that is to be told something. Default: the sweeper does. */
+  wake?(thread: ThreadId): Promise<void>;
 }
 
 export interface TurnEngine {
@@ -106,8 +109,12 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
     place: processes.place(),
     fenceSeconds: turnMs / 1_000,
   };
+  const wake = async (thread: ThreadId) => {
+    await enqueueForSweep(redis, thread, Date.now());
+    await deps.wake?.(thread);
+  };
   const background = createBackgroundJobs({
-    ...{ redis, stops, runner, onError },
+    ...{ redis, stops, runner, wake, onError },
     ...{ processes, confirmMs },
     worker: { ...holder, fenceSeconds: jobMs / 1_000 },
     ...(deps.answerMs !== undefined && { answerMs: deps.answerMs }),
@@ -115,7 +122,16 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
   const shared = { redis, background, expireSeconds, ...createTurnOutput(deps) };
   const catchUpHold = createCatchUpHold(redis, deps.catchUpMs);
   return {
-    runSession: createSessionRunner({ ...shared, stops, runner, catchUpHold, processes, holder, confirmMs }),
+    runSession: createSessionRunner({
+      ...shared,
+      stops,
+      runner,
+      wake,
+      catchUpHold,
+      processes,
+      holder,
+      confirmMs,
+    }),
     stopWaiting: createStopWaiting(shared),
     close: () => stops.close(),
   };

@@ -49,6 +49,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
   const engine = await createTurnEngine({
     ...{ redis, output, surface, observe, onError },
     subscriber: server.connect(),
+    wake: queue.wake,
     runner,
     catchUpMs: queueSettings.catchUpSeconds * 1_000,
     processes: sandbox.backend.processes,

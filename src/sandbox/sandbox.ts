@@ -228,6 +228,11 @@ export interface HostProcesses {
    * nothing starts on an older claim, also not what was on its way. Undefined where nothing can be seen.
    */
   takeOver(threadId: string, claim: Claim): Promise<KillReport | undefined>;
+  /**
+   * Ends what this process has started for the thread on that claim or an older one, background jobs left out, and sees
+   * it dead. Undefined where nothing can be seen.
+   */
+  endOwn(threadId: string, claim: Claim): Promise<KillReport | undefined>;
   /** Ends whatever runs here for the thread, also what other workers have started, and sees it dead. */
   endAll(threadId: string): Promise<KillReport | undefined>;
   /** What this process runs for the thread may run on: it ends by itself when that was too long ago. */
@@ -238,6 +243,7 @@ export interface HostProcesses {
 export const noProcesses: HostProcesses = {
   place: () => undefined,
   takeOver: async () => undefined,
+  endOwn: async () => undefined,
   endAll: async () => undefined,
   confirm() {},
 };

@@ -60,7 +60,14 @@ export interface HeadFields {
   /** What the turns that have ended cost together, US dollars. */
   cost?: string;
   /** By id; see questions.ts. */
-  [question: `lost:${string}` | `question:${string}` | `decision:${string}` | `asked:${string}`]: string;
+  [
+    question:
+      | `lost:${string}`
+      | `ended:${string}`
+      | `question:${string}`
+      | `decision:${string}`
+      | `asked:${string}`
+  ]: string;
 }
 
 export interface Change {

@@ -7,7 +7,7 @@ import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { type HostProcesses, type KillReport, nothingKilled } from "../../sandbox/sandbox.ts";
 import { channels, keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
-import type { LostHolder, SessionHolder } from "./lost-holders.ts";
+import { type LostHolder, reportEnds, type SessionHolder } from "./lost-holders.ts";
 import { readStop, type StopWatch } from "./stops.ts";
 
 /**
@@ -57,10 +57,12 @@ interface Held {
 
 export interface BackgroundJobsOptions {
   redis: Redis;
-  stops: StopWatch;
+  stops: Pick<StopWatch, "watch">;
   /** The worker, and after how long without Redis it ends its jobs. */
   worker: SessionHolder;
   processes: HostProcesses;
+  /** Lets the thread be told what is in its head. */
+  wake(thread: ThreadId): Promise<void>;
   /** How often it is asked whether a stop has come that nobody has told of, ms. */
   confirmMs: number;
   runner: {
@@ -68,32 +70,37 @@ export interface BackgroundJobsOptions {
     jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   };
   onError(error: unknown): void;
-  /** How long a stop waits for other workers, ms. Ending hundreds of processes takes less than a second. Default 2,000. */
+  /** How long a stop waits for other workers, ms. Default {@link defaultAnswerMs}. */
   answerMs?: number;
 }
 
+/** Ending hundreds of processes takes less than a second. */
+const defaultAnswerMs = 2_000;
+
 export function createBackgroundJobs(options: BackgroundJobsOptions): BackgroundJobs {
-  const { redis, stops, answerMs = 2_000 } = options;
-  const own = createOwnJobs(options);
-  return {
-    resume: own.resume,
-    leave: own.leave,
-    async ended(thread, order) {
-      const { pending, killed } = await lookUntilTold({ redis, stops, answerMs }, thread, order);
-      if (killed.length === 0 && pending.length === 0) return undefined;
-      const silent = pending.filter((name) => !isHere(name, options.processes));
-      const seen = silent.length < pending.length ? await options.processes.endAll(thread) : nothingKilled;
-      // What could not be seen dead is as little known as what is elsewhere.
-      const unknown = seen?.survivors === 0 ? silent : pending;
-      return {
-        killed: [...killed, seen ?? nothingKilled].reduce(addKills, nothingKilled),
-        silent: unknown.map((name, index) => describeSilent(name, order, index)),
-        async forget() {
-          await redis.del(keys.endedJobs(thread));
-          if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
-        },
-      };
-    },
+  const { redis, stops, processes, answerMs = defaultAnswerMs } = options;
+  return { ...createOwnJobs(options), ended: createEnded({ redis, stops, answerMs, processes }) };
+}
+
+function createEnded(
+  options: Pick<BackgroundJobsOptions, "redis" | "processes"> & LookOptions,
+): BackgroundJobs["ended"] {
+  const { redis, processes } = options;
+  return async (thread, order) => {
+    const { pending, killed } = await lookUntilTold(options, thread, order);
+    if (killed.length === 0 && pending.length === 0) return undefined;
+    const silent = pending.filter((name) => !isHere(name, processes));
+    const seen = silent.length < pending.length ? await processes.endAll(thread) : nothingKilled;
+    // What could not be seen dead is as little known as what is elsewhere.
+    const unknown = seen?.survivors === 0 ? silent : pending;
+    return {
+      killed: [...killed, seen ?? nothingKilled].reduce(addKills, nothingKilled),
+      silent: unknown.map((name, index) => describeSilent(name, order, index)),
+      async forget() {
+        await redis.del(keys.endedJobs(thread));
+        if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
+      },
+    };
   };
 }
 
@@ -113,6 +120,14 @@ function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "re
   async function end(thread: ThreadId, order: StopOrder): Promise<void> {
     const report: Report = { order: order.at, killed: await runner.killAll(thread) };
     letGo(thread);
+    const isOwn = ({ field, holder }: LostHolder) =>
+      field.startsWith(jobsField(order)) && holder?.id === options.worker.id;
+    if (report.killed.survivors === 0 && (await reportEnds(redis, thread, isOwn))) {
+      // The stop was told without it.
+      await redis.hdel(keys.jobs(thread), worker);
+      await options.wake(thread);
+      return;
+    }
     await redis
       .multi()
       .hset(keys.endedJobs(thread), worker, JSON.stringify(report))
@@ -186,10 +201,10 @@ function nameInRedis({ id, name, place = "", fenceSeconds }: SessionHolder): str
 }
 
 /** Of an earlier release it is an id and nothing else. */
-function readName(worker: string): { place?: string; fenceSeconds: number; name: string } | undefined {
-  const [, place = "", fence, ...name] = worker.split("~");
+function readName(worker: string): SessionHolder | undefined {
+  const [id = "", place = "", fence, ...name] = worker.split("~");
   if (fence === undefined) return undefined;
-  return { ...(place && { place }), fenceSeconds: Number(fence), name: name.join("~") };
+  return { id, ...(place && { place }), fenceSeconds: Number(fence), name: name.join("~") };
 }
 
 function isHere(worker: string, processes: HostProcesses): boolean {
@@ -197,11 +212,15 @@ function isHere(worker: string, processes: HostProcesses): boolean {
   return place !== undefined && readName(worker)?.place === place;
 }
 
+function jobsField(order: StopOrder): `lost:jobs-${number}-` {
+  return `lost:jobs-${order.at}-`;
+}
+
 /** For the head: people are told of it, and again when the clock has ended its jobs. */
 function describeSilent(worker: string, order: StopOrder, index: number): LostHolder {
   const holder = readName(worker);
   const at = order.heardAt ?? order.at;
-  const field = `lost:jobs-${order.at}-${index}` as const;
+  const field = `${jobsField(order)}${index}` as const;
   return { field, at, ...(holder && { holder }), commands: ["background jobs"], told: true };
 }
 
@@ -222,12 +241,14 @@ async function look(redis: Redis, thread: ThreadId, order: StopOrder) {
   };
 }
 
+interface LookOptions {
+  redis: Redis;
+  stops: Pick<StopWatch, "watch">;
+  answerMs: number;
+}
+
 /** Looks until every worker has said what it ended, or the time is over. */
-async function lookUntilTold(
-  { redis, stops, answerMs }: { redis: Redis; stops: StopWatch; answerMs: number },
-  thread: ThreadId,
-  order: StopOrder,
-) {
+async function lookUntilTold({ redis, stops, answerMs }: LookOptions, thread: ThreadId, order: StopOrder) {
   const first = await look(redis, thread, order);
   if (first.pending.length === 0) return first;
   let changed = Promise.withResolvers<void>();

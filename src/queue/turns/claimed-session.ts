@@ -12,6 +12,7 @@ import {
   describeForModel,
   isAboutJobs,
   hasEnded,
+  hearReports,
   type LostHolder,
   nameCalls,
   readLostHolders,
@@ -72,12 +73,17 @@ export interface CurrentTurn {
   head: Record<string, string>;
 }
 
-/** @param sight what was seen of what earlier holders have run, and where */
+/** What was seen of what earlier holders have run, and where. */
+export interface Sight {
+  place: string | undefined;
+  report: KillReport | undefined;
+}
+
 export async function openSession<Deps extends SessionDeps>(
   lease: SessionLease,
   options: Deps,
   job: AbortSignal,
-  sight: { place: string | undefined; report: KillReport | undefined } = nothingSeen,
+  sight: Sight = nothingSeen,
 ): Promise<HeldSession & { options: Deps }> {
   const { head } = lease.found;
   const claimedAt = readHeadNumber(options.redis, lease.thread, "claimedAt", head["claimedAt"]);
@@ -162,7 +168,12 @@ export function listUnproven({ lost, clock }: HeldSession): LostHolder[] {
   return lost.filter((each) => !hasEnded(each, nothingSeen, clock()));
 }
 
-const nothingSeen = { place: undefined, report: undefined };
+/** Asks what those who were lost have reported since the claim. */
+export async function hearReportedEnds({ lease, lost }: HeldSession): Promise<void> {
+  if (lost.length > 0) hearReports(lost, await lease.head());
+}
+
+const nothingSeen: Sight = { place: undefined, report: undefined };
 
 export async function readHead(session: HeldSession): Promise<Record<string, string>> {
   session.head ??= await session.lease.head();

@@ -114,6 +114,8 @@ export interface SessionRunnerOptions {
   holder: SessionHolder;
   /** How often it is asked whether a session is still held, ms. */
   confirmMs: number;
+  /** Lets a thread be told what its head says. */
+  wake(thread: ThreadId): Promise<void>;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;
   /** Does what the outbox holds for the thread. @param quiet see `OutboxOptions` */
   flushOutbox(

@@ -6,6 +6,7 @@ import { cutText } from "../../agent/text.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
+import { keys } from "../redis/keys.ts";
 import { readHeadField } from "../session/stored.ts";
 
 /** Who holds a session, as whoever takes it over must know. */
@@ -26,20 +27,32 @@ export interface LostHolder {
   /** When it was replaced, by Redis' clock, ms. */
   at: number;
   /** Absent for one of an earlier release, which names itself nowhere and ends nothing by itself. */
-  holder?: Pick<SessionHolder, "name" | "place" | "fenceSeconds"> | undefined;
+  holder?: (Pick<SessionHolder, "name" | "place" | "fenceSeconds"> & { id?: string | undefined }) | undefined;
   /** What it was in the middle of, as people may read it. Absent until that was read from the journal. */
   commands?: string[] | undefined;
   /** Whether people were told that its end is not known: they are to be told of it. */
   told?: boolean | undefined;
+  /** Whether it has come back and seen that all has ended. A field of its own: whoever holds the session writes this one. */
+  reported?: boolean | undefined;
 }
 
 export type LostField = `lost:${string}`;
+type ReportField = `ended:${string}`;
+
+function reportField(field: LostField): ReportField {
+  return `ended:${field.slice("lost:".length)}`;
+}
 
 const parseLost = createStoredParser(
   z.looseObject({
     at: z.number(),
     holder: z
-      .looseObject({ name: z.string(), place: z.string().optional(), fenceSeconds: z.number() })
+      .looseObject({
+        id: z.string().optional(),
+        name: z.string(),
+        place: z.string().optional(),
+        fenceSeconds: z.number(),
+      })
       .optional(),
     commands: z.array(z.string()).optional(),
     told: z.boolean().optional(),
@@ -66,8 +79,42 @@ export function readLostHolders(
   return Object.entries(head).flatMap(([field, json]) => {
     if (!isLostField(field)) return [];
     const found = readHeadField(redis, thread, field, parseLost, json);
-    return found ? [{ ...found, field }] : [];
+    return found ? [{ ...found, field, reported: isReported(head, field) }] : [];
   });
+}
+
+function isReported(head: Readonly<Record<string, string>>, field: LostField): boolean {
+  return head[reportField(field)] === "1";
+}
+
+/** Takes note of what holders that were lost have reported since the head was read. */
+export function hearReports(lost: readonly LostHolder[], head: Readonly<Record<string, string>>): void {
+  for (const each of lost) each.reported = isReported(head, each.field);
+}
+
+/**
+ * Reports that all has ended which a holder was lost with: called by that holder once it is back and has seen it dead.
+ *
+ * @returns whether somebody has not known it
+ */
+export async function reportEnds(
+  redis: Redis,
+  thread: ThreadId,
+  isMeant: (lost: LostHolder) => boolean,
+): Promise<boolean> {
+  const fields = readLostHolders(redis, thread, await redis.hgetall(keys.head(thread)))
+    .filter((lost) => !lost.reported && isMeant(lost))
+    .map(({ field }) => reportField(field));
+  if (fields.length === 0) return false;
+  await redis.hset(keys.head(thread), Object.fromEntries(fields.map((field) => [field, "1"])));
+  return true;
+}
+
+/** What the head no more needs to say of holders of which all has ended. */
+export function forgetLost(ended: readonly LostHolder[]): Record<LostField | ReportField, ""> {
+  return Object.fromEntries(
+    ended.flatMap(({ field }) => [field, reportField(field)]).map((field) => [field, ""]),
+  );
 }
 
 function isLostField(field: string): field is LostField {
@@ -75,7 +122,7 @@ function isLostField(field: string): field is LostField {
 }
 
 /**
- * Whether all that it ran has ended: it was seen dead, or the clock has ended it.
+ * Whether all that it ran has ended: it was seen dead, from here or by itself, or the clock has ended it.
  *
  * @param sight what was seen of the host at that place
  * @param now by Redis' clock, ms
@@ -85,7 +132,7 @@ export function hasEnded(
   sight: { place: string | undefined; report: KillReport | undefined },
   now: number,
 ): boolean {
-  if (lost.commands?.length === 0) return true;
+  if (lost.reported || lost.commands?.length === 0) return true;
   const isSeen = sight.place !== undefined && lost.holder?.place === sight.place;
   if (isSeen && sight.report?.survivors === 0) return true;
   return now >= (endsBy(lost) ?? lost.at + forgottenMs);
@@ -98,7 +145,7 @@ export function isAboutJobs({ field }: LostHolder): boolean {
 
 /** As the head keeps it. */
 export function writeLost({ field, ...lost }: LostHolder): Record<LostField, string> {
-  return { [field]: JSON.stringify(lost) };
+  return { [field]: JSON.stringify({ ...lost, reported: undefined }) };
 }
 
 const commandCharacters = 80;

@@ -7,7 +7,7 @@ import type { KillReport } from "../../sandbox/sandbox.ts";
 import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
-import { type ClaimedSession, type CurrentTurn, listUnproven } from "./claimed-session.ts";
+import { type ClaimedSession, type CurrentTurn, hearReportedEnds, listUnproven } from "./claimed-session.ts";
 import { noChanges, type Receipt } from "./contracts.ts";
 import { describeUnproven } from "./lost-holders.ts";
 import { endsTurn, msSinceOrder } from "./stops.ts";
@@ -121,6 +121,7 @@ async function endStopped(
   receipt.killed = elsewhere ? addKills(here, elsewhere.killed) : here;
   const stopMs = await msSinceOrder(options.redis, outcome.order);
   if (stopMs !== undefined) receipt.stopMs = stopMs;
+  await hearReportedEnds(session);
   const unproven = [...listUnproven(session), ...(elsewhere?.silent ?? [])];
   if (unproven.length > 0) receipt.unproven = unproven.map((lost) => describeUnproven(lost, session.clock()));
   // After a later step the model knows of them, and the stop has met other calls.

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
-import { claimSession, LeaseLost } from "../session/lease.ts";
+import { claimSession, LeaseLost, type SessionLease } from "../session/lease.ts";
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
 import {
   type ClaimedSession,
@@ -11,10 +11,12 @@ import {
   openSession,
   readHead,
   readHistory,
+  type Sight,
+  type StopFeed,
 } from "./claimed-session.ts";
 import type { SessionRunnerOptions } from "./contracts.ts";
 import { keepConfirmed } from "./keep-confirmed.ts";
-import { endsBy, type LostHolder, tellEnded } from "./lost-holders.ts";
+import { endsBy, forgetLost, isAboutJobs, type LostHolder, reportEnds, tellEnded } from "./lost-holders.ts";
 import { parkTurn } from "./park-turn.ts";
 import { runOneTurn } from "./run-one-turn.ts";
 import { notifyStopped, serializeEntries } from "./stop-notice.ts";
@@ -41,24 +43,45 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
       options.processes.confirm(thread, { at: claimingAt, claim: lease.claim });
       // Before anything is done for the thread: two workers must not write into its workspace.
       const seen = await options.processes.takeOver(thread, lease.claim);
-      const keeping = keepConfirmed(lease, options);
-      try {
-        const signal = AbortSignal.any([job, keeping.lost]);
-        const sight = { place: options.processes.place(), report: seen };
-        if (lease.found.stop) orders.hear(lease.found.stop);
-        const session = await openSession(lease, options, signal, sight);
-        return await runSession(Object.assign(session, { orders }));
-      } finally {
-        keeping.stop();
-      }
-    } catch (error) {
-      // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
-      if (error instanceof LeaseLost) return "lost";
-      throw error;
+      const sight = { place: options.processes.place(), report: seen };
+      const result = await runClaimed(lease, options, { orders, job, sight });
+      // Not told by the clock alone: whoever went on may have told people that it does not know.
+      if (result === "lost") await reportOwnEnds(lease, options).catch(() => undefined);
+      return result;
     } finally {
       unlisten();
     }
   };
+}
+
+async function runClaimed(
+  lease: SessionLease,
+  options: SessionRunnerOptions,
+  { orders, job, sight }: { orders: StopFeed; job: AbortSignal; sight: Sight },
+): Promise<SessionRunResult> {
+  const keeping = keepConfirmed(lease, options);
+  try {
+    if (lease.found.stop) orders.hear(lease.found.stop);
+    const session = await openSession(lease, options, AbortSignal.any([job, keeping.lost]), sight);
+    return await runSession(Object.assign(session, { orders }));
+  } catch (error) {
+    // Somebody else owns the session and goes on; whatever this worker still wanted to say is void.
+    if (error instanceof LeaseLost) return "lost";
+    throw error;
+  } finally {
+    keeping.stop();
+  }
+}
+
+/** Tells whoever has gone on with the session that what ran here on this claim has ended, once that was seen. */
+async function reportOwnEnds(
+  { thread, claim }: SessionLease,
+  { redis, processes, holder, wake }: SessionRunnerOptions,
+): Promise<void> {
+  const seen = await processes.endOwn(thread, claim);
+  if (seen?.survivors !== 0) return;
+  const isOwn = (lost: LostHolder) => !isAboutJobs(lost) && lost.holder?.id === holder.id;
+  if (await reportEnds(redis, thread, isOwn)) await wake(thread);
 }
 
 async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
@@ -188,7 +211,7 @@ async function tellWhatEnded({ lease, ended, flush }: ClaimedSession): Promise<v
   if (ended.length === 0) return;
   const outbox = Object.assign({}, ...ended.filter(isPromised).map(tellEnded));
   await lease.append([], {
-    fields: Object.fromEntries(ended.map(({ field }) => [field, ""])),
+    fields: forgetLost(ended),
     outbox: serializeEntries(outbox),
   });
   await flush(Promise.resolve(true));

@@ -52,6 +52,13 @@ export function createHostProcesses({
     confirm(threadId, confirmation) {
       void open().then((host) => host?.confirm(host.keyOf(threadId), confirmation));
     },
+    endOwn: (threadId, claim) =>
+      look(({ running, keyOf }) =>
+        end(running, keyOf(threadId), ({ kind, claim: earlier, backend }) => {
+          if (kind === "job" || kind === "network" || backend !== running.backend) return false;
+          return earlier !== undefined && compareClaims(earlier, claim) <= 0;
+        }),
+      ),
     endAll: (threadId) => look(({ running, keyOf }) => end(running, keyOf(threadId), () => true)),
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { Redis } from "ioredis";
 import type { ModelRequest } from "../../../src/agent/model.ts";
 import { allowAll } from "../../../src/agent/policy/policy.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
@@ -21,6 +22,7 @@ import { processesWith } from "../../e2e/processes.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import { startSilentRelay } from "../../fakes/silent-relay.ts";
 import { plainMessageExtras } from "../../message-extras/plain.ts";
 import { dataFolder, uniqueSeconds } from "../../sandbox/two-threads.ts";
 import { plainPool } from "../../agent/mcp/plain-pool.ts";
@@ -71,9 +73,16 @@ async function worker({
   answerMs = 25_000,
   dataDir = dataFolder(),
   fence = defaultFence,
+  client = server.client,
   ...more
-}: Partial<TurnRunner> & { answerMs?: number; dataDir?: string; fence?: FenceTimes } = {}) {
-  const redis = server.client();
+}: Partial<TurnRunner> & {
+  answerMs?: number;
+  dataDir?: string;
+  fence?: FenceTimes;
+  client?: () => Redis;
+} = {}) {
+  const redis = client();
+  const woken: string[] = [];
   const onError = (error: unknown) => {
     throw error;
   };
@@ -110,11 +119,14 @@ async function worker({
   const engine = await createTurnEngine({
     ...{ redis, runner, surface, answerMs, fence, onProblem, onError },
     processes: backend.processes,
-    subscriber: server.client(),
+    subscriber: client(),
     output: createRateLimiter(redis),
     expireSeconds: 1_000,
+    confirmMs: 200,
+    wake: async (thread) => void woken.push(thread),
   });
   return {
+    woken,
     takes: (thread: string) => engine.runSession(thread, new AbortController().signal),
     async close() {
       await backend.close();
@@ -122,6 +134,23 @@ async function worker({
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A worker of another host whose network can be cut and comes back. */
+async function farWorker() {
+  const relay = await startSilentRelay({ path: server.path });
+  const client = () => {
+    const redis = new Redis({ port: relay.port, maxRetriesPerRequest: null });
+    redis.on("error", () => undefined);
+    onTestFinished(() => redis.disconnect());
+    return redis;
+  };
+  const far = await worker({ client });
+  onTestFinished(async () => {
+    await far.close();
+    await relay.close();
+  });
+  return { ...far, relay };
 }
 
 const commandsWith = (word: string, pattern: RegExp) =>
@@ -259,6 +288,56 @@ describe("A stop with no turn running", () => {
     expect(told()).toHaveLength(1);
   }, 60_000);
 });
+
+describe("A worker that comes back after others have told that they do not know", () => {
+  test("reports at once that its command has ended, and people are told once", async () => {
+    const { thread, redis, says, stops, shown, receipts, seconds, alive } = stage();
+    const [far, hasty] = await Promise.all([farWorker(), worker({ answerMs: 50 })]);
+    onTestFinished(() => hasty.close());
+    const next = uniqueSeconds();
+    await says(`run ${seconds}, run ${next}`, 10);
+    const cutOff = far.takes(thread);
+    await expect.poll(alive, patience).toBeGreaterThan(0);
+    far.relay.hold();
+    const goesOn = hasty.takes(thread);
+    await expect.poll(() => processesWith(next).length, patience).toBeGreaterThan(0);
+    await stops(20);
+    await goesOn;
+    expect(receipts()).toEqual([expect.stringMatching(/not known to have ended/)]);
+
+    far.relay.release();
+    expect(await cutOff).toBe("lost");
+    expect([alive(), far.woken]).toEqual([0, [thread]]);
+    expect(Number(await redis.zscore(keys.waiting, thread))).toBeLessThanOrEqual(Date.now());
+    for (let times = 0; times < 2; times += 1) await hasty.takes(thread);
+    const told = shown().filter(({ markdown }) => markdown.includes("has ended:"));
+    expect(told.map(({ markdown }) => markdown)).toEqual([expect.stringContaining(`sleep ${seconds}`)]);
+    expect(Object.keys(await redis.hgetall(keys.head(thread))).filter(isAboutEnds)).toEqual([]);
+  });
+
+  test("reports at once that its background jobs have ended, and not as another stop", async () => {
+    const { thread, redis, says, stops, shown, receipts, seconds, alive } = stage();
+    const [far, hasty] = await Promise.all([farWorker(), worker({ answerMs: 50 })]);
+    onTestFinished(() => hasty.close());
+    await says(`serve ${seconds}`, 10);
+    await far.takes(thread);
+    far.relay.hold();
+    await stops(20);
+    await hasty.takes(thread);
+    expect(receipts()).toEqual([expect.stringMatching(/not known to have ended/)]);
+    expect(alive()).toBeGreaterThan(0);
+
+    far.relay.release();
+    await expect.poll(() => far.woken, patience).toEqual([thread]);
+    expect(alive()).toBe(0);
+    for (let times = 0; times < 2; times += 1) await hasty.takes(thread);
+    expect(shown().filter(({ markdown }) => markdown.includes("has ended:"))).toHaveLength(1);
+    expect(receipts()).toHaveLength(1);
+    expect(Object.keys(await redis.hgetall(keys.head(thread))).filter(isAboutEnds)).toEqual([]);
+  });
+});
+
+const isAboutEnds = (field: string) => /^(lost|ended):/.test(field);
 
 test("The receipt names the files that a turn has deleted", async () => {
   const { thread, says, shown } = stage();
