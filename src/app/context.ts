@@ -110,7 +110,10 @@ export async function createAppContext(
     },
     onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
   });
-  const stops = openStopTracking({ config, log, masker, redis, queue, output, surface, observe });
+  const stops = openStopTracking({
+    ...{ config, log, masker, redis, queue, output, surface, observe },
+    subscribe: () => server.connect(),
+  });
   const plainIntake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
     audit: telemetry.audit,

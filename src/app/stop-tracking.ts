@@ -1,8 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Redis } from "ioredis";
 import type { Masker } from "../agent/masker.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
+import { createJobReports } from "../queue/turns/background-jobs.ts";
 import { createAfterStop } from "../queue/turns/stop-waiting.ts";
+import { type StopWatch, watchStops } from "../queue/turns/stops.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings } from "./channel-settings.ts";
@@ -19,6 +22,8 @@ interface StopTrackingDeps extends Pick<TurnOutputDeps, "redis" | "output" | "su
   masker: Masker;
   queue: Pick<TurnQueue, "wake" | "drop">;
   observe: NonNullable<TurnOutputDeps["observe"]>;
+  /** A connection of its own for orders, which ends with the others. */
+  subscribe(): Redis;
 }
 
 type StopTracking = ReturnType<typeof trackStops>;
@@ -33,6 +38,7 @@ export function openStopTracking({
   output,
   surface,
   observe,
+  subscribe,
 }: StopTrackingDeps): StopTracking {
   const expireSeconds = config.settings.sessions.expireDays * 86_400;
   const turnOutput = createTurnOutput({
@@ -42,7 +48,17 @@ export function openStopTracking({
     onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
     onError: (error) => log.warn({ err: error }, "Those who look on were not told of a stop."),
   });
-  const afterStop = createAfterStop({ ...turnOutput, redis, queue, expireSeconds });
+  // Most commands and stops need none, and it is a connection of its own.
+  let watching: Promise<StopWatch> | undefined;
+  const watchWhenNeeded = () =>
+    (watching ??= watchStops(redis, subscribe(), (error) =>
+      log.warn({ err: error }, "What a stop has ended could not be read."),
+    ));
+  const stops: Pick<StopWatch, "watch"> = {
+    watch: async (thread, onStop) => (await watchWhenNeeded()).watch(thread, onStop),
+  };
+  const background = createJobReports({ redis, stops });
+  const afterStop = createAfterStop({ ...turnOutput, redis, queue, background, expireSeconds });
   return trackStops(afterStop, (problem, error) => log.warn({ err: error }, problem));
 }
 

@@ -4,7 +4,7 @@ import type { StopOrder } from "../../agent/events.ts";
 import { createStoredParser } from "../../agent/parse-stored.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
-import { type HostProcesses, type KillReport, nothingKilled } from "../../sandbox/sandbox.ts";
+import { type HostProcesses, type KillReport, noProcesses, nothingKilled } from "../../sandbox/sandbox.ts";
 import { channels, keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
 import { type LostHolder, reportEnds, type SessionHolder } from "./lost-holders.ts";
@@ -21,6 +21,12 @@ export interface BackgroundJobs {
   leave(thread: ThreadId, since: number): Promise<void>;
   /** What workers have ended on this order beside a turn; waits for them, within limits. Undefined: nothing. */
   ended(thread: ThreadId, order: StopOrder): Promise<EndedJobs | undefined>;
+}
+
+/** What a process that runs no jobs, and sees none, knows of their ends. */
+export interface JobReports extends Pick<BackgroundJobs, "ended"> {
+  /** Whether every worker with jobs that the order ends has said what it ended; waits for them, within limits. */
+  areComplete(thread: ThreadId, order: StopOrder): Promise<boolean>;
 }
 
 export interface EndedJobs {
@@ -101,6 +107,18 @@ function createEnded(
         if (pending.length > 0) await redis.hdel(keys.jobs(thread), ...pending);
       },
     };
+  };
+}
+
+export function createJobReports(
+  options: Pick<BackgroundJobsOptions, "redis" | "stops" | "answerMs">,
+): JobReports {
+  const { redis, stops, answerMs = defaultAnswerMs } = options;
+  return {
+    ended: createEnded({ redis, stops, answerMs, processes: noProcesses }),
+    async areComplete(thread, order) {
+      return (await lookUntilTold({ redis, stops, answerMs }, thread, order)).pending.length === 0;
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import { claimUnheldSession, LeaseLost, type SessionLease } from "../session/lea
 import { readMailbox } from "../session/mailbox.ts";
 import { readLastTurn } from "../session/requesters.ts";
 import { enqueueForSweep, readListedAt, unlist } from "../session/sweep-list.ts";
-import type { BackgroundJobs } from "./background-jobs.ts";
+import type { BackgroundJobs, JobReports } from "./background-jobs.ts";
 import { openSession, type SessionDeps } from "./claimed-session.ts";
 import { endUnheldTurn } from "./end-unheld-turn.ts";
 import { holdsSlot, leaveSlotQueues } from "./slots.ts";
@@ -18,7 +18,7 @@ import type { TurnQueue } from "./wake-queue.ts";
 
 export interface StopWaitingOptions extends SessionDeps {
   /** Without it a thread that has background jobs is left to a worker. */
-  background?: Pick<BackgroundJobs, "ended">;
+  background?: Pick<BackgroundJobs, "ended"> & Partial<Pick<JobReports, "areComplete">>;
 }
 
 /**
@@ -40,6 +40,7 @@ export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
       return "done";
     }
     if (!mayTell(found, options)) return "more";
+    if (!(await knowsEnds(found, thread, options))) return "more";
     const listedSince = await readListedAt(redis, thread);
     const lease = await claimUnheldSession(redis, thread, options);
     if (!lease) return "more";
@@ -57,6 +58,16 @@ export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
     await unlist(redis, thread, listedSince);
     return "done";
   };
+}
+
+/** Where a worker has not said what it has ended, another one may see it: this process cannot. */
+async function knowsEnds(
+  { order, hasStoppedJobs }: Found,
+  thread: ThreadId,
+  { background }: StopWaitingOptions,
+): Promise<boolean> {
+  if (!order || !hasStoppedJobs || !background?.areComplete) return true;
+  return background.areComplete(thread, order);
 }
 
 /** False when the stop ends nothing that can be ended from here. */
@@ -152,8 +163,8 @@ export function createAfterStop(
     const found = await look(redis, thread);
     // Somebody who heard of the same stop has withdrawn it all, and may be telling the thread.
     if (isOver({ ...found, hasUnsent: false })) return { rest: Promise.resolve() };
-    // One that waits for people is listed for the end of its question, and this process may die before it has told.
-    if (found.unheld) await enqueueForSweep(redis, thread, options.now());
+    // One that waits for people is listed for the end of its question, one with jobs not at all, and this process may die before it has told.
+    if (found.unheld || found.hasStoppedJobs) await enqueueForSweep(redis, thread, options.now());
     if (!mayTell(found, options) || !(await queue.drop(thread))) {
       await queue.wake(thread);
       return { rest: Promise.resolve() };

@@ -6,14 +6,17 @@ import type { ModelRequest } from "../../../src/agent/model.ts";
 import { allowAll } from "../../../src/agent/policy/policy.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { createAgentRunner } from "../../../src/app/agent-runner.ts";
-import { createTurnEngine } from "../../../src/app/turn-engine.ts";
+import { createTurnEngine, createTurnOutput } from "../../../src/app/turn-engine.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { createJournalReader } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { createJobReports } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { orderStop } from "../../../src/queue/turns/stops.ts";
+import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
+import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import { defaultFence, type FenceTimes } from "../../../src/sandbox/running/fence.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
@@ -338,6 +341,63 @@ describe("A worker that comes back after others have told that they do not know"
 });
 
 const isAboutEnds = (field: string) => /^(lost|ended):/.test(field);
+
+describe("A stop in a thread in which only background jobs run", () => {
+  /** What the process does that has recorded the stop, without any worker that takes turns. */
+  async function recorder(answerMs: number) {
+    const redis = server.client();
+    const queue = openTurnQueue(redis);
+    const onError = (error: unknown) => {
+      throw error;
+    };
+    const watch = await watchStops(redis, server.client(), onError);
+    onTestFinished(async () => {
+      await watch.close();
+      await queue.close();
+    });
+    const afterStop = createAfterStop({
+      ...createTurnOutput({
+        ...{ redis, output: createRateLimiter(redis), surface: () => chat.surface, onError },
+        onProblem: (_problem, error) => onError(error),
+      }),
+      ...{ redis, queue, expireSeconds: 1_000 },
+      background: createJobReports({ redis, stops: watch, answerMs }),
+    });
+    return {
+      queue,
+      tells: async (thread: string) => {
+        await (await afterStop(thread, new AbortController().signal)).rest;
+      },
+    };
+  }
+
+  test("is told by whoever has recorded it, without a worker that has room", async () => {
+    const { thread, redis, says, stops, receipts, seconds, alive } = stage();
+    const { tells, queue } = await recorder(25_000);
+    await says(`serve ${seconds}`, 10);
+    await owner.takes(thread);
+    await stops(20);
+    await tells(thread);
+    expect(alive()).toBe(0);
+    expect(receipts()).toEqual([
+      expect.stringMatching(/1 command ended \(\d process(es)?\), 0 left alive\.$/),
+    ]);
+    expect((await queue.depth()).waiting).toBe(0);
+    expect(await redis.zscore(keys.waiting, thread)).toBeNull();
+  });
+
+  test("is left to a worker, which may see them, where those with the jobs do not answer", async () => {
+    const { thread, redis, says, stops, receipts } = stage();
+    const { tells, queue } = await recorder(50);
+    await says("hi", 10);
+    await owner.takes(thread);
+    await redis.hset(keys.jobs(thread), "a worker that was killed", 10);
+    await stops(20);
+    await tells(thread);
+    expect(receipts()).toEqual([]);
+    expect((await queue.depth()).waiting).toBe(1);
+  });
+});
 
 test("The receipt names the files that a turn has deleted", async () => {
   const { thread, says, shown } = stage();
