@@ -239,9 +239,9 @@ function deliverTo(
   { surface }: Pick<TurnRunnerOptions, "surface">,
 ): NonNullable<ToolServices["deliver"]> {
   const ref = parseThreadId(thread);
-  return async ({ name, data, key }) => {
+  return async ({ name, data, key, signal }) => {
     try {
-      await surface(ref.platform).upload(ref, { name, data }, key);
+      await surface(ref.platform).upload(ref, { name, data }, key, signal);
       return { ok: true };
     } catch (error) {
       if (!(error instanceof SurfaceError)) throw error;

@@ -78,8 +78,17 @@ export interface ChatSurface {
    * nothing is said. Absent where there is no such way.
    */
   tellPrivately?(thread: ThreadRef, person: string, text: string): Promise<void>;
-  /** Posts a file. Empty where the platform does not say as which message. @param key see `post` */
-  upload(thread: ThreadRef, file: { name: string; data: Uint8Array }, key: string): Promise<MessageRef[]>;
+  /**
+   * Posts a file. Empty where the platform does not say as which message. When aborted it ends at once, with an error
+   * that says whether the file may have arrived.
+   * @param key see `post`
+   */
+  upload(
+    thread: ThreadRef,
+    file: { name: string; data: Uint8Array },
+    key: string,
+    signal?: AbortSignal,
+  ): Promise<MessageRef[]>;
   /** Completes what the event left out about a file, where the platform holds it back. */
   details?(file: AttachmentHandle, signal: AbortSignal): Promise<AttachmentHandle>;
   /** The content of a file that came with a message. */

@@ -63,6 +63,7 @@ export function createFileFetcher(
       for (const [index, file] of files.entries()) {
         const release = await slots.enter();
         try {
+          to.signal.throwIfAborted();
           if (index >= limits.files) throw new FileProblem(`a message may bring ${limits.files} files`);
           const { handle, data } = await fetchFile(file, to, limits, limits.messageBytes - bytes);
           bytes += data.length;

@@ -45,6 +45,6 @@ export function createMaskedSurface(surface: ChatSurface, mask: Mask): ChatSurfa
     }),
     post: (thread, message, ...rest) => surface.post(thread, maskMessage(message, mask), ...rest),
     edit: (ref, message) => surface.edit(ref, maskMessage(message, mask)),
-    upload: (thread, file, key) => surface.upload(thread, { ...file, name: mask(file.name) }, key),
+    upload: (thread, file, ...rest) => surface.upload(thread, { ...file, name: mask(file.name) }, ...rest),
   };
 }

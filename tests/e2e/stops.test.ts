@@ -3,6 +3,8 @@ import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeBlock, type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { keys } from "../../src/queue/redis/keys.ts";
+import { readJournal } from "../../src/queue/session/journal.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
@@ -180,7 +182,17 @@ const stages = {
     model.push(runs("echo 1 >result.csv"), { content: [calls("attach_file", { path: "result.csv" })] });
     const question = await asks("send it");
     await isCalled("upload", since);
-    return { question, figures: /No command was running\. What was written so far is kept/ };
+    const ended = async () => {
+      const client = redis.client();
+      const [thread = ""] = await client.zrevrange(keys.threads, 0, 0);
+      const journal = await readJournal(client, thread);
+      const results = journal.flatMap((record) => (record.type === "tool-result" ? [record.message] : []));
+      expect(results.at(-1)).toMatchObject({
+        status: "stopped",
+        text: expect.stringContaining("result.csv was not sent."),
+      });
+    };
+    return { question, ended, figures: /No command was running\. What was written so far is kept/ };
   },
 } satisfies Record<string, () => Promise<Stage>>;
 

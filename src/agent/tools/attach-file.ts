@@ -24,7 +24,7 @@ export const attachFile = defineSandboxTool({
         text: `${path} has ${read.size} bytes; at most ${maxBytes} can be attached.`,
       };
     }
-    const delivered = await deliver({ name: posix.basename(name), data: read.data, key: callId });
+    const delivered = await deliver({ name: posix.basename(name), data: read.data, key: callId, signal });
     if (!delivered.ok) return { status: "error", text: delivered.message };
     return { status: "ok", text: `Attached ${path} (${read.size} bytes).`, artifact: path };
   },

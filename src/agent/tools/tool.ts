@@ -55,6 +55,7 @@ export interface ToolServices {
     name: string;
     data: Uint8Array;
     key: string;
+    signal: AbortSignal;
   }): Promise<{ ok: true } | { ok: false; message: string }>;
   now(): number;
 }

@@ -554,6 +554,24 @@ describe("upload", () => {
     expect(replies().flatMap(({ files }) => files)).toMatchObject([{ name: "plot.png", content: data }]);
   });
 
+  test.each([
+    ["upload", { kind: "rejected", message: "plot.png was not sent." }],
+    [
+      "files.completeUploadExternal",
+      { kind: "uncertain", message: expect.stringContaining("may have been") },
+    ],
+  ])("ends at once when it is aborted in %s, and says whether it may have arrived", async (step, error) => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail(step, { kind: "stall" });
+    const stop = new AbortController();
+    const file = { name: "plot.png", data: Buffer.from("1") };
+    const uploading = failure(surface.upload(thread, file, "k", stop.signal));
+    await slack.until(() => slack.calls.some(({ method }) => method === step));
+    stop.abort();
+    expect(await uploading).toMatchObject(error);
+    expect(replies()).toEqual([]);
+  });
+
   test("never reads a file of this machine", async () => {
     const { surface, thread, replies } = await scene();
     await surface.upload(thread, { name: "/etc/passwd", data: Buffer.from("/etc/passwd") }, "k");

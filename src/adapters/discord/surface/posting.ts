@@ -77,11 +77,11 @@ export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "up
       return refs;
     },
 
-    async upload(thread, { name, data }, key) {
+    async upload(thread, { name, data }, key, signal) {
       const body = { allowed_mentions: nobody };
       const file = { name, data: Buffer.from(data) };
       const ref = await call(`the file ${name}`, thread, () =>
-        postOnce(deps, files, thread, body, key, file),
+        postOnce(deps, files, thread, body, key, { ...file, ...(signal && { signal }) }),
       );
       return ref ? [ref] : [];
     },
@@ -95,7 +95,7 @@ async function postOnce(
   thread: ThreadRef,
   body: object,
   key: string,
-  file?: UploadedFile,
+  file?: UploadedFile & { signal?: AbortSignal },
 ): Promise<MessageRef> {
   const answer = await inThread(via, thread, () =>
     via.post(Routes.channelMessages(thread.thread), {
@@ -105,7 +105,8 @@ async function postOnce(
         enforce_nonce: true,
         ...(file && { attachments: [{ id: 0, filename: file.name }] }),
       },
-      ...(file && { files: [file] }),
+      ...(file && { files: [{ name: file.name, data: file.data }] }),
+      ...(file?.signal && { signal: file.signal }),
     }),
   );
   return messageRef(thread, { where: thread.thread, message: messageSchema.parse(answer).id });

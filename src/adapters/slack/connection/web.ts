@@ -17,19 +17,28 @@ export interface SlackAccess extends SlackServer {
   botToken: string;
 }
 
+interface WebClientSettings {
+  timeoutMs: number;
+  retries?: number;
+  patient?: boolean;
+  /** Sends its requests. Default: the one of Node. */
+  fetch?: typeof fetch;
+}
+
 /**
  * A client of the Web API. Unless it is `patient`, it reports a rate limit instead of waiting, because the SDK would hold
  * back every other call of the client as well.
  */
 export function createWebClient(
   access: SlackAccess,
-  { timeoutMs, retries = 0, patient = false }: { timeoutMs: number; retries?: number; patient?: boolean },
+  { timeoutMs, retries = 0, patient = false, ...own }: WebClientSettings,
 ): WebClient {
   return new WebClient(access.botToken, {
     ...clientOptions(access),
     timeout: timeoutMs,
     rejectRateLimitedCalls: !patient,
     retryConfig: { retries, minTimeout: 200 },
+    ...own,
   });
 }
 

@@ -3,6 +3,7 @@ import { keepWholeAnswer } from "../../../chat/markdown.ts";
 import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
+import { createWebClient, type SlackAccess } from "../connection/web.ts";
 import { callSlack } from "./call.ts";
 import type { CardSupport } from "./cards.ts";
 import { refusesLayout, toSurfaceError } from "./errors.ts";
@@ -14,6 +15,9 @@ import {
   renderOne,
   renderParts,
 } from "./render.ts";
+
+/** Of a file of any size, ms. */
+export const uploadMs = 300_000;
 
 interface PostDeps {
   posts: WebClient;
@@ -29,7 +33,7 @@ export function createPost({ posts, files, cards, onPosted }: PostDeps): ChatSur
   const shareWhole = async (
     thread: ThreadRef,
     whole: NonNullable<ReturnType<typeof keepWholeAnswer>>,
-  ): Promise<boolean> => wasAccepted(callSlack("files.uploadV2", () => shareFile(files, thread, whole)));
+  ): Promise<boolean> => wasAccepted(shareFile(files, thread, whole));
 
   const renderAll = (message: OutboundMessage): RenderedMessage[] =>
     message.calls ? [renderOne(message, cards.areSupported)] : renderParts(message);
@@ -126,14 +130,44 @@ export async function shareFile(
   { channel, thread }: ThreadRef,
   file: { name: string; data: Uint8Array; comment?: string },
 ): Promise<void> {
-  await client.filesUploadV2({
-    channel_id: channel,
-    thread_ts: thread,
-    filename: file.name,
-    // A string would be taken as a path of this machine.
-    file: Buffer.from(file.data),
-    ...(file.comment !== undefined && { initial_comment: file.comment }),
+  await callSlack("files.uploadV2", () =>
+    client.filesUploadV2({
+      channel_id: channel,
+      thread_ts: thread,
+      filename: file.name,
+      // A string would be taken as a path of this machine.
+      file: Buffer.from(file.data),
+      ...(file.comment !== undefined && { initial_comment: file.comment }),
+    }),
+  );
+}
+
+/** The same, until the signal ends it: nobody sees the file before the last of three requests. */
+export async function shareUntilAborted(
+  access: SlackAccess,
+  thread: ThreadRef,
+  file: { name: string; data: Uint8Array },
+  signal: AbortSignal,
+): Promise<void> {
+  let isSharing = false;
+  const client = createWebClient(access, {
+    timeoutMs: uploadMs,
+    fetch: (url, init) => {
+      signal.throwIfAborted();
+      const address = url instanceof Request ? url.url : url.toString();
+      isSharing ||= address.endsWith("/files.completeUploadExternal");
+      return fetch(url, { ...init, signal: AbortSignal.any([signal, init?.signal ?? signal]) });
+    },
   });
+  try {
+    await shareFile(client, thread, file);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const [kind, what] = isSharing
+      ? (["uncertain", `${file.name} may have been sent: Slack had not confirmed it yet.`] as const)
+      : (["rejected", `${file.name} was not sent.`] as const);
+    throw new SurfaceError(kind, what, { cause: error });
+  }
 }
 
 /**

@@ -10,7 +10,15 @@ import { createCardSupport } from "./cards.ts";
 import { readEarlierMessages } from "./earlier-messages.ts";
 import { toSurfaceError } from "./errors.ts";
 import { createMarks, placeReactions } from "./marks.ts";
-import { createPost, findPosted, messageRef, shareFile, withFallbackLayout } from "./posting.ts";
+import {
+  createPost,
+  findPosted,
+  messageRef,
+  shareFile,
+  shareUntilAborted,
+  uploadMs,
+  withFallbackLayout,
+} from "./posting.ts";
 import { type Layout, messageChars, renderOne } from "./render.ts";
 import { createThreadStatus } from "./status.ts";
 
@@ -38,7 +46,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   // Separate clients, so that slow edits or uploads never hold up an answer.
   const posts = createWebClient(access, { timeoutMs: 20_000 });
   const edits = createWebClient(access, { timeoutMs: 10_000 });
-  const files = createWebClient(access, { timeoutMs: 300_000 });
+  const files = createWebClient(access, { timeoutMs: uploadMs });
   const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
   const status = createThreadStatus(edits, access.log);
   const cards = createCardSupport();
@@ -95,8 +103,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       );
     },
 
-    async upload(thread, file) {
-      await callSlack("files.uploadV2", () => shareFile(files, thread, file));
+    async upload(thread, file, _key, signal) {
+      await (signal ? shareUntilAborted(access, thread, file, signal) : shareFile(files, thread, file));
       return [];
     },
 
