@@ -155,7 +155,7 @@ function findHexTail(text: string, longest: number): number {
 
 /** Where the word at the text's end begins: it may grow into a token. */
 function startOfWord(text: string): number {
-  return text.length - (/[\w.-]{0,256}$/.exec(text.slice(-256))?.[0].length ?? 0);
+  return text.length - (/[\w.~+/=-]{0,256}$/.exec(text.slice(-256))?.[0].length ?? 0);
 }
 
 /** Where a private key that is not closed yet may have begun. */

@@ -54,7 +54,9 @@ function innerBase64(bytes: Buffer, shift: number): string {
 }
 
 /**
- * Tokens that are recognised by their own form. Text is hostile, so no pattern may read the same stretch again
+ * Tokens that are recognised by their own form. The forms are those of the rules of gitleaks (config/gitleaks.toml) and
+ * trufflehog (pkg/detectors), and for Discord those of detect-secrets (plugins/discord.py); lengths are minima here where
+ * a vendor has changed them before. Text is hostile, so no pattern may read the same stretch again
  * from many starts: a run that something must follow is bounded, or cannot contain its own beginning.
  */
 const shapes = [
@@ -66,23 +68,26 @@ const shapes = [
   /[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/,
   /discord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]{20,}/,
   // Telegram bots
-  /\d{8,10}:AA[\w-]{33}(?![\w-])/,
+  /\d{5,16}:A[\w-]{34}(?![\w-])/,
   // Anthropic, OpenAI and those that follow them; xAI, Groq, Perplexity, Replicate, Hugging Face
   /sk-(?=[\w-]{0,40}\d)[\w-]{20,}/,
-  /xai-[A-Za-z0-9]{40,}/,
+  /xai-\w{40,}/,
   /gsk_[A-Za-z0-9]{40,}/,
   /pplx-[A-Za-z0-9]{40,}/,
-  /r8_[A-Za-z0-9]{37,}/,
+  /r8_[\w-]{37,}/,
   /hf_[A-Za-z0-9]{30,}/,
+  /api_org_[A-Za-z0-9]{34}/,
   // Stripe, Square, Shopify
-  /[rs]k_(?:live|test)_[A-Za-z0-9]{16,}/,
+  /[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}/,
   /whsec_[A-Za-z0-9+/=]{24,}/,
   /sq0(?:atp|csp)-[\w-]{22,}/,
+  /EAAA[\w-]{55,60}(?![\w-])/,
   /shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}/,
   // GitHub, GitLab, Atlassian, Bitbucket
   /gh[pousr]_[A-Za-z0-9]{36,}/,
   /github_pat_\w{22,}/,
-  /gl(?:pat|ptt|rt|rtr|dt|cbt|soat|imt|agent|ft|oas|ffct)-[\w-]{20,}/,
+  /gl(?:pat|ptt|rt|rtr|dt|cbt|soat|imt|agent|ft|oas|ffct)-[\w-]{20,}(?:\.[0-9a-z]{9})?/,
+  /GR1348941[\w-]{20}/,
   /AT(?:ATT|BB|CTT)3?[\w=-]{24,}/,
   // npm, PyPI, RubyGems, Docker
   /npm_[A-Za-z0-9]{36,}/,
@@ -90,19 +95,23 @@ const shapes = [
   /rubygems_[a-f0-9]{48}/,
   /dckr_(?:pat|oat)_[\w-]{20,}/,
   // AWS, Google, Azure, Cloudflare, DigitalOcean, Fly, Heroku
-  /(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}/,
+  /(?:A3T[0-9A-Z]|AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}/,
+  /ABSK[A-Za-z0-9+/]{100,}={0,2}/,
+  /bedrock-api-key-[A-Za-z0-9+/]{40,}={0,2}/,
   /AIza[\w-]{35}/,
   /ya29\.[\w-]{20,}/,
   /GOCSPX-[\w-]{28}/,
   /(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{32,88}={0,2}/,
   /sig=[A-Za-z0-9%+/]{40,80}(?:%3[Dd]|=)/,
+  /[\w.~]{3}\dQ~[\w.~-]{31,34}/,
   /v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}/,
   /do[opr]_v1_[a-f0-9]{64}/,
-  /FlyV1 fm\d_[A-Za-z0-9+/=,_-]{40,}/,
+  /fo1_[\w-]{43}/,
+  /fm(?:1[ar]|2)_[A-Za-z0-9+/]{40,}={0,3}/,
   /HRKU-[\w-]{36,}/,
   // SendGrid, Twilio, Mailgun, Brevo
   /SG\.[\w-]{16,}\.[\w-]{16,}/,
-  /SK[0-9a-f]{32}(?![0-9a-f])/,
+  /SK[0-9a-fA-F]{32}(?![0-9a-fA-F])/,
   /key-[a-f0-9]{32}(?![0-9a-f])/,
   /xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}/,
   // Linear, Notion, Figma, Airtable, Postman
@@ -115,13 +124,16 @@ const shapes = [
   /NR(?:AK|II|JS|RA|AA)-[\w-]{19,}/,
   /dd(?:pat|app)_[A-Za-z0-9]{30,}/,
   /gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}/,
+  /eyJrIjoi[A-Za-z0-9]{70,}={0,3}/,
   /sntry[su]_[A-Za-z0-9+/=_]{40,}/,
   /dapi[a-f0-9]{32}(?:-\d)?/,
   /pscale_(?:tkn|pw|oauth)_[\w.=-]{32,}/,
   /pul-[a-f0-9]{40}/,
-  /dp\.(?:pt|st|ct|sa)\.[\w.-]{40,}/,
+  /dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}/,
   /sbp_[a-f0-9]{40}/,
-  // Vault, Tailscale, age
+  // Terraform, Vault, Tailscale, age, 1Password
+  /[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}/,
+  /ops_eyJ[A-Za-z0-9+/]{250,}={0,3}/,
   /hv[sbr]\.[\w-]{24,}/,
   /tskey-[a-z]{1,12}-[A-Za-z0-9]{6,}-[A-Za-z0-9]{16,}/,
   /AGE-SECRET-KEY-1[0-9A-Z]{58}/,
