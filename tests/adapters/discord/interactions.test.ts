@@ -306,6 +306,17 @@ describe("buttons", () => {
     await discord.until(() => sent.answer?.type === 6);
   });
 
+  test("one that asks for a sentence counts without it too", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const { shown } = await posted(discord, { actions: [deny] });
+    const bob = discord.user("bob");
+    const press = bob.presses("Deny", shown);
+    await discord.until(() => press.modal);
+    bob.fills(press, "");
+    expect(await intake.first(1)).toMatchObject([{ action: "deny:call-1", text: "" }]);
+  });
+
   test("the longest id survives, with as much of the question as fits", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);

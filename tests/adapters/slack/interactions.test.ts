@@ -77,6 +77,15 @@ describe("buttons", () => {
     ]);
   });
 
+  test("that ask for a sentence count without it too", async () => {
+    const { slack, intake, ada, thread, asked } = await scene();
+    await ada.presses("heddle_ask:deny:7", asked);
+    await untilAcknowledged(slack);
+    ada.submits("");
+    await untilAcknowledged(slack);
+    expect(intake.events).toMatchObject([{ kind: "action", thread, action: "deny:7", text: "" }]);
+  });
+
   test("tell the person alone why they did nothing", async () => {
     const { slack, intake, ada, asked, general, root } = await scene();
     const before = slack.transcript(general);

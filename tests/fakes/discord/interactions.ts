@@ -113,6 +113,8 @@ export class Interactions {
   submit({ user, channel, modal, on }: FakeInteraction, text: string): FakeInteraction {
     const [field] = modal?.components ?? [];
     if (!modal || !field) throw new Error("The app has opened no form.");
+    if (text === "" && field.component.required !== false)
+      throw new Error("Discord sends no form without what it must have.");
     const component = { type: 4, id: 2, custom_id: field.component.custom_id, value: text };
     const data = { custom_id: modal.custom_id, components: [{ type: 18, id: 1, component }] };
     return this.#begin("form", user, channel, data, on);

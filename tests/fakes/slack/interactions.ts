@@ -122,7 +122,8 @@ export function interactions(
     submits(text) {
       const modal = workspace.modals.get(user.id);
       if (!modal) throw new Error(`${user.name} has no modal open.`);
-      const { callback_id, private_metadata, field } = modal.view;
+      const { callback_id, private_metadata, field, isOptional } = modal.view;
+      if (text === "" && !isOptional) throw new Error("Slack sends no modal without what it must have.");
       const [block, action] = field;
       const values = {
         [block]: { [action]: { type: "plain_text_input", value: text === "" ? null : text } },

@@ -19,6 +19,7 @@ const modalSchema = z.strictObject({
       type: z.literal("input"),
       block_id: z.string().max(255),
       label: plainText(2_000),
+      optional: z.boolean().optional(),
       element: z.strictObject({
         type: z.literal("plain_text_input"),
         action_id: z.string().max(255),
@@ -51,6 +52,7 @@ export const viewMethods: Record<string, Method> = {
         private_metadata,
         title: view.title.text,
         label: view.blocks[0].label.text,
+        isOptional: view.blocks[0].optional === true,
         field: [view.blocks[0].block_id, view.blocks[0].element.action_id] as const,
       };
       workspace.modals.set(trigger.user, { view: shown });

@@ -72,6 +72,8 @@ export interface FakeModal {
     private_metadata: string;
     title: string;
     label: string;
+    /** Whether it may be sent empty. */
+    isOptional: boolean;
     /** Its one field: ids of the block and of the element. */
     field: readonly [string, string];
   };

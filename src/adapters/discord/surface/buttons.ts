@@ -81,9 +81,9 @@ export function buttonRows({ actions = [], stoppable = false }: Partial<Outbound
 /** The field of our forms. */
 export const fieldId = "text";
 
-/** The form that asks for the sentence of an action. */
+/** The form that asks for the sentence of an action, which counts without it too. */
 export function sentenceForm(action: string, question: string): APIModalInteractionResponseCallbackData {
-  return form(`said:${action}`, question || "Say why", "Your words");
+  return form(`said:${action}`, question || "Say why", "Your words", false);
 }
 
 /**
@@ -94,7 +94,7 @@ export function taskForm(message: string): APIModalInteractionResponseCallbackDa
   return form(`about:${message}`, "Ask the agent about this", "What should I do with it?");
 }
 
-function form(id: string, title: string, label: string): APIModalInteractionResponseCallbackData {
+function form(id: string, title: string, label: string, required = true): APIModalInteractionResponseCallbackData {
   return {
     custom_id: id,
     title: title.slice(0, titleChars),
@@ -106,7 +106,7 @@ function form(id: string, title: string, label: string): APIModalInteractionResp
           type: ComponentType.TextInput,
           custom_id: fieldId,
           style: TextInputStyle.Paragraph,
-          required: true,
+          required,
           max_length: 4_000,
         },
       },

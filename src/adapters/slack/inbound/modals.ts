@@ -30,6 +30,7 @@ function createModal(
   kind: string,
   wording: { title: string; label: string; submit: string },
   remembers: object,
+  optional = false,
 ): types.ModalView {
   const plain = (text: string, max: number) => ({ type: "plain_text", text: text.slice(0, max) }) as const;
   return {
@@ -44,17 +45,20 @@ function createModal(
         type: "input",
         block_id: input,
         label: plain(wording.label, 2_000),
+        optional,
         element: { type: "plain_text_input", action_id: input, multiline: true, max_length: inputChars },
       },
     ],
   };
 }
 
+/** Asks for the sentence of a button, which counts without it too. */
 export function askForSentence(
   button: { label: string; asksFor: string },
   press: z.infer<typeof sentenceStateSchema>,
 ): types.ModalView {
-  return createModal(sentenceModal, { title: button.label, label: button.asksFor, submit: "Send" }, press);
+  const wording = { title: button.label, label: button.asksFor, submit: "Send" };
+  return createModal(sentenceModal, wording, press, true);
 }
 
 export function askAbout(point: z.infer<typeof pointSchema>): types.ModalView {
