@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { isLoopback } from "../adapters/console/auth-guard.ts";
 import type { Config } from "../config/load.ts";
-import { openSecretFile } from "../config/secret-file.ts";
+import { openSecretFile, readSecretFile } from "../config/secret-file.ts";
 import { findOthersOnHost, viewHost } from "./host-users.ts";
 
 /** Beside the audit log's key; whoever reads it may use the console. */
@@ -44,6 +44,25 @@ export async function openConsoleToken(
     token: await openSecretFile(config.dataDir, fileName),
     byDefault: { loginCode: randomBytes(24).toString("hex"), file: consoleTokenFile(config.dataDir), others },
   };
+}
+
+/**
+ * The token that nobody has set, for whoever masks it. A process that serves makes it before anything is shown, also one
+ * without a console: another one of the same data folder may open it later. Undefined where there is none, and where the
+ * file cannot be used: whoever opens the console says so.
+ *
+ * @param options.makes where the console is going to need it
+ */
+export async function findDefaultConsoleToken(
+  config: Pick<Config, "environment" | "variables" | "dataDir">,
+  { makes }: { makes: boolean },
+): Promise<string | undefined> {
+  try {
+    const isNeeded = makes && (await findConsoleOthers(config)) !== undefined;
+    return await (isNeeded ? openSecretFile : readSecretFile)(config.dataDir, fileName);
+  } catch {
+    return undefined;
+  }
 }
 
 export function consoleTokenFile(dataDir: string): string {

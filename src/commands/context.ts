@@ -1,5 +1,6 @@
 import { readMcpConfig } from "../agent/mcp/config.ts";
 import { createMasker } from "../agent/secrets/mask-secrets.ts";
+import { findDefaultConsoleToken } from "../app/console-token.ts";
 import type { CommandContext } from "../app/context.ts";
 import { loadConfig } from "../config/load.ts";
 import { createLog } from "../telemetry/log.ts";
@@ -9,11 +10,19 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What every command begins with. `level` overrides the configured log level. @throws ConfigError, McpConfigError */
-export async function createCommandContext(level?: string): Promise<CommandContext> {
+/**
+ * What every command begins with. @throws ConfigError, McpConfigError
+ * @param level overrides the configured log level
+ * @param options.serves whether it goes on to serve
+ */
+export async function createCommandContext(
+  level?: string,
+  { serves = false }: { serves?: boolean } = {},
+): Promise<CommandContext> {
   const config = loadConfig(process.env, process.cwd());
   const mcp = await readMcpConfig(config.settings.mcp.config, config.variables);
-  const masker = createMasker([...config.secrets, ...mcp.secrets]);
+  const consoleToken = await findDefaultConsoleToken(config, { makes: serves });
+  const masker = createMasker([...config.secrets, ...mcp.secrets, ...(consoleToken ? [consoleToken] : [])]);
   const log = createLog(level ?? config.environment.HEDDLE_LOG_LEVEL, masker, {
     terminal: process.stderr.isTTY,
   });

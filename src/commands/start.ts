@@ -10,7 +10,7 @@ export async function command(args: string[]): Promise<number> {
   const role = roles.find((name) => name === values.role);
   if (!role) throw new UsageError(`--role ${values.role}: expected one of ${roles.join(", ")}.`);
 
-  const setup = await createCommandContext();
+  const setup = await createCommandContext(undefined, { serves: true });
   if (role !== "gateway" && !isSupervised()) {
     return await supervise({
       entry: process.argv[1] ?? "",

@@ -1,9 +1,13 @@
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { keys } from "../../src/queue/redis/keys.ts";
+import { call } from "../adapters/console/requests.ts";
 import { freePort } from "../fakes/free-port.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { examine, newPlace, type Place } from "./program.ts";
+import { examine, newPlace, type Place, patienceMs } from "./program.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -32,6 +36,27 @@ test("heddle health tells whether this Heddle serves, and not another one of the
     const health = place.start(["health"], { ...environment, ...other });
     expect([await health.ended, health.output()]).toEqual([1, expect.stringContaining("no sign of life")]);
   }
+});
+
+test("An audit log that is required and cannot be written makes /readyz say no, and doctor names it", async () => {
+  await writeFile(join(place.folder, "heddle.yaml"), "telemetry:\n  auditRequired: true\n");
+  const environment = { REDIS_URL: redis.path, HEDDLE_MODEL: "demo" };
+  const program = place.start(["start"], environment);
+  const [, url = ""] = /console +(http\S+)/.exec(await program.line(/console +http/)) ?? [];
+  await program.line(/Heddle is ready/);
+  const readiness = async () => {
+    const probe = await fetch(`${url}/readyz`);
+    return JSON.stringify([probe.status, await probe.json()]);
+  };
+  expect(await readiness()).toMatch(/^\[200,/);
+  // What is there is no log.
+  await redis.client().set(keys.audit, "not a stream");
+  await call(url, "/api/threads/abcdefgh/messages", { method: "POST", json: { text: "hi", key: "audited" } });
+  await expect
+    .poll(readiness, { timeout: patienceMs })
+    .toBe('[503,{"error":"The audit log cannot be written: run heddle doctor."}]');
+  const doctor = await examine(() => place.start(["doctor"], environment));
+  expect(doctor.output()).toMatch(/^✗ redis .*The audit log cannot be .*WRONGTYPE/m);
 });
 
 test("doctor tells a taken port, as start does, and whether a Heddle has it: this one or another", async () => {

@@ -94,7 +94,12 @@ export function taskForm(message: string): APIModalInteractionResponseCallbackDa
   return form(`about:${message}`, "Ask the agent about this", "What should I do with it?");
 }
 
-function form(id: string, title: string, label: string, required = true): APIModalInteractionResponseCallbackData {
+function form(
+  id: string,
+  title: string,
+  label: string,
+  required = true,
+): APIModalInteractionResponseCallbackData {
   return {
     custom_id: id,
     title: title.slice(0, titleChars),
