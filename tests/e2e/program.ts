@@ -70,7 +70,10 @@ export async function newPlace(): Promise<Place> {
     start: (args, env = {}, version = present) =>
       add(start(folder, [process.execPath, join(version, "src/main.ts"), ...args], env)),
     startWithout(hidden, args, env = {}) {
-      const mounts = ["--dev-bind", "/", "/", "--ro-bind", "/dev/null", `/usr/bin/${hidden}`];
+      const mounts = [
+        "--die-with-parent",
+        ...["--dev-bind", "/", "/", "--ro-bind", "/dev/null", `/usr/bin/${hidden}`],
+      ];
       const program = [process.execPath, join(present, "src/main.ts"), ...args];
       return add(start(folder, ["bwrap", ...mounts, "--", ...program], env));
     },

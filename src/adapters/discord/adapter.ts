@@ -1,4 +1,5 @@
 import { type Client, GatewayDispatchEvents, type REST } from "discord.js";
+import type { BaseLogger } from "pino";
 import { z } from "zod";
 import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { Downtime } from "../../chat/downtime.ts";
@@ -133,7 +134,7 @@ function createDispatch(
         try {
           for (const event of [await read(data)].flat()) if (event) await receive(event);
         } catch (error) {
-          log.error({ err: error }, "A Discord event could not be stored; Heddle will look for it again.");
+          logUnstored(log, error);
           onLost(shard);
         }
       });
@@ -198,4 +199,11 @@ async function register(rest: REST, applicationId: string, { log }: DiscordAdapt
   } catch (error) {
     log.warn({ err: error }, "The Discord commands could not be registered; mentions work all the same.");
   }
+}
+
+function logUnstored(log: BaseLogger, error: unknown): void {
+  const problem = "A Discord event could not be stored; Heddle will look for it again";
+  // Of an outage each of them tells the same: a sentence, and no defect whose place is sought.
+  if (error instanceof Error && error.name === "RedisUnavailable") log.warn(`${problem}: ${error.message}`);
+  else log.error({ err: error }, `${problem}.`);
 }

@@ -14,5 +14,8 @@ export interface EventTransport {
 export function logUnacknowledged(log: BaseLogger, error: Error): void {
   // Bolt wraps what is not its own.
   const err = "original" in error ? error.original : error;
-  log.error({ err }, "A Slack event was not acknowledged, so Slack will send it again.");
+  const problem = "A Slack event was not acknowledged, so Slack will send it again";
+  // Of an outage each of them tells the same: a sentence, and no defect whose place is sought.
+  if (err instanceof Error && err.name === "RedisUnavailable") log.warn(`${problem}: ${err.message}`);
+  else log.error({ err }, `${problem}.`);
 }
