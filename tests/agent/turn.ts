@@ -31,7 +31,7 @@ export function tool(
   return defineTool({
     name,
     description: name,
-    input: z.object({}),
+    input: z.looseObject({}),
     effect,
     run: async (_input, { signal }) => ({ status: "ok", text: await work(signal) }),
   });

@@ -2,6 +2,7 @@ import type { ToolCall } from "../messages.ts";
 import { cutText } from "../text.ts";
 import { parseInput } from "./coerce-input.ts";
 import type { Tool } from "./tool.ts";
+import { findUnknownArguments, type UnknownArgument } from "./unknown-arguments.ts";
 
 export type CheckedCall = { ok: true; tool: Tool; input: unknown } | { ok: false; problem: string };
 
@@ -19,13 +20,27 @@ export function checkCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): Che
       problem: `invalid JSON arguments for ${tool.name}: ${why}. Send one JSON object.`,
     };
   }
-  const parsed = parseInput(tool.input, call.input);
-  if (parsed.success) return { ok: true, tool, input: parsed.data };
-  const fields = parsed.error.issues.slice(0, 8).map(({ path, message }) => `${nameField(path)}: ${message}`);
+  const { parsed, taken } = parseInput(tool.input, call.input);
+  const unknown = findUnknownArguments(tool, taken);
+  if (parsed.success && unknown.length === 0) return { ok: true, tool, input: parsed.data };
+  const faults = [
+    ...unknown.slice(0, mostFaults).map(describeUnknown),
+    ...(parsed.error?.issues ?? [])
+      .slice(0, mostFaults)
+      .map(({ path, message }) => `${nameField(path)}: ${message}`),
+  ];
   return {
     ok: false,
-    problem: `INVALID_PARAM: ${tool.name} was not run. ${shorten(fields.join("; "), 800)}.`,
+    problem: `INVALID_PARAM: ${tool.name} was not run. ${shorten(faults.join("; "), 800)}.`,
   };
+}
+
+/** At most this many of a kind are told. */
+const mostFaults = 8;
+
+function describeUnknown({ path, known }: UnknownArgument): string {
+  const list = known.length === 0 ? "there are none" : `known ones: ${known.join(", ")}`;
+  return `${shorten(path)}: unknown argument (${list})`;
 }
 
 function describeJsonProblem(text: string): string {

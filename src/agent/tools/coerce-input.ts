@@ -4,14 +4,20 @@ import { isObject } from "../llm/wire-calls.ts";
 /** A repair may show the next thing to repair: an object in a string has fields of its own. */
 const mostRounds = 3;
 
+export interface ParsedInput<T> {
+  /** When they are refused, the problem is what is wrong besides the forms that are taken as they are meant. */
+  parsed: z.ZodSafeParseResult<T>;
+  /** The arguments as they were taken, unknown ones included. */
+  taken: unknown;
+}
+
 /**
  * Parses a call's arguments, also in forms that models often send and whose meaning is plain: `null` for an option that is
  * left out, a number or a boolean in a string, an array or object as JSON text. What is valid stays as it is, so a text
  * field keeps `"30"`.
  */
-export function parseInput<T>(schema: z.ZodType<T>, input: unknown): z.ZodSafeParseResult<T> {
-  const first = schema.safeParse(input);
-  let parsed = first;
+export function parseInput<T>(schema: z.ZodType<T>, input: unknown): ParsedInput<T> {
+  let parsed = schema.safeParse(input);
   let current = input;
   for (let round = 0; round < mostRounds && !parsed.success; round += 1) {
     const repaired = repair(current, parsed.error.issues);
@@ -19,8 +25,7 @@ export function parseInput<T>(schema: z.ZodType<T>, input: unknown): z.ZodSafePa
     current = repaired;
     parsed = schema.safeParse(current);
   }
-  // Told of what it has sent, and not of what we have made of it.
-  return parsed.success ? parsed : first;
+  return { parsed, taken: current };
 }
 
 /** A copy in which every value of a wrong type is changed that can be; undefined where there is none. */
@@ -28,7 +33,6 @@ function repair(input: unknown, issues: readonly z.core.$ZodIssue[]): unknown {
   const copy: unknown = structuredClone(input);
   let repairs = 0;
   for (const issue of issues) {
-    if (issue.code !== "invalid_type") continue;
     const field = issue.path.at(-1);
     const parent = follow(copy, issue.path.slice(0, -1));
     if (field === undefined || (!isObject(parent) && !Array.isArray(parent))) continue;
@@ -36,7 +40,7 @@ function repair(input: unknown, issues: readonly z.core.$ZodIssue[]): unknown {
     if (value === null && !Array.isArray(parent)) {
       Reflect.deleteProperty(parent, field);
       repairs += 1;
-    } else if (typeof value === "string") {
+    } else if (typeof value === "string" && issue.code === "invalid_type") {
       const meant = read(value, issue.expected);
       if (meant === undefined) continue;
       Reflect.set(parent, field, meant);

@@ -11,9 +11,14 @@ export function describeTool(tool: Tool): ToolDefinition {
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name)) {
     throw new Error(`"${tool.name}" cannot be a tool's name: use 1 to 64 of a-z, A-Z, 0-9, _ and -.`);
   }
-  const { $schema: _, ...schema } = tool.schema ?? schemaOf(tool.input);
+  const { $schema: _, ...schema } = findSchema(tool);
   if (schema.type !== "object") throw new Error(`The input of tool "${tool.name}" must be an object schema.`);
   return { name: tool.name, description: tool.description, schema };
+}
+
+/** The JSON Schema of a tool's input. */
+export function findSchema(tool: Tool): Record<string, unknown> {
+  return tool.schema ?? schemaOf(tool.input);
 }
 
 /** Every turn has the same tools. */

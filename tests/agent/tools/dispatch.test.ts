@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { TurnAbort } from "../../../src/agent/events.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
+import { createSessionTools } from "../../../src/agent/tools/built-in.ts";
 import { createCircuitBreaker } from "../../../src/agent/tools/circuit-breaker.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../../../src/agent/tools/tool.ts";
 import { callOf, dispatcherOf, run } from "./services.ts";
@@ -12,7 +13,13 @@ function tool(
   more: Partial<Tool> = {},
 ): Tool {
   return {
-    ...defineTool({ name, description: name, input: z.object({}), effect: "write", run: (_, c) => body(c) }),
+    ...defineTool({
+      name,
+      description: name,
+      input: z.looseObject({}),
+      effect: "write",
+      run: (_, c) => body(c),
+    }),
     ...more,
   };
 }
@@ -73,6 +80,36 @@ describe("what the model is told about tools", () => {
   });
 });
 
+describe("what the schema of an MCP server's tool does not list", () => {
+  const properties = { q: { type: "string" }, where: { type: "object", properties: { id: {} } } };
+  const search = (more: object) =>
+    dispatcherOf({
+      tools: [
+        tool("mcp__search", ok, {
+          input: z.record(z.string(), z.unknown()),
+          schema: { type: "object", properties, ...more },
+        }),
+      ],
+    });
+  const input = { q: "a", where: { name: "b" }, limit: 3 };
+
+  test.each<[string, object]>([
+    ["nothing else", {}],
+    ["that there may be more", { additionalProperties: true }],
+    ["of which type they are", { additionalProperties: { type: "number" } }],
+    ["a pattern of their names", { additionalProperties: false, patternProperties: { "^l": {} } }],
+  ])("goes to the server where it says %s", async (_, more) => {
+    expect(await run(search(more), "mcp__search", input)).toMatchObject({ status: "ok" });
+  });
+
+  test("is refused where it says that there is nothing else", async () => {
+    expect(await run(search({ additionalProperties: false }), "mcp__search", input)).toMatchObject({
+      status: "error",
+      text: "INVALID_PARAM: mcp__search was not run. limit: unknown argument (known ones: q, where).",
+    });
+  });
+});
+
 describe("a call that cannot be run", () => {
   const dispatcher = dispatcherOf({ tools: [add, tool("other", ok)] });
 
@@ -93,6 +130,24 @@ describe("a call that cannot be run", () => {
     const { status, text } = await run(dispatcher, "add", { a: "1", unit: "mile" });
     expect(status).toBe("error");
     expect(text).toMatch(/^INVALID_PARAM: add was not run\. a: .*; unit: .*$/);
+  });
+
+  test("with arguments that the tool does not have names them, and those that it has", async () => {
+    expect((await run(dispatcher, "add", { a: 1, round: true })).text).toBe(
+      "INVALID_PARAM: add was not run. round: unknown argument (known ones: a, b, unit).",
+    );
+    const { text } = await run(dispatcher, "add", { number: 1, unit: "m" });
+    expect(text).toMatch(/^INVALID_PARAM: add .*number: unknown argument \(known ones: a, b, unit\); a: /);
+  });
+
+  test("with such an argument further inside says where, also where the list came as text", async () => {
+    const plan = dispatcherOf({ tools: createSessionTools() });
+    const items = [{ content: "look", status: "pending", priority: "high" }];
+    for (const sent of [items, JSON.stringify(items)]) {
+      expect((await run(plan, "todo", { items: sent })).text).toBe(
+        "INVALID_PARAM: todo was not run. items.0.priority: unknown argument (known ones: content, status).",
+      );
+    }
   });
 
   test("because a policy denies it says why", async () => {

@@ -218,7 +218,7 @@ function waitingTool() {
   const tool = defineTool({
     name: "wait",
     description: "wait",
-    input: z.object({}),
+    input: z.looseObject({}),
     effect: "write",
     async run(_input, { signal }) {
       runs += 1;
@@ -700,7 +700,7 @@ describe("A worker", () => {
     const id = threadId(thread);
     const seen: { journal: string[]; writes: number }[] = [];
     const look = defineTool({
-      ...{ name: "look", description: "look", input: z.object({}), effect: "read" },
+      ...{ name: "look", description: "look", input: z.looseObject({}), effect: "read" },
       async run() {
         // Where the progress message is gets noted by a write of its own, at any time.
         if (seen.length === 1) await expect.poll(() => redis.hexists(keys.head(id), "progress")).toBe(1);
