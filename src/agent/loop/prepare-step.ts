@@ -5,17 +5,17 @@ import { makeRoom } from "./make-room.ts";
 import { findNewNotes, noteIndexMark } from "./note-index.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
-import { countRepeatedSteps, equalSteps } from "./repetition.ts";
+import { completesRounds, equalRounds, findRepetition, type Repetition } from "./repetition.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 import { findWrapUp, type WrapUp, wrapUp } from "./wrap-up.ts";
 
 /** Makes the conversation ready for the next model call, or ends the turn at a limit. */
 export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
   if (state.isAborted) return endAborted(state);
-  const repeated = countRepeatedSteps(state.messages);
-  const end = findEnd(state, repeated);
+  const repetition = findRepetition(state.messages);
+  const end = findEnd(state, repetition);
   if (end) return end.kind === "wrap-up" ? yield* wrapUp(state, end) : end;
-  if (isDueForHint(state, repeated)) yield* nudge(state, repetitionHint);
+  if (isDueForHint(state, repetition)) yield* nudge(state, repetitionHint);
 
   const arrived = (await state.turn.followUps?.()) ?? [];
   if (arrived.length > 0) {
@@ -35,15 +35,15 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
 }
 
 /** The limit that ends the turn before the next step, if it has reached one. */
-function findEnd(state: TurnState, repeatedSteps: number): TurnOutcome | WrapUp | undefined {
+function findEnd(state: TurnState, repetition: Repetition): TurnOutcome | WrapUp | undefined {
   const reached = findReachedLimit(state.limits, state.spent());
   if (reached?.kind === "budget") return endAtLimit(state, reached.kind, reached.limit);
-  return findWrapUp(reached?.limit, repeatedSteps);
+  return findWrapUp(reached?.limit, repetition);
 }
 
-/** Given once for a row of equal steps, also when the hint was stored and the worker replaced. */
-function isDueForHint({ messages }: TurnState, repeatedSteps: number): boolean {
-  return repeatedSteps === equalSteps.hint && messages.at(-1)?.role === "tool";
+/** Given once for a row of equal rounds, also when the hint was stored and the worker replaced. */
+function isDueForHint({ messages }: TurnState, repetition: Repetition): boolean {
+  return completesRounds(repetition, equalRounds.hint) && messages.at(-1)?.role === "tool";
 }
 
 /** Compacts the conversation, which answers a turn that was asked for nothing else. */
@@ -86,4 +86,4 @@ const tooLarge =
   "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part.";
 
 const repetitionHint =
-  "You are making the same call with the same result again and again. Try another way, or tell the people what is in the way. If you wait for something, wait longer in one call.";
+  "You are making the same calls with the same results again and again. Try another way, or tell the people what is in the way. If you wait for something, wait longer in one call.";

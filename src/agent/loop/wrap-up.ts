@@ -5,7 +5,13 @@ import { findReachedLimit } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAtLimit, endRefused } from "./outcomes.ts";
-import { countRepeatedSteps, equalSteps } from "./repetition.ts";
+import {
+  countRounds,
+  describeRepetition,
+  equalRounds,
+  findRepetition,
+  type Repetition,
+} from "./repetition.ts";
 import type { TurnState } from "./state.ts";
 
 /** Ends the id of the message that asks for a turn's last reply. */
@@ -20,15 +26,15 @@ export interface WrapUp {
   limit: string;
 }
 
-/** The limit of steps, or of equal steps in a row, that the turn has reached. */
-export function findWrapUp(stepLimit: string | undefined, repeatedSteps: number): WrapUp | undefined {
+/** The limit of steps, or of equal rounds of steps in a row, that the turn has reached. */
+export function findWrapUp(stepLimit: string | undefined, repetition: Repetition): WrapUp | undefined {
   if (stepLimit !== undefined)
     return { kind: "wrap-up", why: "You have reached the limit of steps for this turn.", limit: stepLimit };
-  if (repeatedSteps < equalSteps.end) return undefined;
+  if (countRounds(repetition) < equalRounds.end) return undefined;
   return {
     kind: "wrap-up",
-    why: `The last ${repeatedSteps} steps were the same calls with the same results, so this turn ends here.`,
-    limit: describeRepetition(repeatedSteps),
+    why: `The last ${repetition.steps} steps were the same calls with the same results, so this turn ends here.`,
+    limit: describeRepetition(repetition),
   };
 }
 
@@ -61,10 +67,10 @@ export function isWrapUp(message: Message | undefined): boolean {
 
 /** Ends a turn whose last reply is on record, made by a worker that died before it could say so. */
 export function resumeWrapUp(state: TurnState, reply: AssistantMessage): TurnOutcome {
-  const repeated = countRepeatedSteps(state.messages.slice(0, -2));
+  const repetition = findRepetition(state.messages.slice(0, -2));
   const limit =
-    repeated >= equalSteps.end
-      ? describeRepetition(repeated)
+    countRounds(repetition) >= equalRounds.end
+      ? describeRepetition(repetition)
       : (findReachedLimit(state.limits, state.spent())?.limit ?? "");
   state.retractStep();
   return endWrappedUp(state, reply, limit);
@@ -73,8 +79,4 @@ export function resumeWrapUp(state: TurnState, reply: AssistantMessage): TurnOut
 function endWrappedUp(state: TurnState, reply: AssistantMessage, limit: string): TurnOutcome {
   const said = textOf(reply).trim();
   return reply.stop === "refusal" ? endRefused(state, said) : endAtLimit(state, "step-limit", limit, said);
-}
-
-function describeRepetition(steps: number): string {
-  return `${steps} equal steps in a row`;
 }

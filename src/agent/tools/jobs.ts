@@ -77,6 +77,11 @@ function describe(job: Job, status: JobStatus, now: number): string {
   return `${job.id} ended after ${formatSeconds(status.endedAt - job.startedAt)}: ${endOf(status)}`;
 }
 
+/** What `bash_output` has told without for how long the command runs: the same for two looks between which nothing came. */
+export function withoutRuntime(text: string): string {
+  return text.replace(/^(\S+ is running) for \d+\.\d s;/, "$1;");
+}
+
 function endOf({ end, exitCode }: { end: string; exitCode: number | null }): string {
   if (exitCode === null) return `killed (SIGKILL)${end === "stopped" ? "" : `, over its limit of ${end}`}`;
   return exitCode > 128 ? `exit code ${exitCode} (signal ${exitCode - 128})` : `exit code ${exitCode}`;
