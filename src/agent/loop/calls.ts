@@ -7,7 +7,7 @@ import { listChanged } from "../tools/named-files.ts";
 import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
 import { answerNow } from "../unfinished-calls.ts";
 import { answerCut } from "./cut-calls.ts";
-import type { Budget } from "./limits.ts";
+import type { SharedBudget } from "./limits.ts";
 
 /** At most this many read-only calls of a step run at once. */
 const parallelReads = 8;
@@ -16,7 +16,7 @@ export interface CallOptions {
   step: number;
   tools: Dispatcher;
   signal: AbortSignal;
-  budget: Budget;
+  budget: SharedBudget;
   context: ContextWindow;
   /** Set where the reply with the calls was cut within one of them: after so many tokens. */
   cutAt?: number;

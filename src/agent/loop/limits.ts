@@ -1,4 +1,4 @@
-import type { Usage } from "../model.ts";
+import { addUsage, noUsage, type Usage } from "../model.ts";
 
 /** What ends a turn early. A limit is checked before each step, so a step may overshoot it once. */
 export interface TurnLimits {
@@ -51,11 +51,43 @@ export function remainingBudget({ wallMs, tokens, cost }: TurnLimits, { usage, e
   };
 }
 
-/** The stricter of each limit. */
-export function restrictLimits(limits: TurnLimits, budget: Budget): TurnLimits {
-  const tokens = Math.min(limits.tokens ?? Infinity, budget.tokens ?? Infinity);
-  const cost = Math.min(limits.cost ?? Infinity, budget.cost ?? Infinity);
-  return { steps: limits.steps, wallMs: Math.min(limits.wallMs, budget.wallMs), tokens, cost };
+/**
+ * What the calls of a step may spend together, whether they run side by side or one after the other. Whoever makes a model
+ * call charges it when it is over, so side by side each of them may overshoot by one call.
+ */
+export interface SharedBudget {
+  /** What is left of it now; nothing is where a figure is not above 0. */
+  left(): Budget;
+  charge(usage: Usage): void;
+}
+
+/** @param outer what this budget is a part of: it is charged too, and its end is that of this one */
+export function shareBudget(budget: Budget, now: () => number, outer?: SharedBudget): SharedBudget {
+  const since = now();
+  let charged = noUsage;
+  return {
+    left() {
+      const spent = { steps: 0, usage: charged, elapsedMs: now() - since };
+      const own = remainingBudget({ steps: 0, ...budget }, spent);
+      return outer ? findStricter(own, outer.left()) : own;
+    },
+    charge(usage) {
+      charged = addUsage(charged, usage);
+      outer?.charge(usage);
+    },
+  };
+}
+
+export function isUsedUp({ wallMs, tokens = Infinity, cost = Infinity }: Budget): boolean {
+  return wallMs <= 0 || tokens <= 0 || cost <= 0;
+}
+
+function findStricter(one: Budget, other: Budget): Budget {
+  return {
+    wallMs: Math.min(one.wallMs, other.wallMs),
+    tokens: Math.min(one.tokens ?? Infinity, other.tokens ?? Infinity),
+    cost: Math.min(one.cost ?? Infinity, other.cost ?? Infinity),
+  };
 }
 
 function countTokens({ input, output, cacheRead, cacheWrite }: Usage): number {

@@ -1,6 +1,6 @@
 import type { AgentEvent, TurnOutcome } from "../events.ts";
 import type { Message, UserMessage } from "../messages.ts";
-import { findReachedLimit } from "./limits.ts";
+import { findReachedLimit, isUsedUp } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
 import { findNewNotes, noteIndexMark } from "./note-index.ts";
 import { nudge } from "./nudge.ts";
@@ -38,6 +38,8 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
 function findEnd(state: TurnState, repetition: Repetition): TurnOutcome | WrapUp | undefined {
   const reached = findReachedLimit(state.limits, state.spent());
   if (reached?.kind === "budget") return endAtLimit(state, reached.kind, reached.limit);
+  const { budget } = state.turn;
+  if (budget && isUsedUp(budget.left())) return endAtLimit(state, "budget", "what the turn may spend");
   return findWrapUp(reached?.limit, repetition);
 }
 

@@ -124,8 +124,10 @@ export class TurnState {
     this.#fixed = joinFixed(offer);
   }
 
+  /** Adds what a model call of this turn has used. */
   addUsage(usage: Usage): void {
     this.#usage = addUsage(this.#usage, usage);
+    this.turn.budget?.charge(usage);
   }
 
   addMessage(message: Message): void {
@@ -151,7 +153,8 @@ export class TurnState {
   addResults(outcomes: readonly CallOutcome[]): void {
     for (const { message, usage } of outcomes) {
       this.#messages.push(message);
-      if (usage) this.addUsage(usage);
+      // Charged by the call itself, when it used it.
+      if (usage) this.#usage = addUsage(this.#usage, usage);
     }
     this.#open = [];
   }

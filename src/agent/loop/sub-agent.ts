@@ -8,7 +8,7 @@ import { cutText } from "../text.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
 import { collectInnerCalls } from "./inner-calls.ts";
-import { restrictLimits, type TurnLimits } from "./limits.ts";
+import type { TurnLimits } from "./limits.ts";
 import { runTurn } from "./run-turn.ts";
 
 export interface SubAgentOptions {
@@ -21,7 +21,7 @@ export interface SubAgentOptions {
   createDispatcher(tools: readonly Tool[]): Dispatcher;
   /** See `Turn`. */
   meter?(model: LanguageModel): LanguageModel;
-  /** Of one sub-agent, within what the turn has left. Default 30 steps and 20 minutes. */
+  /** Of one sub-agent, within what the turn has left for all calls of a step. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /**
    * Called with what a sub-agent does in the call `callId`. Its tools run only once this has resolved; a rejection ends
@@ -81,7 +81,8 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         context: options.context,
         system: `${options.system}\n\n${part}`,
         tools: options.createDispatcher([...tools(), ...below]),
-        limits: budget ? restrictLimits(limits, budget) : limits,
+        limits,
+        ...(budget && { budget }),
         ...(options.meter && { meter: options.meter }),
         signal: AbortSignal.any([signal, ending.signal]),
         now,

@@ -3,7 +3,7 @@ import type { History } from "../history.ts";
 import type { UserMessage } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
-import type { TurnLimits } from "./limits.ts";
+import type { SharedBudget, TurnLimits } from "./limits.ts";
 
 /**
  * Everything that one run of the agent needs. Times are in milliseconds.
@@ -32,6 +32,8 @@ export interface Turn {
   context: ContextWindow;
   /** Default: `defaultTurnLimits`. */
   limits?: TurnLimits;
+  /** For a sub-agent: what the turn above it may still spend. Used up, it ends this turn as a limit of its own does. */
+  budget?: SharedBudget;
   /**
    * Asked for between steps: tools and system prompt, where they have changed since the last time. A rejection ends the
    * turn with that error.

@@ -1,5 +1,5 @@
 import type { TurnAbort } from "../events.ts";
-import type { Budget } from "../loop/limits.ts";
+import type { SharedBudget } from "../loop/limits.ts";
 import type { Masker } from "../masker.ts";
 import type { ToolCall } from "../messages.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -14,7 +14,7 @@ export interface CallRun {
   call: ToolCall;
   signal: AbortSignal;
   /** What it may spend on models. */
-  budget?: Budget;
+  budget?: SharedBudget;
   /** What people have decided about it. */
   decision?: Decision;
 }

@@ -3,7 +3,7 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TextLimits } from "../context/truncate.ts";
 import type { InnerCalls } from "../events.ts";
 import type { JournalReader } from "../journal.ts";
-import type { Budget } from "../loop/limits.ts";
+import type { SharedBudget } from "../loop/limits.ts";
 import type { Image, Speaker, ToolStatus } from "../messages.ts";
 import type { Usage } from "../model.ts";
 import type { NoteStore } from "../note-store.ts";
@@ -65,8 +65,11 @@ export interface ToolContext extends ToolServices {
   callId: string;
   /** Aborted on stop and on the dispatcher's time limit. */
   signal: AbortSignal;
-  /** What the turn may still spend. Absent where nothing limits it. */
-  budget?: Budget;
+  /**
+   * What the turn may still spend, shared with the other calls of its step. A tool that calls models ends when it is used
+   * up, and charges each call to it. Absent where nothing limits it.
+   */
+  budget?: SharedBudget;
   /** What a person answered to the question that the tool `asks`. Absent where nobody can be asked. */
   answer?: { by: Speaker; text?: string };
   /** Live output for the thread's progress; may be dropped. */

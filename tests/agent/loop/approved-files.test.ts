@@ -4,6 +4,7 @@ import type { AgentEvent } from "../../../src/agent/events.ts";
 import { type OpenCall, replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { runCalls } from "../../../src/agent/loop/calls.ts";
+import { shareBudget } from "../../../src/agent/loop/limits.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { Policy } from "../../../src/agent/policy/policy.ts";
 import { createAsker, type Question } from "../../../src/agent/questions.ts";
@@ -32,7 +33,7 @@ async function runOpen(open: readonly OpenCall[], { sandbox }: Workspace) {
       policy: asksFirst,
     }),
     signal: new AbortController().signal,
-    budget: { wallMs: 60_000 },
+    budget: shareBudget({ wallMs: 60_000 }, Date.now),
     context: createContextWindow({ model: scriptedModel([]).model, counter }),
     ask: createAsker(ada, 60_000, () => 1_000),
   });

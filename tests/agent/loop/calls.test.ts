@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { runCalls } from "../../../src/agent/loop/calls.ts";
+import { shareBudget } from "../../../src/agent/loop/limits.ts";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { AgentEvent, TurnAbort } from "../../../src/agent/events.ts";
 import type { OpenCall } from "../../../src/agent/history.ts";
@@ -40,7 +41,7 @@ async function runOpen(
     step: 1,
     tools: dispatcherOf({ tools, policy: guarded }),
     signal,
-    budget: { wallMs: 60_000 },
+    budget: shareBudget({ wallMs: 60_000 }, Date.now),
     context: createContextWindow({ model, counter }),
     ask: asker,
   });

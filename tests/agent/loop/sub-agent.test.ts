@@ -280,6 +280,20 @@ describe("A sub-agent", () => {
     expect(outcome).toMatchObject({ kind: "budget", usage: { calls: 3 } });
   });
 
+  test("shares what its turn has left with the others of its step", async () => {
+    const { asked, outcome } = await runWithTask({
+      tools: [look],
+      parent: [{ calls: ["a", "b", "c"].map((task) => ({ name: "task", input: { task } })) }],
+      limits: { cost: 0.045 },
+      child: (_request, call) => ({ calls: [{ name: "look", input: { call } }] }),
+    });
+    // The first step of the turn costs 0.01, as does each call of a sub-agent: four of them reach the limit.
+    expect(asked.child.length).toBeGreaterThanOrEqual(4);
+    // Those that are under way when it is reached are ended by nobody.
+    expect(asked.child.length).toBeLessThanOrEqual(6);
+    expect(outcome).toMatchObject({ kind: "budget", usage: { calls: 1 + asked.child.length } });
+  });
+
   test("is stopped with its turn, and the model knows what it had done", async () => {
     const controller = new AbortController();
     const { outcome, result } = await runWithTask({
