@@ -123,13 +123,14 @@ function startCall(
 
 /** Calls that may run together: neighbouring free ones (read-only, nothing to ask), and every other one alone. */
 function splitIntoBatches(open: readonly OpenCall[], options: CallOptions): OpenCall[][] {
-  const isFree = (entry: OpenCall) =>
-    !entry.started && options.tools.effectOf(entry.call.name) === "read" && !findAsking(entry, options);
   const batches: OpenCall[][] = [];
+  let isLastFree = false;
   for (const entry of open) {
     const last = batches.at(-1);
-    if (last && last.length < parallelReads && [...last, entry].every(isFree)) last.push(entry);
+    const isFree = !entry.started && options.tools.readsOnly(entry.call) && !findAsking(entry, options);
+    if (last && isLastFree && isFree && last.length < parallelReads) last.push(entry);
     else batches.push([entry]);
+    isLastFree = isFree;
   }
   return batches;
 }

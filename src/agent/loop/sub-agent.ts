@@ -59,9 +59,10 @@ export function createTaskTool(options: SubAgentOptions): Tool {
     description:
       "Hand a self-contained piece of work to a helper with a context of its own, and get its report: for what takes " +
       "much reading and has a short result. It knows nothing of this conversation, so say all that it needs and what " +
-      "to report.",
+      "to report. Helpers that only read run side by side when you call them in one reply.",
     input,
     effect: "write",
+    readsOnly: ({ access }) => access === "read",
     timeoutMs: limits.wallMs + overshootMs,
     async run({ task, access }, { callId, signal, output, now, budget }) {
       const tools = () => options.tools().filter(({ effect }) => access === "all" || effect === "read");

@@ -12,14 +12,14 @@ import { describeTool } from "./definition.ts";
 import { readNamedFiles } from "./named-files.ts";
 import { limitOutput } from "./output-file.ts";
 import { type CallRun, createFailure, pickAccount, runTool, type RunToolDeps } from "./run-tool.ts";
-import type { Tool, ToolEffect, ToolServices } from "./tool.ts";
+import type { Tool, ToolServices } from "./tool.ts";
 
 /** Runs every tool call of a turn, each through the same steps: check, policy, circuit breaker, run, mask, cut. */
 export interface Dispatcher {
   /** What the model is told about the tools; always the same objects, so that the prompt stays cacheable. */
   readonly definitions: readonly ToolDefinition[];
-  /** `read` for an unknown name: such a call is answered and never runs. */
-  effectOf(name: string): ToolEffect;
+  /** Whether the call changes nothing. So it is with one that is refused: it is answered and never runs. */
+  readsOnly(call: ToolCall): boolean;
   /** What people must decide before the call goes on, by the policy or because the tool asks. */
   findAsking(call: ToolCall): Asking | undefined;
   /** The files of the workspace that a call names which runs a command, as they are now. Never throws. */
@@ -85,7 +85,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   return {
     definitions: options.tools.map(describeTool),
-    effectOf: (name) => tools.get(name)?.effect ?? "read",
+    readsOnly(call) {
+      const tool = tools.get(call.name);
+      if (!tool?.readsOnly) return !tool || tool.effect === "read";
+      const checked = checkCall(call, tools);
+      return !checked.ok || tool.effect === "read" || tool.readsOnly(checked.input);
+    },
 
     findAsking(call) {
       const checked = checkCall(call, tools);

@@ -97,6 +97,11 @@ export interface Tool<Input = unknown> {
   /** What the model is shown instead of `input` as JSON Schema, for a tool whose schema is not ours (MCP). */
   schema?: Record<string, unknown>;
   effect: ToolEffect;
+  /**
+   * Whether a call with this input changes nothing, although the tool's `effect` is another: then it may run beside other
+   * calls of its step. Policies go by the `effect`.
+   */
+  readsOnly?(input: Input): boolean;
   /** Milliseconds after which the dispatcher aborts the call. Default 10 minutes. */
   timeoutMs?: number;
   /** How much text of a result reaches the model. Default 2,000 lines and 50 KiB. */

@@ -27,6 +27,22 @@ const asked = (id: string, name: string, more: Partial<OpenCall> = {}): OpenCall
 const guarded: Policy = ({ name }) =>
   name.startsWith("guarded") ? { action: "ask", why: "It is guarded." } : { action: "allow" };
 
+function callsOf(
+  entries: readonly OpenCall[],
+  tools: readonly Tool[],
+  signal: AbortSignal = new AbortController().signal,
+) {
+  const { model } = scriptedModel([]);
+  return runCalls(entries, {
+    step: 1,
+    tools: dispatcherOf({ tools, policy: guarded }),
+    signal,
+    budget: shareBudget({ wallMs: 60_000 }, Date.now),
+    context: createContextWindow({ model, counter }),
+    ask: asker,
+  });
+}
+
 /** Runs the open calls of a step to their end, or until people must decide. */
 async function runOpen(
   entries: readonly OpenCall[],
@@ -36,15 +52,7 @@ async function runOpen(
     onEvent,
   }: { signal?: AbortSignal; onEvent?(event: AgentEvent): void } = {},
 ) {
-  const { model } = scriptedModel([]);
-  const calls = runCalls(entries, {
-    step: 1,
-    tools: dispatcherOf({ tools, policy: guarded }),
-    signal,
-    budget: shareBudget({ wallMs: 60_000 }, Date.now),
-    context: createContextWindow({ model, counter }),
-    ask: asker,
-  });
+  const calls = callsOf(entries, tools, signal);
   const told: string[] = [];
   for (;;) {
     const next = await calls.next();
@@ -75,6 +83,18 @@ describe("The read-only calls of a step", () => {
     );
     expect(most).toBe(8);
     expect(outcomes).toHaveLength(16);
+  });
+
+  test("begin only when their own start is stored, while others run already", async () => {
+    const log: string[] = [];
+    const noted = (name: string) => tool(name, "read", async () => String(log.push(`${name} runs`)));
+    const calls = callsOf([open("a", "a"), open("b", "b")], [noted("a"), noted("b")]);
+    for (let next = await calls.next(); !next.done; next = await calls.next()) {
+      // As long as a slow journal needs: whatever could run, would run here.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (next.value.type === "tool-start") log.push(`${next.value.call.id} is stored`);
+    }
+    expect(log).toEqual(["a is stored", "a runs", "b is stored", "b runs"]);
   });
 
   test("have their results in their own order, also where one is not run because somebody has said no", async () => {

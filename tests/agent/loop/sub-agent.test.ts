@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { replay } from "../../../src/agent/history.ts";
 import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/sub-agent.ts";
+import type { Message } from "../../../src/agent/messages.ts";
 import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
 import { createSessionTools } from "../../../src/agent/tools/built-in.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
@@ -57,6 +58,12 @@ function taskTool(model: LanguageModel, tools: readonly Tool[], more: Partial<Su
     createDispatcher: (given) => dispatcherOf({ tools: given }),
     ...more,
   });
+}
+
+/** What a sub-agent was asked. */
+function textOfTask(messages: readonly Message[]): string {
+  const [first] = messages;
+  return first?.role === "user" ? first.text : "";
 }
 
 const look = tool("look", "read", async () => "3 files");
@@ -278,6 +285,74 @@ describe("A sub-agent", () => {
     // The first step of the turn costs 0.01 and 110 tokens; two more of these reach the limit.
     expect(asked.child).toHaveLength(2);
     expect(outcome).toMatchObject({ kind: "budget", usage: { calls: 3 } });
+  });
+
+  test("that only reads runs beside others, and the results are in the order of the calls", async () => {
+    const all = Promise.withResolvers<void>();
+    const order: string[] = [];
+    const meet = tool("meet", "read", async () => {
+      if (order.push("in") === 3) all.resolve();
+      await all.promise;
+      return "met";
+    });
+    const { journal } = await runWithTask({
+      tools: [meet],
+      parent: [
+        { calls: ["one", "two", "three"].map((task) => ({ name: "task", input: { task } })) },
+        { text: "Done." },
+      ],
+      child: ({ messages }) =>
+        messages.length === 1 ? { calls: [{ name: "meet" }] } : { text: `Did ${textOfTask(messages)}.` },
+    });
+    const told = journal.flatMap((record) => {
+      if (record.type === "tool-start") return [`start ${record.callId}`];
+      return record.type === "tool-result" ? [record.message.text] : [];
+    });
+    const starts = ["start call_1_0", "start call_1_1", "start call_1_2"];
+    expect(told).toEqual([...starts, "Did one.", "Did two.", "Did three."]);
+  });
+
+  test("that may change something runs alone", async () => {
+    let running = 0;
+    const alone = tool("alone", "write", async () => {
+      expect((running += 1)).toBe(1);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return "done";
+    });
+    const { outcome, journal } = await runWithTask({
+      tools: [alone],
+      parent: [
+        { calls: ["one", "two"].map((task) => ({ name: "task", input: { task, access: "all" } })) },
+        { text: "Done." },
+      ],
+      child: ({ messages }) => (messages.length === 1 ? { calls: [{ name: "alone" }] } : { text: "Did it." }),
+    });
+    expect(outcome).toMatchObject({ kind: "answered" });
+    expect(journal.map(({ type }) => type).filter((type) => type.startsWith("tool"))).toEqual([
+      ...["tool-start", "tool-result", "tool-start", "tool-result"],
+    ]);
+  });
+
+  test("is stopped together with those beside it", async () => {
+    const controller = new AbortController();
+    let running = 0;
+    const wait = tool("wait", "read", async (signal) => {
+      if ((running += 1) === 3) controller.abort({ kind: "stop", order: { by: "Bob", at: 5_000 } });
+      if (!signal.aborted) await once(signal, "abort");
+      return "";
+    });
+    const { outcome, journal } = await runWithTask({
+      tools: [wait],
+      parent: [{ calls: ["one", "two", "three"].map((task) => ({ name: "task", input: { task } })) }],
+      child: () => ({ calls: [{ name: "wait" }] }),
+      controller,
+    });
+    expect(outcome).toMatchObject({ kind: "stopped", usage: { calls: 4 } });
+    const results = journal.flatMap((record) =>
+      record.type === "tool-result" ? [record.message.status] : [],
+    );
+    expect(results).toEqual(["stopped", "stopped", "stopped"]);
   });
 
   test("shares what its turn has left with the others of its step", async () => {

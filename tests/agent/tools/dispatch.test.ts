@@ -359,7 +359,19 @@ describe("what comes out of a tool", () => {
   });
 });
 
-test("the effect of a tool is known by its name, and an unknown name has none", () => {
-  const dispatcher = dispatcherOf({ tools: [tool("writer", ok)] });
-  expect([dispatcher.effectOf("writer"), dispatcher.effectOf("nope")]).toEqual(["write", "read"]);
+test("a call changes nothing by its tool's effect, or by its input where the tool says so, or because it is refused", () => {
+  const either = defineTool({
+    ...{ name: "either", description: "either", effect: "write" },
+    input: z.object({ look: z.boolean() }),
+    readsOnly: ({ look }) => look,
+    run: ok,
+  });
+  const dispatcher = dispatcherOf({
+    tools: [tool("write", ok), tool("read", ok, { effect: "read" }), either],
+  });
+  const reads = (name: string, input = {}) => dispatcher.readsOnly(callOf(name, input));
+  expect([reads("read"), reads("either", { look: true }), reads("either"), reads("nope")]).toEqual([
+    ...[true, true, true, true],
+  ]);
+  expect([reads("write"), reads("either", { look: false })]).toEqual([false, false]);
 });

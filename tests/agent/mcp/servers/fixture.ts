@@ -17,7 +17,7 @@ export interface FixtureOptions {
   pageSize?: number;
   /** How often the list fails after `grow`. */
   listFailures?: number;
-  /** Further definitions for the list; they cannot be called. */
+  /** Further definitions for the list; of those only `meet` can be called, which ends when three calls of it run. */
   more?: Tool[];
   /** What it says about the use of its tools. */
   instructions?: string;
@@ -59,6 +59,8 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   const journal: string[] = [];
 
   let failuresLeft = 0;
+  let meeting = 0;
+  const met = Promise.withResolvers<void>();
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
     if (failuresLeft > 0) {
       failuresLeft -= 1;
@@ -118,6 +120,10 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         return say("grown");
       case "grown":
         return say("fully grown");
+      case "meet":
+        if ((meeting += 1) === 3) met.resolve();
+        await met.promise;
+        return say("met");
       case "journal":
         return say(journal.join(" "));
       case "pid":
