@@ -37,7 +37,7 @@ import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Models } from "./models.ts";
 import { createTurnTools } from "./turn-tools.ts";
 
-export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser"> {
+export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" | "helper"> {
   limits: TurnLimits;
   compaction: Partial<CompactionPolicy>;
   budgets: Pick<Budgets, "turnBudget">;
@@ -126,6 +126,7 @@ async function* runAgent(
   const channel = options.channel(thread);
   const model = options.choose(thread, history.chosenModel);
   const context = contextOf(model, options, shared);
+  const helper = options.helper ?? model;
   const probe = await options.sandbox.refresh();
   const sandbox = probe.ok ? await options.sandbox.backend.open(thread, claim) : undefined;
   sandbox?.noteFiles(id);
@@ -163,7 +164,7 @@ async function* runAgent(
         log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
       breaker: narrowToThread(shared.breaker, thread),
     },
-    subAgent: { model, meter, context },
+    subAgent: { model: helper, meter, context: contextOf(helper, options, shared) },
     skills,
     allowed: channel.tools,
     emit,

@@ -14,6 +14,8 @@ export interface Models {
   choose(thread: ThreadId, chosen: string | undefined): LanguageModel;
   /** Writes the summaries of long conversations. */
   summariser: LanguageModel;
+  /** Plays the sub-agents. Absent where that is the model of their thread. */
+  helper?: LanguageModel;
 }
 
 /**
@@ -56,15 +58,21 @@ export async function openModels(
     const name = may ? chosen : channelSettings(settings, thread).model;
     return (name && named.get(name)) || model;
   };
-  if (!settings.summaryModel) return { model, choose, summariser: model };
-  const [summariser = model] = await openAll([settings.summaryModel]);
-  return { model, choose, summariser: fallingBack(summariser, [model]) };
+  const openSpecial = async (name: string | undefined) => {
+    const [special] = await openAll(name === undefined ? [] : [name]);
+    return special && fallingBack(special, [model]);
+  };
+  const [summariser = model, helper] = await Promise.all(
+    [settings.summaryModel, settings.taskModel].map(openSpecial),
+  );
+  return { model, choose, summariser, ...(helper && { helper }) };
 }
 
 /** The names of all models that the configuration uses besides the first one. */
 export function furtherModels(settings: Config["settings"]): Set<string> {
-  const { fallbackModels, summaryModel } = settings;
-  return new Set([...fallbackModels, ...(summaryModel ? [summaryModel] : []), ...otherNames(settings)]);
+  const { fallbackModels, summaryModel, taskModel } = settings;
+  const special = [summaryModel, taskModel].filter((name) => name !== undefined);
+  return new Set([...fallbackModels, ...special, ...otherNames(settings)]);
 }
 
 /** Models that only some threads use. */

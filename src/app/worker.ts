@@ -173,6 +173,7 @@ function openAgentRunner(
   return createAgentRunner({
     choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
     summariser: observe.model(models.summariser),
+    ...(models.helper && { helper: observe.model(models.helper) }),
     limits: {
       steps: agent.maxSteps,
       wallMs: agent.maxMinutes * 60_000,

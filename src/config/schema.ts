@@ -23,6 +23,9 @@ export const settingsSchema = z.strictObject({
   summaryModel: modelName
     .optional()
     .describe("writes the summaries of long conversations; without it the model itself"),
+  taskModel: modelName
+    .optional()
+    .describe("does what the agent hands to its helpers (the tool task); without it the thread's own model"),
   modelChoices: modelChoices.default([]),
   feedback: z
     .boolean()

@@ -6,7 +6,7 @@ import type { JournalRecord } from "../../src/agent/journal.ts";
 import { createChatMessages } from "../../src/agent/llm/openai/chat-messages.ts";
 import { defaultTurnLimits } from "../../src/agent/loop/limits.ts";
 import { type Enclosed, formatUserText, type UserMessage } from "../../src/agent/messages.ts";
-import type { ModelRequest } from "../../src/agent/model.ts";
+import type { LanguageModel, ModelRequest } from "../../src/agent/model.ts";
 import { allowAll, createPolicy } from "../../src/agent/policy/policy.ts";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import type { Skill } from "../../src/agent/skills/library.ts";
@@ -45,6 +45,8 @@ function runner(
     compaction = {},
     limits = defaultTurnLimits,
     offered = nothingMore,
+    helper = undefined as LanguageModel | undefined,
+    budget = openBudget,
     sandbox = { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
   } = {},
 ) {
@@ -58,11 +60,12 @@ function runner(
     channel: () => channel,
     messageExtras: plainMessageExtras(),
     summariser: model,
+    ...(helper && { helper }),
     policy,
     questionMs: 60_000,
     limits,
     compaction,
-    budgets: { turnBudget: () => openBudget },
+    budgets: { turnBudget: () => budget },
     instructions: "Be kind.",
     sandbox: {
       ...sandbox,
@@ -181,6 +184,31 @@ describe("The agent of a thread", () => {
     );
     expect(await ask("a", "it is blue")).toEqual([expect.stringContaining("Ada: it is blue")]);
     expect(await ask("b", "which colour?")).toEqual([expect.stringContaining("Nothing matches")]);
+  });
+
+  test("hands work to the model that is there for helpers, at the price of that one", async () => {
+    const cheap = scriptedModel([{ text: "It is up." }]);
+    const price = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 };
+    const reserved: number[] = [];
+    const { ask, requests } = runner(
+      [{ calls: [{ name: "task", input: { task: "look" } }] }, { text: "ok" }],
+      [],
+      {
+        helper: { ...cheap.model, limits: { ...cheap.model.limits, price } },
+        budget: {
+          async reserve({ cost }) {
+            reserved.push(cost);
+            return { ok: true, settle: async () => {} };
+          },
+        },
+      },
+    );
+    expect(await ask("a", "look")).toEqual(["It is up."]);
+    expect([requests.length, cheap.requests.length]).toEqual([2, 1]);
+    const [asked = 0, helpers = 0, answered = 0] = reserved;
+    // The price of the other one is unknown: it counts as that of the dearest.
+    expect(helpers).toBeLessThan(Math.min(asked, answered) / 5);
+    expect(reserved).toHaveLength(3);
   });
 
   test("may hand work to a helper that has the tools of the thread but no helper", async () => {

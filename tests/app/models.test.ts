@@ -74,6 +74,25 @@ describe("The configured models", () => {
     expect(await summarise()).toContain("By the main one.");
   });
 
+  test("have another for helpers, at its own price, and the main one helps when that is down", async () => {
+    const price = { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1 };
+    const { anthropic, openai, open } = await installation(
+      `taskModel: openai/local\nretry: { maxRetries: 0 }\nmodels: { openai/local: { price: ${JSON.stringify(price)} } }\n`,
+    );
+    const { helper } = await open();
+    expect(helper).toMatchObject({ id: "openai/local", limits: { price } });
+    openai.push({ status: 503, type: "server_error", message: "down" });
+    anthropic.push({ content: [{ type: "text", text: "By the main one." }] });
+    expect((await run({ ...(helper && { model: helper }) })).outcome).toMatchObject({
+      text: "By the main one.",
+    });
+  });
+
+  test("play their own helpers where no other is configured", async () => {
+    const { open } = await installation("summaryModel: openai/local\n");
+    expect((await open()).helper).toBeUndefined();
+  });
+
   test("have the limits that the settings give", async () => {
     const { open } = await installation(
       "model: openai/local\nmodels: { openai/local: { contextTokens: 32000, maxOutputTokens: 1000 } }\n",

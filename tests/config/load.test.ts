@@ -60,6 +60,7 @@ budgets:
       `
 fallbackModels: [openai/gpt-6.1-sol]
 summaryModel: anthropic/claude-haiku-5-5
+taskModel: openai/local
 models:
   openai/local: { contextTokens: 32000, images: false }
 `,
@@ -67,6 +68,7 @@ models:
     expect(settings).toMatchObject({
       fallbackModels: ["openai/gpt-6.1-sol"],
       summaryModel: "anthropic/claude-haiku-5-5",
+      taskModel: "openai/local",
       models: { "openai/local": { contextTokens: 32_000, images: false } },
     });
     expect(() => load({}, "models:\n  openai/local:\n    context: 3\n")).toThrow(
