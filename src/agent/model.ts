@@ -13,6 +13,8 @@ export interface ModelLimits {
   contextTokens: number;
   maxOutputTokens: number;
   images: boolean;
+  /** The most tools that a request may have. Absent where no such limit is known. */
+  tools?: number;
   /**
    * Absent when unknown; then the highest known one counts (see `computeCallUsage`). Some models charge a whole request at
    * another rate when its prompt has more than `above` tokens.
@@ -53,6 +55,8 @@ export interface ToolDefinition {
   name: string;
   description: string;
   schema: Record<string, unknown>;
+  /** The agent can do without it: it is left out where its service refuses it or takes no more. */
+  optional?: true;
 }
 
 export interface ModelRequest {

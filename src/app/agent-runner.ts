@@ -7,6 +7,7 @@ import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.t
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalReader } from "../agent/journal.ts";
 import { meteredModel } from "../agent/llm/metered-model.ts";
+import { describeLeftOut, limitTools } from "../agent/llm/tool-limit.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { formatNoteIndex } from "../agent/loop/note-index.ts";
 import { buildSystemPrompt, type PromptParts } from "../agent/loop/prompt.ts";
@@ -17,7 +18,7 @@ import { formatServerInstructions } from "../agent/mcp/instructions.ts";
 import type { McpOffer } from "../agent/mcp/offer.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
 import { isFromPerson, type Message, type Speaker, type UserMessage } from "../agent/messages.ts";
-import type { LanguageModel } from "../agent/model.ts";
+import type { LanguageModel, ToolDefinition } from "../agent/model.ts";
 import type { NoteStore } from "../agent/note-store.ts";
 import type { Policy } from "../agent/policy/policy.ts";
 import type { ScheduleStore } from "../agent/schedule-store.ts";
@@ -75,6 +76,7 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
     counter: createTokenCounter(),
     contexts: new Map(),
     breaker: createCircuitBreaker({ now: Date.now }),
+    warned: new Set(),
   };
 
   return {
@@ -112,6 +114,8 @@ interface Shared {
   contexts: Map<LanguageModel, ContextWindow>;
   /** What is broken stays known between turns, for each thread by itself. */
   breaker: CircuitBreaker;
+  /** What the log was told once. */
+  warned: Set<string>;
 }
 
 type RunInput = Parameters<TurnRunner["run"]>[0];
@@ -172,7 +176,9 @@ async function* runAgent(
   const assemble = ({ tools, instructions }: McpOffer): TurnOffer => {
     const said = instructions.filter((server) => server.tools.some((name) => isListed(channel.tools, name)));
     const system = buildSystemPrompt({ ...prompt, servers: formatServerInstructions(said) });
-    return { system, tools: assembleTools({ tools, system }) };
+    const dispatcher = assembleTools({ tools, system });
+    warnOfLeftOut(model, dispatcher.definitions, shared, log);
+    return { system, tools: dispatcher };
   };
   let current = offer;
 
@@ -267,6 +273,21 @@ async function settleWorkspace({ sandbox, log }: TurnRunnerOptions, thread: Thre
   } catch (error) {
     log.error({ err: error, thread }, "the workspace could not be saved for other workers");
   }
+}
+
+/** Tells the operator of tools that the model's service has no room for; the model is told with each request. */
+function warnOfLeftOut(
+  { id, limits }: LanguageModel,
+  tools: readonly ToolDefinition[],
+  { warned }: Shared,
+  log: Logger,
+): void {
+  const { leftOut } = limitTools(tools, limits.tools);
+  if (limits.tools === undefined || leftOut.length === 0) return;
+  const text = describeLeftOut(leftOut, limits.tools);
+  if (warned.has(text)) return;
+  warned.add(text);
+  log.warn({ model: id, tools: tools.length }, text);
 }
 
 /** The process's breaker as one thread sees it. */

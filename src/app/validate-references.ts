@@ -4,6 +4,12 @@ import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.
 import { ConfigError } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 
+/** The names of all tools that are not of MCP servers. */
+export function listOwnTools(): string[] {
+  const simple = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
+  return [...simple, "get_skill", "task"];
+}
+
 /**
  * Refuses names of tools and skills in the settings that stand for nothing: a rule about a tool that does not exist
  * would hold nothing back.
@@ -12,8 +18,7 @@ import type { Settings } from "../config/schema.ts";
  * @throws ConfigError
  */
 export function validateReferences({ tools, channels }: Settings, skills: readonly string[]): void {
-  const own = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
-  own.push("get_skill", "task");
+  const own = listOwnTools();
   const faults: string[] = [];
   const checkTool = (place: string, name: string) => {
     if (name.includes("__") || own.some(compileGlob(name))) return;

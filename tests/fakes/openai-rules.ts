@@ -216,6 +216,8 @@ function foreignFields(body: ChatBody, dialect: Dialect): Refusal | undefined {
     : undefined;
 }
 
+const mostTools = 128;
+
 function wrongTools(names: readonly string[] | undefined, choice: string | undefined): Refusal | undefined {
   if (!names) {
     return choice === undefined
@@ -224,6 +226,13 @@ function wrongTools(names: readonly string[] | undefined, choice: string | undef
           "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
           "tool_choice",
         );
+  }
+  if (names.length > mostTools) {
+    return invalid(
+      `Invalid 'tools': array too long. Expected an array with maximum length ${mostTools}, but got an array with length ${names.length} instead.`,
+      "tools",
+      "array_above_max_length",
+    );
   }
   return new Set(names).size < names.length ? invalid("Tool names must be unique.", "tools") : undefined;
 }

@@ -57,18 +57,14 @@ export function createRetryingModel(
   recoverable: (failure: AttemptFailed, request: ModelRequest) => boolean = () => false,
 ): LanguageModel {
   const images = createImageStripping();
-  const tools = createToolStripping();
+  const tools = createToolStripping(facts.limits.tools);
   return {
     ...facts,
     stream: (request, signal) =>
       withRetries((current) => attempt(tools.accepted(images.accepted(request)), current), policy, signal, {
         recoverable(failure) {
           if (recoverable(failure, request) || images.refuse(failure, request)) return true;
-          const tool = tools.refuse(failure, request);
-          return (
-            tool !== undefined &&
-            `The model service refused the schema of the tool ${tool}; it is left out until it changes.`
-          );
+          return tools.refuse(failure, request) ?? false;
         },
       }),
   };

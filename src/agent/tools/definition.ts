@@ -13,7 +13,9 @@ export function describeTool(tool: Tool): ToolDefinition {
   }
   const { $schema: _, ...schema } = findSchema(tool);
   if (schema.type !== "object") throw new Error(`The input of tool "${tool.name}" must be an object schema.`);
-  return { name: tool.name, description: tool.description, schema };
+  // What is not ours may be refused, and there may be any number of it.
+  const optional = tool.schema !== undefined;
+  return { name: tool.name, description: tool.description, schema, ...(optional && { optional }) };
 }
 
 /** The JSON Schema of a tool's input. */

@@ -94,7 +94,10 @@ export interface Tool<Input = unknown> {
   name: string;
   description: string;
   input: z.ZodType<Input>;
-  /** What the model is shown instead of `input` as JSON Schema, for a tool whose schema is not ours (MCP). */
+  /**
+   * What the model is shown instead of `input` as JSON Schema, for a tool whose schema is not ours (MCP). Such a tool is
+   * left out where the model's service does not take it.
+   */
   schema?: Record<string, unknown>;
   effect: ToolEffect;
   /**

@@ -20,6 +20,7 @@ import { type ListSize, readSizes, type StorageSizes } from "../../queue/session
 import { listAuditProblems } from "../../telemetry/audit/problems.ts";
 import { checkDisk } from "../../sandbox/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "./clock.ts";
+import { checkToolLimit } from "./tool-limit.ts";
 
 /** Looks at one part of the installation. What it throws becomes an error line; it should end soon after the signal. */
 export type Check = (setup: CommandContext, signal: AbortSignal) => Promise<Finding[]>;
@@ -249,7 +250,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
     await pool.offer(signal);
     const servers = pool.status();
     if (servers.length === 0) return [{ level: "note", text: "no servers: mcp.json would name them" }];
-    return servers.map(({ server, state, tools, problem }): Finding => {
+    const findings = servers.map(({ server, state, tools, problem }): Finding => {
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
       const words = problem?.replace(/\.$/, "");
       const why = words ? `. ${words.charAt(0).toUpperCase()}${words.slice(1)}` : "";
@@ -257,6 +258,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
       const text = `${server}: ${state}, ${tools.length} tools${why}${fix}`;
       return { level: isFine ? "ok" : "warning", text };
     });
+    return [...findings, ...checkToolLimit(setup.config, servers)];
   } finally {
     await pool.close();
     await backend.close();

@@ -12,11 +12,13 @@ import {
   openAIRetryPolicy,
   parseChunk,
   streamWithErrors,
+  withToolLimit,
 } from "./service.ts";
 
 /** A model behind the Chat Completions protocol: OpenAI's, MiniMax's, or one of the many compatible servers'. */
 export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageModel {
-  const { model, limits } = options;
+  const { model } = options;
+  const limits = withToolLimit(options.limits, options.baseUrl);
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createOpenAIClient(options);
   const miniMax = isMiniMax(client.baseURL);

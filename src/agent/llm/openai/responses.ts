@@ -11,6 +11,7 @@ import {
   type OpenAIModelOptions,
   openAIRetryPolicy,
   streamWithErrors,
+  withToolLimit,
 } from "./service.ts";
 
 /**
@@ -18,7 +19,8 @@ import {
  * request, the model's encrypted reasoning included.
  */
 export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
-  const { model, limits } = options;
+  const { model } = options;
+  const limits = withToolLimit(options.limits, options.baseUrl);
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createOpenAIClient(options);
   const forgotten = new WeakSet<Message>();

@@ -8,6 +8,7 @@ import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../err
 import type { FactsSource } from "../facts-source.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
+import { findToolLimit } from "../tool-limit.ts";
 
 /** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */
 export interface OpenAIModelOptions {
@@ -29,6 +30,12 @@ export interface OpenAIModelOptions {
 export const openAIRetryPolicy: RetryPolicy = { ...defaultRetryPolicy, idleMs: 300_000 };
 
 const openAIBaseUrl = "https://api.openai.com/v1";
+
+/** The limits with that of the service on tools, unless another one is configured. */
+export function withToolLimit(limits: ModelLimits, baseUrl: string | undefined): ModelLimits {
+  const tools = findToolLimit(baseUrl);
+  return { ...(tools !== undefined && { tools }), ...limits };
+}
 
 /**
  * The SDK without anything that it would do behind our back: no retries (they would multiply with ours), no

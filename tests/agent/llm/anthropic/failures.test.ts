@@ -104,7 +104,7 @@ describe("when the service fails", () => {
     const yes = { content: [{ type: "text" as const, text: "Yes." }] };
     const { service, model } = await setUp([yes, yes, yes]);
     const tool = (name: string, type: string) => ({
-      ...{ name, description: name },
+      ...{ name, description: name, optional: true as const },
       schema: { type: "object", properties: { x: { type } } },
     });
     const asks = (...tools: ReturnType<typeof tool>[]) => call(model, { ...ask([says("hi")]), tools });
@@ -116,6 +116,15 @@ describe("when the service fails", () => {
     await asks(tool("good", "string"), tool("crm", "string"));
     const sent = service.requests.map(({ rawBody }) => rawBody.includes('"crm"'));
     expect(sent).toEqual([true, false, false, true]);
+  });
+
+  test("a tool of ours that it refuses stays, and the refusal is told", async () => {
+    const { service, model } = await setUp([{ content: [{ type: "text", text: "Yes." }] }]);
+    const schema = { type: "object", properties: { x: { type: "any" } } };
+    const own = { name: "read_file", description: "Reads a file.", schema };
+    const { error } = await failure(model, { ...ask([says("hi")]), tools: [own] });
+    expect(error).toMatchObject({ kind: "invalid-request", attempts: 1 });
+    expect(service.requests.map(({ rawBody }) => rawBody.includes('"read_file"'))).toEqual([true]);
   });
 
   test("neither key, address nor body is in the message, and the key not in the detail", async () => {
