@@ -120,7 +120,9 @@ export function parseBody(body: unknown): { ok: true; body: MessagesBody } | { o
   const [issue] = parsed.error.issues;
   const where = issue?.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]] : issue?.path;
   const what = issue?.code === "unrecognized_keys" ? "Extra inputs are not permitted" : issue?.message;
-  return { ok: false, refusal: invalid(`${where?.join(".")}: ${what}`) };
+  // The service names the kind of the block, too.
+  const place = where?.join(".").replace(/\.source\.data$/, ".image.source.base64.data");
+  return { ok: false, refusal: invalid(`${place}: ${what}`) };
 }
 
 /** Why a well-formed request is refused, if it is. */

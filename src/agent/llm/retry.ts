@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LanguageModel, ModelError, type ModelEvent, type ModelRequest } from "../model.ts";
 import { AttemptFailed } from "./attempt-failed.ts";
-import { createImageStripping } from "./strip-rejected-images.ts";
+import { createImageStripping, type ImageStrippingOptions } from "./strip-rejected-images.ts";
 import { createToolStripping } from "./strip-rejected-tools.ts";
 
 /** How often and for how long a model call is retried. All times in milliseconds. */
@@ -44,19 +44,20 @@ export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 /** A sign that the service is working. Any empty delta counts as one. */
 export const heartbeat: ModelEvent = { type: "text", delta: "" };
 
-/**
- * A model whose calls are retried, with exponential back-off and jitter, while the failure is transient.
- *
- * @param recoverable whether the model has learned to leave out what the service refused, so that an immediate retry is
- * worthwhile
- */
+/** What is known of a service besides its failures, for requests that it would refuse. */
+export interface ServiceRules extends ImageStrippingOptions {
+  /** Whether the model has learned to leave out what the service refused, so that an immediate retry is worthwhile. */
+  recoverable?(failure: AttemptFailed, request: ModelRequest): boolean;
+}
+
+/** A model whose calls are retried, with exponential back-off and jitter, while the failure is transient. */
 export function createRetryingModel(
   facts: Pick<LanguageModel, "id" | "limits">,
   attempt: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>,
   policy: RetryPolicy,
-  recoverable: (failure: AttemptFailed, request: ModelRequest) => boolean = () => false,
+  { recoverable = () => false, ...rules }: ServiceRules = {},
 ): LanguageModel {
-  const images = createImageStripping();
+  const images = createImageStripping(rules);
   const tools = createToolStripping(facts.limits.tools);
   return {
     ...facts,

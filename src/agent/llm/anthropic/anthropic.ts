@@ -81,9 +81,12 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     { id, limits },
     attempt,
     { ...defaultRetryPolicy, ...options.retry },
-    recoverable,
+    { recoverable, maxSide: longestSide, toBody: (request) => wireRequest(request) },
   );
 }
+
+/** Pixels that a side of an image may have: https://platform.claude.com/docs/en/build-with-claude/vision */
+const longestSide = 8_000;
 
 function hasThinking(message: Message): boolean {
   return message.role === "assistant" && message.parts.some((part) => part.type === "thinking");

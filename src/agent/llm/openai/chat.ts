@@ -61,5 +61,5 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     };
   }
 
-  return createRetryingModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry });
+  return createRetryingModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry }, { toBody });
 }

@@ -75,7 +75,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     { id, limits },
     attempt,
     { ...openAIRetryPolicy, ...options.retry },
-    recoverable,
+    { recoverable, toBody },
   );
 }
 

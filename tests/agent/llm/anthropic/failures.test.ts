@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../../src/agent/llm/anthropic/anthropic.ts";
 import { readReply } from "../../../../src/agent/llm/anthropic/reply.ts";
 import { heartbeat } from "../../../../src/agent/llm/retry.ts";
-import type { Message } from "../../../../src/agent/messages.ts";
+import type { Image, Message } from "../../../../src/agent/messages.ts";
 import type { ModelEvent } from "../../../../src/agent/model.ts";
 import { type FakeReply, startFakeAnthropic } from "../../../fakes/anthropic.ts";
 import { startWireServer } from "../../../fakes/wire.ts";
@@ -74,19 +74,63 @@ describe("when the service fails", () => {
     expect((await failure(model, ask([says("x".repeat(1_000))]))).error).toMatchObject({ kind: "overflow" });
   });
 
-  test("an image that it refuses is left out from then on, and the thread goes on", async () => {
-    const yes = { content: [{ type: "text" as const, text: "Yes." }] };
+  const png = (width: number, height: number): Image => {
+    const head = Buffer.alloc(24);
+    head.write("\x89PNG\r\n\x1a\n", "latin1");
+    head.writeUInt32BE(width, 16);
+    head.writeUInt32BE(height, 20);
+    return { mediaType: "image/png", data: head.toString("base64") };
+  };
+  const yes = { content: [{ type: "text" as const, text: "Yes." }] };
+  const imagesIn = (bodies: readonly { rawBody: string }[]) =>
+    bodies.map(({ rawBody }) => [...rawBody.matchAll(/"data":"([^"]+)"/g)].map(([, data]) => data));
+
+  test("an image that it names when it refuses one is left out from then on, and the others stay", async () => {
     const { service, model } = await setUp([yes, yes]);
-    const tall = Buffer.alloc(24);
-    tall.write("\x89PNG\r\n\x1a\n", "latin1");
-    tall.writeUInt32BE(9_000, 20);
-    const image = { mediaType: "image/png" as const, data: tall.toString("base64") };
-    const messages: Message[] = [{ ...says("look"), images: [image] }];
+    const broken: Image = { mediaType: "image/png", data: "AAA%" };
+    const [good, other] = [png(10, 20), png(20, 10)];
+    const seen: Message = {
+      role: "tool",
+      callId: "c1",
+      name: "look",
+      status: "ok",
+      text: "",
+      images: [broken],
+    };
+    const messages: Message[] = [
+      { ...says("look"), images: [good] },
+      {
+        ...{ role: "assistant", id: "a1", model: "anthropic/m", stop: "tool-calls" },
+        parts: [{ type: "tool-call", call: { id: "c1", name: "look", input: {} } }],
+      },
+      seen,
+      { ...says("and this"), images: [other] },
+    ];
     messages.push((await call(model, ask(messages))).message, says("and now?"));
     await call(model, ask(messages));
-    const sent = service.requests.map(({ rawBody }) => rawBody);
-    expect(sent.map((text) => text.includes('"image"'))).toEqual([true, false, false]);
-    expect(sent[2]).toContain("1 left out");
+    const all = [good.data, broken.data, other.data];
+    const kept = [good.data, other.data];
+    expect(imagesIn(service.requests)).toEqual([all, kept, kept]);
+    expect(service.requests[2]?.rawBody).toContain("(an image was left out: the model's service refused it)");
+  });
+
+  test("an image that is larger than it takes is not sent, and the model reads why", async () => {
+    const { service, model } = await setUp([yes]);
+    const good = png(8_000, 10);
+    await call(model, ask([{ ...says("look"), images: [png(300, 9_000), good] }]));
+    expect(imagesIn(service.requests)).toEqual([[good.data]]);
+    expect(service.requests[0]?.rawBody).toContain(
+      "it has 300 x 9000 pixels, and the model's service takes at",
+    );
+  });
+
+  test("images that are larger than it says, among many, are left out", async () => {
+    const message =
+      "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels";
+    const { service, model } = await setUp([{ status: 400, type: "invalid_request_error", message }, yes]);
+    const [small, large] = [png(2_000, 10), png(2_001, 10)];
+    await call(model, ask([{ ...says("look"), images: [small, large] }]));
+    expect(imagesIn(service.requests)).toEqual([[small.data, large.data], [small.data]]);
   });
 
   test("images that make a request too large are left out from then on", async () => {
@@ -101,7 +145,6 @@ describe("when the service fails", () => {
   });
 
   test("a tool whose schema it refuses is left out until that changes, and it is said once", async () => {
-    const yes = { content: [{ type: "text" as const, text: "Yes." }] };
     const { service, model } = await setUp([yes, yes, yes]);
     const tool = (name: string, type: string) => ({
       ...{ name, description: name, optional: true as const },
