@@ -149,11 +149,13 @@ export class ChatReply {
   /**
    * The call that a delta belongs to. By OpenAI's rules its index says so, and only the first delta has an id
    * and a name. Some servers leave the index out, or number every call 0: then another id, or a name without
-   * any id or index, begins another call.
+   * any id or index, begins another call. Others give several calls one id: then the index tells them apart.
    */
   #findContinued({ index, id, function: called }: CallDelta) {
     if (id) {
-      const known = this.#calls.findLast((call) => call.id === id);
+      const isOther = (call: { index: number | undefined }) =>
+        typeof index === "number" && call.index !== undefined && call.index !== index;
+      const known = this.#calls.findLast((call) => call.id === id && !isOther(call));
       if (known) return known;
     }
     if (typeof index === "number")

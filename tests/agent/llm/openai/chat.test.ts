@@ -323,6 +323,23 @@ describe("servers with their own ways", () => {
     expect(textOf((await ask(m, history)).message)).toBe("ok");
   });
 
+  test("that give two calls one id are understood by their indexes", async () => {
+    const deltas = [
+      called("bash", '{"a"', { index: 0, id: "a" }),
+      called("read_file", '{"b"', { index: 1, id: "a" }),
+      { tool_calls: [{ index: 0, function: { arguments: ":1}" } }] },
+      { tool_calls: [{ index: 1, id: "a", function: { arguments: ":2}" } }] },
+    ];
+    const server = await fake({ replies: [chunks(...deltas), { text: "ok" }] });
+    const m = model("chat", server);
+    const message = withUniqueCallIds((await ask(m, [user("x")])).message, []);
+    expect(toolCalls(message)).toMatchObject([
+      { name: "bash", input: { a: 1 } },
+      { name: "read_file", input: { b: 2 } },
+    ]);
+    expect(textOf((await ask(m, [user("x"), ...answered(message)])).message)).toBe("ok");
+  });
+
   test("that report no usage cost nothing", async () => {
     const server = await fake({ replies: [chunks({ content: "hi" })] });
     expect((await ask(model("chat", server), [user("x")])).usage).toMatchObject({
