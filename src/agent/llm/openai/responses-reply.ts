@@ -185,8 +185,9 @@ function toReplayable(
   { name, arguments: text }: Extract<OutputItem, { type: "function_call" }>,
   call: ToolCall,
 ): unknown {
-  const isObject = call.malformed === undefined && text.trim() !== "" && text.trim() !== "null";
-  const legal = { name: toWireName(name), arguments: isObject ? text : "{}" };
+  // Models also write nothing, or the object as a text in a text; its reader takes neither back.
+  const isLegal = call.malformed === undefined && text.trim().startsWith("{");
+  const legal = { name: toWireName(name), arguments: isLegal ? text : JSON.stringify(call.input) };
   const unchanged = legal.name === name && legal.arguments === text;
   return unchanged ? raw : { ...Object(raw), ...legal };
 }

@@ -164,6 +164,22 @@ describe("the reply", () => {
     ]);
   });
 
+  test("whose call has a long id, or its arguments as a text, goes back with one that is legal", async () => {
+    const id = `call_${"x".repeat(100)}`;
+    const calls = [{ id, name: "bash", json: JSON.stringify('{"a":1}') }];
+    const server = await fake({ replies: [{ calls }, { text: "ok" }] });
+    const m = model("responses", server);
+    const { message } = await ask(m, [user("x")]);
+    expect(toolCalls(message)).toMatchObject([{ id, input: { a: 1 } }]);
+    await ask(m, [user("x"), ...answered(message)]);
+    const [call, output] = server.responses[1]?.input.slice(-2) ?? [];
+    expect(call).toMatchObject({ type: "function_call", arguments: '{"a":1}' });
+    expect(output).toMatchObject({ type: "function_call_output" });
+    const ids = [call, output].map((item) => (item && "call_id" in item ? item.call_id : ""));
+    expect(ids[0]).toMatch(/^[\w-]{1,64}$/);
+    expect(ids[1]).toBe(ids[0]);
+  });
+
   test("keeps items that nobody asked for, to send them back", async () => {
     const odd = { type: "server_whim", id: "w1", mood: { blue: true } };
     const item = { type: "message", content: [{ type: "output_text", text: "hi" }] };
