@@ -128,14 +128,17 @@ export class ModelError extends Error {
   readonly attempts: number;
   /** The service's own words, for the log only. */
   readonly detail: string;
+  /** What happened, without the advice to try again: for where somebody else tries. Default: the message. */
+  readonly reason: string;
 
   constructor(
     kind: ModelErrorKind,
     message: string,
-    options: { attempts?: number; detail?: string; cause?: unknown } = {},
+    options: { attempts?: number; detail?: string; reason?: string; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
+    this.reason = options.reason ?? message;
     this.attempts = options.attempts ?? 1;
     this.detail = options.detail ?? "";
   }

@@ -41,8 +41,12 @@ describe("The configured models", () => {
     anthropic.push(overloaded);
     openai.push({ text: "Here." });
     const { model } = await open();
-    const { outcome } = await run({ model });
+    const { outcome, events } = await run({ model });
     expect(outcome).toMatchObject({ kind: "answered", text: "Here." });
+    expect(events).toContainEqual({
+      type: "notice",
+      text: "The model service is busy (HTTP 529) after 1 attempt. Going on with openai/local.",
+    });
     expect(warnings).toEqual([
       [
         expect.objectContaining({

@@ -39,7 +39,7 @@ export function createFallbackModel(options: {
           if (!worthAnother.has(error.kind)) throw error;
           restsUntil.set(model, now() + restMs);
           if (!next) throw error;
-          yield { type: "fallback", model: next.id, reason: error.message };
+          yield { type: "fallback", model: next.id, reason: error.reason };
         }
       }
     },

@@ -104,12 +104,12 @@ export async function* withRetries(
     if (typeof forgiven === "string")
       yield { type: "retry", attempt: made + 1, delayMs: 0, reason: forgiven };
     if (forgiven) continue;
-    if (failure.kind !== "transient") throw giveUp(failure, failure.message, made);
+    if (failure.kind !== "transient")
+      throw new ModelError(failure.kind, failure.message, createDetails(failure, made));
 
     const delayMs = delayAfter(made, failure, policy, random);
     if (made > policy.maxRetries || performance.now() + delayMs > deadline) {
-      const times = made === 1 ? "1 attempt" : `${made} attempts`;
-      throw giveUp(failure, `${failure.message} after ${times}; try again in a few minutes.`, made);
+      throw giveUp(failure, made);
     }
     yield { type: "retry", attempt: made + 1, delayMs, reason: failure.message };
     try {
@@ -173,6 +173,22 @@ function delayAfter(made: number, failure: AttemptFailed, policy: RetryPolicy, r
   return Math.max(Math.round(random() * bound), failure.retryAfterMs ?? 0);
 }
 
-function giveUp(failure: AttemptFailed, message: string, attempts: number): ModelError {
-  return new ModelError(failure.kind, message, { attempts, detail: failure.detail });
+/** The end of the attempts at what may pass, with the time after which it is worth another. */
+function giveUp(failure: AttemptFailed, attempts: number): ModelError {
+  const said = `${failure.message} after ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}`;
+  const message = `${said}; try again in ${describeWait(failure.retryAfterMs ?? 0)}.`;
+  return new ModelError(failure.kind, message, { ...createDetails(failure, attempts), reason: `${said}.` });
+}
+
+function createDetails({ detail }: AttemptFailed, attempts: number): { attempts: number; detail: string } {
+  return { attempts, detail };
+}
+
+const minuteMs = 60_000;
+
+/** In words for people, never shorter than what the service asked for. */
+function describeWait(ms: number): string {
+  const minutes = Math.ceil(ms / minuteMs);
+  if (minutes <= 5) return "a few minutes";
+  return minutes <= 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
 }

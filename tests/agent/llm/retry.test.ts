@@ -131,7 +131,21 @@ describe("withRetries", () => {
     const { waits, deps } = recordedWaits();
     const { error } = await run(scripted([failure], [done]), {}, never, deps);
     expect(waits).toEqual([]);
-    expect(error).toMatchObject({ kind: "transient", attempts: 1 });
+    expect(error).toMatchObject({
+      ...{ kind: "transient", attempts: 1 },
+      message: "Slow down after 1 attempt; try again in 60 minutes.",
+      reason: "Slow down after 1 attempt.",
+    });
+  });
+
+  test.each([
+    [2_000, "a few minutes"],
+    [5 * 60_000 + 1, "6 minutes"],
+    [150 * 60_000, "3 hours"],
+  ])("that has waited in vain after a retry-after of %i ms says to try again in %s", async (ms, when) => {
+    const failure = new AttemptFailed("transient", "Slow down", { retryAfterMs: ms });
+    const { error } = await run(scripted([failure]), { maxRetries: 0 });
+    expect(error).toMatchObject({ message: `Slow down after 1 attempt; try again in ${when}.` });
   });
 
   test("takes a stream that ends before its end event for a failure", async () => {
