@@ -4,8 +4,8 @@ import type { Tool } from "./tool.ts";
 
 /**
  * What the model is told about a tool. The schema is that of the input before parsing, so a field with a default
- * is optional, and it is free of what picky endpoints refuse: `$schema` and the bounds that stand for "any
- * integer".
+ * is optional, and it is free of what picky endpoints refuse, `$schema` and the bounds that stand for "any
+ * integer", and of patterns that only spell out a format.
  */
 export function describeTool(tool: Tool): ToolDefinition {
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name)) {
@@ -33,6 +33,7 @@ function schemaOf(input: z.ZodType): Record<string, unknown> {
     io: "input",
     override({ jsonSchema }) {
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });

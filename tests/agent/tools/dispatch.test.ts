@@ -59,6 +59,17 @@ describe("what the model is told about tools", () => {
     ]);
   });
 
+  test("has no pattern that only spells out a format", () => {
+    const at = defineTool({
+      ...{ name: "at", description: "at", effect: "read", run: ok },
+      input: z.object({ at: z.iso.datetime({ offset: true }), name: z.string().regex(/^a/) }),
+    });
+    expect(dispatcherOf({ tools: [at] }).definitions[0]?.schema).toMatchObject({
+      properties: { at: { type: "string", format: "date-time" }, name: { pattern: "^a" } },
+    });
+    expect(JSON.stringify(dispatcherOf({ tools: [at] }).definitions)).not.toContain("02-29");
+  });
+
   test("is the tool's own schema where it has one", () => {
     const schema = { type: "object", properties: { q: { type: "string" } } };
     const [definition] = dispatcherOf({ tools: [tool("mcp__search", ok, { schema })] }).definitions;
@@ -127,7 +138,7 @@ describe("a call that cannot be run", () => {
   });
 
   test("with wrong arguments names the fields, in one line", async () => {
-    const { status, text } = await run(dispatcher, "add", { a: "1", unit: "mile" });
+    const { status, text } = await run(dispatcher, "add", { a: "one", unit: "mile" });
     expect(status).toBe("error");
     expect(text).toMatch(/^INVALID_PARAM: add was not run\. a: .*; unit: .*$/);
   });
