@@ -12,6 +12,7 @@ import type { TurnLimits } from "../agent/loop/limits.ts";
 import { formatNoteIndex } from "../agent/loop/note-index.ts";
 import { buildSystemPrompt, type PromptParts } from "../agent/loop/prompt.ts";
 import { runTurn } from "../agent/loop/run-turn.ts";
+import type { Situation } from "../agent/loop/situation.ts";
 import type { TurnOffer } from "../agent/loop/turn.ts";
 import type { Masker } from "../agent/masker.ts";
 import { formatServerInstructions } from "../agent/mcp/instructions.ts";
@@ -43,6 +44,8 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" 
   compaction: Partial<CompactionPolicy>;
   budgets: Pick<Budgets, "turnBudget">;
   instructions: string;
+  /** What a turn of the thread is told of time and place. Default: nothing. */
+  situation?(thread: ThreadId): Promise<Situation>;
   /** What is different in the thread's channel. */
   channel(thread: ThreadId): Partial<ChannelSettings>;
   messageExtras: MessageExtras;
@@ -136,7 +139,11 @@ async function* runAgent(
   sandbox?.noteFiles(id);
   const asked = (history.turn?.asked ?? []).filter(isFromPerson);
   const services = createServices(options, thread, asked, sandbox);
-  const [library, offer] = await Promise.all([options.skills.current(), options.mcp.offer(signal)]);
+  const [library, offer, situation] = await Promise.all([
+    options.skills.current(),
+    options.mcp.offer(signal),
+    options.situation?.(thread),
+  ]);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
 
   const reading: Omit<Reading, "fromStart"> = {
@@ -168,7 +175,12 @@ async function* runAgent(
         log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
       breaker: narrowToThread(shared.breaker, thread),
     },
-    subAgent: { model: helper, meter, context: contextOf(helper, options, shared) },
+    subAgent: {
+      model: helper,
+      meter,
+      context: contextOf(helper, options, shared),
+      ...(situation && { situation }),
+    },
     skills,
     allowed: channel.tools,
     emit,
@@ -202,6 +214,7 @@ async function* runAgent(
       return openExtras(arrived, false);
     },
     readNoteIndex: () => readNoteIndex(services.notes, log),
+    ...(situation && { situation }),
     signal,
     now: Date.now,
   });

@@ -2,6 +2,7 @@ import { type McpPool, openMcpPool } from "../agent/mcp/pool.ts";
 import { createPolicy } from "../agent/policy/policy.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
 import { createMessageExtras } from "../message-extras/message-extras.ts";
+import { readNames } from "../operations/names.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
@@ -19,6 +20,7 @@ import { channelSettings } from "./channel-settings.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { Models } from "./models.ts";
 import { readCleanPolicy, readFence } from "./sandbox.ts";
+import { createPlaceNames } from "./place-names.ts";
 import { createTurnEngine } from "./turn-engine.ts";
 import { validateReferences } from "./validate-references.ts";
 
@@ -170,6 +172,11 @@ function openAgentRunner(
     shortestMs: schedules.shortestMinutes * 60_000,
     longestMs: sessions.expireDays * 86_400_000,
   };
+  const describePlace = createPlaceNames({
+    readNames: (ids) => readNames(redis, ids),
+    now: Date.now,
+    onProblem,
+  });
   return createAgentRunner({
     choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
     summariser: observe.model(models.summariser),
@@ -183,6 +190,10 @@ function openAgentRunner(
     compaction: config.settings.compaction,
     budgets,
     instructions: agent.instructions,
+    situation: async (thread) => ({
+      timeZone: config.settings.budgets.timeZone,
+      place: await describePlace(thread),
+    }),
     channel: (thread) => channelSettings(config.settings, thread),
     messageExtras: createMessageExtras({
       files: {

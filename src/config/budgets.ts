@@ -24,7 +24,7 @@ export const budgetsSchema = z.strictObject({
     .string()
     .refine(isTimeZone, "expected a time zone, e.g. UTC or Europe/Berlin")
     .default("UTC")
-    .describe("time zone in which the day starts at midnight"),
+    .describe("time zone in which the day starts at midnight, and in which the agent is told the time"),
   day: budget.prefault({}).describe("what all threads together may use in a day; without limit by default"),
   user: budget.prefault({}).describe("what each person may use in a day"),
   users: z

@@ -56,6 +56,7 @@ export interface RunOptions {
   journal?: JournalRecord[];
   followUps?: () => Promise<UserMessage[]>;
   readNoteIndex?: NonNullable<Turn["readNoteIndex"]>;
+  situation?: NonNullable<Turn["situation"]>;
   meter?: NonNullable<Turn["meter"]>;
   now?: () => number;
   /** To abort the turn from within its model or tools. */
@@ -89,6 +90,7 @@ export async function run(options: RunOptions) {
       return messages;
     },
     ...(options.readNoteIndex && { readNoteIndex: options.readNoteIndex }),
+    ...(options.situation && { situation: options.situation }),
     ...(options.meter && { meter: options.meter }),
     signal: controller.signal,
     now: options.now ?? (() => 1_000),

@@ -24,7 +24,8 @@ export function replyTo(body: MessagesBody): FakeReply {
       if (block.type !== "text") continue;
       // What was stopped is not to be done any more.
       if (block.text.includes("stopped the work above")) asked.length = 0;
-      else asked.push(block.text);
+      // Heddle tells the time beside what people ask.
+      else if (!block.text.startsWith("(It is ")) asked.push(block.text);
     }
   }
   const plan = /plan (?:in ([\d.]+) )?(task (\d+).*)/.exec(asked.join("\n"));

@@ -6,6 +6,7 @@ import { findNewNotes, noteIndexMark } from "./note-index.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
 import { completesRounds, equalRounds, findRepetition, type Repetition } from "./repetition.ts";
+import { findNewSituation, situationMark } from "./situation.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 import { findWrapUp, type WrapUp, wrapUp } from "./wrap-up.ts";
 
@@ -28,6 +29,7 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
   }
   if (state.steps === 0) yield* shareNotes(state);
   else await renewOffer(state);
+  if (state.steps === 0 || arrived.length > 0) yield* shareSituation(state);
 
   const fits = state.turn.context.fits(state.messages, state.fixed) || (yield* makeRoom(state, false));
   if (state.isAborted) return endAborted(state);
@@ -72,6 +74,13 @@ async function* shareNotes(state: TurnState): AsyncGenerator<AgentEvent, void> {
   const index = await state.turn.readNoteIndex?.();
   const news = index === undefined ? undefined : findNewNotes(index, state.messages);
   if (news) yield* nudge(state, news, noteIndexMark);
+}
+
+/** Tells the model where and when it is, unless it has that in view. */
+function* shareSituation(state: TurnState): Generator<AgentEvent, void> {
+  const { situation } = state.turn;
+  const news = situation && findNewSituation(situation, state.messages, state.now());
+  if (news) yield* nudge(state, news, situationMark);
 }
 
 /** Whether the newest message is nothing but the order to compact. */

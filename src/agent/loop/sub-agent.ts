@@ -10,6 +10,7 @@ import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
 import { collectInnerCalls } from "./inner-calls.ts";
 import type { TurnLimits } from "./limits.ts";
 import { runTurn } from "./run-turn.ts";
+import type { Situation } from "./situation.ts";
 
 export interface SubAgentOptions {
   model: LanguageModel;
@@ -21,6 +22,8 @@ export interface SubAgentOptions {
   createDispatcher(tools: readonly Tool[]): Dispatcher;
   /** See `Turn`. */
   meter?(model: LanguageModel): LanguageModel;
+  /** See `Turn`. */
+  situation?: Situation;
   /** Of one sub-agent, within what the turn has left for all calls of a step. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /**
@@ -85,6 +88,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         limits,
         ...(budget && { budget }),
         ...(options.meter && { meter: options.meter }),
+        ...(options.situation && { situation: options.situation }),
         signal: AbortSignal.any([signal, ending.signal]),
         now,
       });

@@ -4,6 +4,7 @@ import type { UserMessage } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
 import type { SharedBudget, TurnLimits } from "./limits.ts";
+import type { Situation } from "./situation.ts";
 
 /**
  * Everything that one run of the agent needs. Times are in milliseconds.
@@ -49,6 +50,8 @@ export interface Turn {
    * undefined when they cannot be read; a rejection ends the turn with that error.
    */
   readNoteIndex?(): Promise<string | undefined>;
+  /** What a turn is told of time and place beside the people's messages. Default: nothing. */
+  situation?: Situation;
   /** How long a question to people stays open. Without it nobody can be asked: what needs an approval is denied. */
   questionMs?: number;
   /** Aborted with a `TurnAbort` as its reason, and with nothing else. */

@@ -168,9 +168,12 @@ async function consume(
     const record = toRecord(event, options.now());
     if (event.type === "assistant") open = toolCalls(event.message).length;
     if (event.type === "tool-end") open -= 1;
-    // Behind a reply with calls comes the start of one, and behind the last result the look into the mailbox. Where the
-    // turn ends instead, the runner stores it.
-    const isHeld = (event.type === "assistant" && open > 0) || (event.type === "tool-end" && open === 0);
+    // Behind a reply with calls comes the start of one, behind the last result the look into the mailbox, and behind what
+    // the model is told its reply. Where the turn ends instead, the runner stores it.
+    const isHeld =
+      (event.type === "assistant" && open > 0) ||
+      (event.type === "tool-end" && open === 0) ||
+      event.type === "nudge";
     const change =
       event.type === "question"
         ? askQuestion(event.question, display.question(event.question, event.call))

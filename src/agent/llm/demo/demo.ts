@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isNoteIndex } from "../../loop/note-index.ts";
+import { isContextMessage } from "../../loop/context-messages.ts";
 import {
   type AssistantMessage,
   type AssistantPart,
@@ -80,7 +80,7 @@ function findCue(
   let said: UserMessage | undefined;
   let running = false;
   for (const message of messages) {
-    if (isNoteIndex(message)) continue;
+    if (isContextMessage(message)) continue;
     if (message.role === "assistant") {
       played += 1;
       running &&= toolCalls(message).length > 0;

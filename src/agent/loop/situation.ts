@@ -1,0 +1,70 @@
+import { heddle, type Message, type UserMessage } from "../messages.ts";
+
+/**
+ * Date, time and place, which a turn's first request holds. They stand in a message behind the people's own and not in
+ * the system prompt: a date there would void the prompt cache of every thread at midnight.
+ */
+export interface Situation {
+  /** IANA name of the time zone that the time is told in. */
+  timeZone: string;
+  /** Where the conversation is, e.g. `the channel #deploys on Slack`. */
+  place: string;
+}
+
+/** Ends the id of such a message. */
+export const situationMark = ":situation";
+
+const placed = "This conversation is in ";
+
+/** The time is told again to whoever writes later than this after it was told, ms. */
+const freshMs = 10 * 60_000;
+
+/** What to tell the model at `now`; undefined while it has all of it in view and the time is fresh. */
+export function findNewSituation(
+  { timeZone, place }: Situation,
+  messages: readonly Message[],
+  now: number,
+): string | undefined {
+  const told = messages.findLast(isSituation);
+  const where = `${placed}${place}.`;
+  const isPlaceTold = isNewestPlace(where, messages);
+  const age = told && isSituation(told) ? now - told.at : Infinity;
+  if (isPlaceTold && age >= 0 && age < freshMs) return undefined;
+  const time = `It is ${formatTime(now, timeZone)}.`;
+  return isPlaceTold ? `(${time})` : `(${time} ${where})`;
+}
+
+export function isSituation(message: Message): message is UserMessage {
+  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(situationMark);
+}
+
+function isNewestPlace(where: string, messages: readonly Message[]): boolean {
+  const newest = messages.findLast((message) => isSituation(message) && message.text.includes(placed));
+  return newest !== undefined && isSituation(newest) && newest.text.includes(where);
+}
+
+/** For example `Sunday, 2026-11-22 23:40 (UTC+01:00, Europe/Berlin)`. */
+function formatTime(at: number, timeZone: string): string {
+  const { weekday, offset, time } = formatsOf(timeZone);
+  const shift = offset.formatToParts(at).find(({ type }) => type === "timeZoneName")?.value ?? "GMT";
+  const zone = timeZone === "UTC" ? timeZone : `${shift.replace("GMT", "UTC")}, ${timeZone}`;
+  return `${weekday.format(at)}, ${time.format(at)} (${zone})`;
+}
+
+type Formats = Record<"weekday" | "time" | "offset", Intl.DateTimeFormat>;
+
+/** Formats are slow to make. */
+const formats = new Map<string, Formats>();
+
+function formatsOf(timeZone: string): Formats {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const made = {
+    weekday: new Intl.DateTimeFormat("en", { timeZone, weekday: "long" }),
+    // Swedish writes dates as ISO 8601 has them.
+    time: new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }),
+    offset: new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" }),
+  };
+  formats.set(timeZone, made);
+  return made;
+}
