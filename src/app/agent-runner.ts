@@ -10,9 +10,11 @@ import { meteredModel } from "../agent/llm/metered-model.ts";
 import { describeLeftOut, limitTools } from "../agent/llm/tool-limit.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { formatNoteIndex } from "../agent/loop/note-index.ts";
+import { createProjectReader } from "../agent/loop/project-instructions.ts";
 import { buildSystemPrompt, type PromptParts } from "../agent/loop/prompt.ts";
 import { runTurn } from "../agent/loop/run-turn.ts";
 import type { Situation } from "../agent/loop/situation.ts";
+import type { SubAgentOptions } from "../agent/loop/sub-agent.ts";
 import type { TurnOffer } from "../agent/loop/turn.ts";
 import type { Masker } from "../agent/masker.ts";
 import { formatServerInstructions } from "../agent/mcp/instructions.ts";
@@ -163,6 +165,10 @@ async function* runAgent(
     instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
+  const told = {
+    ...(situation && { situation }),
+    ...(sandbox && provideProjectReader(options, { sandbox, model, signal, log })),
+  };
   const turnBudget = options.budgets.turnBudget(thread, history.turn);
   const meter = (unmetered: LanguageModel) =>
     meteredModel({ model: unmetered, turnBudget, counter: shared.counter });
@@ -175,12 +181,7 @@ async function* runAgent(
         log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
       breaker: narrowToThread(shared.breaker, thread),
     },
-    subAgent: {
-      model: helper,
-      meter,
-      context: contextOf(helper, options, shared),
-      ...(situation && { situation }),
-    },
+    subAgent: { model: helper, meter, context: contextOf(helper, options, shared), ...told },
     skills,
     allowed: channel.tools,
     emit,
@@ -215,6 +216,7 @@ async function* runAgent(
     },
     readNoteIndex: () => readNoteIndex(services.notes, log),
     ...(situation && { situation }),
+    ...(told.createProjectReader && { readProjectInstructions: told.createProjectReader() }),
     signal,
     now: Date.now,
   });
@@ -268,6 +270,16 @@ function deliverTo(
       return { ok: false, message: error.message };
     }
   };
+}
+
+/** The turn and each of its sub-agents have a reader of their own. */
+function provideProjectReader(
+  { masker }: Pick<TurnRunnerOptions, "masker">,
+  { sandbox, model, signal, log }: { sandbox: Sandbox; model: LanguageModel; signal: AbortSignal; log: Logger },
+): Required<Pick<SubAgentOptions, "createProjectReader">> {
+  const { contextTokens } = model.limits;
+  const onError = (error: unknown) => log.error({ err: error }, "the project instructions could not be read");
+  return { createProjectReader: () => createProjectReader({ sandbox, masker, contextTokens, signal, onError }) };
 }
 
 async function readNoteIndex(notes: NoteStore, log: Logger): Promise<string | undefined> {

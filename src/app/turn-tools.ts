@@ -11,7 +11,7 @@ import { type ChannelSettings, isListed } from "./channel-settings.ts";
 export interface TurnToolsOptions {
   /** What the turn's calls and those of its sub-agents share. */
   dispatch: Omit<DispatcherOptions, "tools" | "output">;
-  subAgent: Pick<SubAgentOptions, "model" | "meter" | "context" | "situation">;
+  subAgent: Omit<SubAgentOptions, "tools" | "createDispatcher" | "onEvent" | "system">;
   skills: readonly Skill[];
   /** Names of the tools that the channel allows. */
   allowed: ChannelSettings["tools"] | undefined;

@@ -1,5 +1,5 @@
-import { removeHidden } from "../agent/hidden-characters.ts";
 import { plainName, type Quote } from "../agent/messages.ts";
+import { quoteLines } from "../agent/quote-lines.ts";
 
 /** What somebody said, as data. */
 export interface Quotation extends Pick<Quote, "text"> {
@@ -7,10 +7,6 @@ export interface Quotation extends Pick<Quote, "text"> {
   /** What the model should know about the speaker, for example "without permission". */
   note?: string;
 }
-
-/** Everything that some program treats as the end of a line. */
-// oxlint-disable-next-line no-control-regex -- these are what is looked for
-const lineEnds = /\r\n|[\n\r\v\f\u001C-\u001E\u0085\u2028\u2029]/;
 
 /**
  * Formats what others said so that it cannot be mistaken for anything else: each of their lines begins with `> `,
@@ -34,8 +30,7 @@ function quoteOne({ author, text, note }: Quotation, maxChars: number): string |
   // Nor for a note of ours.
   const name = plainName(author.name.replaceAll(/[():]+/g, " "));
   const head = `${name}${note ? ` (${note})` : ""}:`;
-  // What ends a line is hidden too.
-  const lines = text.split(lineEnds).map((line) => `> ${removeHidden(line)}`);
+  const lines = quoteLines(text);
   const body = lines.join("\n");
   const space = maxChars - head.length - 1;
   if (body.length <= space) return `${head}\n${body}`;

@@ -57,6 +57,7 @@ export interface RunOptions {
   followUps?: () => Promise<UserMessage[]>;
   readNoteIndex?: NonNullable<Turn["readNoteIndex"]>;
   situation?: NonNullable<Turn["situation"]>;
+  readProjectInstructions?: NonNullable<Turn["readProjectInstructions"]>;
   meter?: NonNullable<Turn["meter"]>;
   now?: () => number;
   /** To abort the turn from within its model or tools. */
@@ -91,6 +92,7 @@ export async function run(options: RunOptions) {
     },
     ...(options.readNoteIndex && { readNoteIndex: options.readNoteIndex }),
     ...(options.situation && { situation: options.situation }),
+    ...(options.readProjectInstructions && { readProjectInstructions: options.readProjectInstructions }),
     ...(options.meter && { meter: options.meter }),
     signal: controller.signal,
     now: options.now ?? (() => 1_000),

@@ -2,11 +2,10 @@ import type { AgentEvent, TurnOutcome } from "../events.ts";
 import type { Message, UserMessage } from "../messages.ts";
 import { findReachedLimit, isUsedUp } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
-import { findNewNotes, noteIndexMark } from "./note-index.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
 import { completesRounds, equalRounds, findRepetition, type Repetition } from "./repetition.ts";
-import { findNewSituation, situationMark } from "./situation.ts";
+import { shareContext } from "./share-context.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 import { findWrapUp, type WrapUp, wrapUp } from "./wrap-up.ts";
 
@@ -27,9 +26,8 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
     const compacted = yield* obeyCompactOrder(state);
     if (compacted.kind !== "continue") return compacted;
   }
-  if (state.steps === 0) yield* shareNotes(state);
-  else await renewOffer(state);
-  if (state.steps === 0 || arrived.length > 0) yield* shareSituation(state);
+  if (state.steps > 0) await renewOffer(state);
+  yield* shareContext(state, { isAskedAnew: state.steps === 0 || arrived.length > 0 });
 
   const fits = state.turn.context.fits(state.messages, state.fixed) || (yield* makeRoom(state, false));
   if (state.isAborted) return endAborted(state);
@@ -67,20 +65,6 @@ async function* obeyCompactOrder(state: TurnState): AsyncGenerator<AgentEvent, P
 async function renewOffer(state: TurnState): Promise<void> {
   const offer = await state.turn.renew?.();
   if (offer) state.replaceOffer(offer);
-}
-
-/** Shows the model the notes on record, unless it still has them in view as they are. */
-async function* shareNotes(state: TurnState): AsyncGenerator<AgentEvent, void> {
-  const index = await state.turn.readNoteIndex?.();
-  const news = index === undefined ? undefined : findNewNotes(index, state.messages);
-  if (news) yield* nudge(state, news, noteIndexMark);
-}
-
-/** Tells the model where and when it is, unless it has that in view. */
-function* shareSituation(state: TurnState): Generator<AgentEvent, void> {
-  const { situation } = state.turn;
-  const news = situation && findNewSituation(situation, state.messages, state.now());
-  if (news) yield* nudge(state, news, situationMark);
 }
 
 /** Whether the newest message is nothing but the order to compact. */

@@ -9,6 +9,7 @@ import type { Dispatcher } from "../tools/dispatch.ts";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
 import { collectInnerCalls } from "./inner-calls.ts";
 import type { TurnLimits } from "./limits.ts";
+import type { ReadProjectInstructions } from "./project-instructions.ts";
 import { runTurn } from "./run-turn.ts";
 import type { Situation } from "./situation.ts";
 
@@ -24,6 +25,8 @@ export interface SubAgentOptions {
   meter?(model: LanguageModel): LanguageModel;
   /** See `Turn`. */
   situation?: Situation;
+  /** Makes a reader for each sub-agent, whose view is its own. See `Turn`. */
+  createProjectReader?(): ReadProjectInstructions;
   /** Of one sub-agent, within what the turn has left for all calls of a step. Default 30 steps and 20 minutes. */
   limits?: TurnLimits;
   /**
@@ -89,6 +92,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         ...(budget && { budget }),
         ...(options.meter && { meter: options.meter }),
         ...(options.situation && { situation: options.situation }),
+        ...(options.createProjectReader && { readProjectInstructions: options.createProjectReader() }),
         signal: AbortSignal.any([signal, ending.signal]),
         now,
       });

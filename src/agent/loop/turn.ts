@@ -4,6 +4,7 @@ import type { UserMessage } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
 import type { SharedBudget, TurnLimits } from "./limits.ts";
+import type { ReadProjectInstructions } from "./project-instructions.ts";
 import type { Situation } from "./situation.ts";
 
 /**
@@ -50,6 +51,8 @@ export interface Turn {
    * undefined when they cannot be read; a rejection ends the turn with that error.
    */
   readNoteIndex?(): Promise<string | undefined>;
+  /** Asked before each step. Default: projects say nothing. */
+  readProjectInstructions?: ReadProjectInstructions;
   /** What a turn is told of time and place beside the people's messages. Default: nothing. */
   situation?: Situation;
   /** How long a question to people stays open. Without it nobody can be asked: what needs an approval is denied. */

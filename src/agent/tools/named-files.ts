@@ -56,7 +56,8 @@ async function hashFile(
   return createHash("sha256").update(`${read.size}:`).update(read.data).digest("hex");
 }
 
-function listPaths(command: string): string[] {
+/** The paths in the workspace, relative to it, that the words of a command may be. */
+export function listPaths(command: string): string[] {
   const folders = [workspaceRoot];
   const paths = new Set<string>();
   let before = "";
