@@ -35,7 +35,7 @@ import type { MessageExtras, Reading } from "../message-extras/message-extras.ts
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
 import type { SandboxHealth } from "../sandbox/health.ts";
-import { nothingKilled, type Sandbox } from "../sandbox/sandbox.ts";
+import { nothingKilled, type Sandbox, usefulPrograms } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Models } from "./models.ts";
@@ -162,6 +162,8 @@ async function* runAgent(
   const prompt: Omit<PromptParts, "servers"> = {
     noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
     sandboxNote: options.sandbox.backend.note(thread),
+    installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),
+    has: (tool) => isListed(channel.tools, tool),
     instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
