@@ -1,7 +1,8 @@
-import { chmodSync, cpSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
+import { createGetSkillTool } from "../../src/agent/skills/get-skill.ts";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
 import { createSandboxTools } from "../../src/agent/tools/built-in.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
@@ -48,6 +49,27 @@ test("a skill's script runs at the path that the skill names", async () => {
   const { use } = await threadWith(shipped);
   const { status, text } = await use("bash", profile);
   expect([status, text]).toEqual(["ok", expect.stringMatching(/^exit code 0\n[\s\S]*amount/)]);
+});
+
+test("the commands of a skill run as the model reads them", async () => {
+  const folder = closedFolder();
+  leftovers.push(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "tea/scripts"), { recursive: true });
+  const commands = ["python scripts/a.py", "bash ./scripts/b.sh", "node $SKILL_DIR/scripts/c.mts"];
+  writeFileSync(
+    join(folder, "tea/SKILL.md"),
+    `---\nname: tea\ndescription: d\n---\n${commands.map((command) => `- ${command}\n`).join("")}`,
+  );
+  writeFileSync(join(folder, "tea/scripts/a.py"), "print('python')");
+  writeFileSync(join(folder, "tea/scripts/b.sh"), "echo shell");
+  writeFileSync(join(folder, "tea/scripts/c.mts"), "console.log('node' as string)");
+  const { skills, use } = await threadWith(folder);
+  const tools = [createGetSkillTool((await skills.current()).skills)];
+  const { text } = await run(dispatcherOf({ tools }), "get_skill", { name: "tea" });
+  const read = [...text.matchAll(/^- ((?:python|bash|node) .*)$/gm)].map(([, command = ""]) => command);
+  expect(read).toHaveLength(3);
+  const ran = await use("bash", { command: `mkdir elsewhere; cd elsewhere; ${read.join(" && ")}` });
+  expect(ran.text).toBe("exit code 0\npython\nshell\nnode");
 });
 
 test("a skill's reference can be read and listed, and not written", async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
+import { resolveSkillPaths } from "../../src/agent/skills/resolve-paths.ts";
 import { runCommand, runScript, skillsFolder, workspace } from "./script.ts";
 
 const { skills, problems } = await createSkillLibrary({ folders: [skillsFolder] }).current();
@@ -23,7 +24,16 @@ test("the skills that ship with Heddle load without a flaw", () => {
   ]);
 });
 
-describe.for(skills)("$name", ({ description, instructions, resources }) => {
+describe.for(skills)("$name", ({ description, instructions, resources, mount }) => {
+  test("names its files by paths that are there, as the model reads it", () => {
+    const read = resolveSkillPaths(instructions, { mount, resources });
+    expect(read).not.toContain("SKILL_DIR");
+    const named = [...read.matchAll(/(\S*?)((?:scripts|references)\/[\w.-]+)/g)];
+    for (const [, before = "", path = ""] of named) {
+      expect([before.endsWith(`${mount}/`), resources.includes(path)]).toEqual([true, true]);
+    }
+  });
+
   test("says what it does and when to use it, briefly", () => {
     expect(description).toMatch(/ Use when /);
     expect(description.length).toBeLessThan(400);

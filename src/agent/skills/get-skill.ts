@@ -1,6 +1,8 @@
 import { z } from "zod";
-import { defineTool, type Tool } from "../tools/tool.ts";
+import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
 import type { Skill } from "./library.ts";
+import { splitPages } from "./pages.ts";
+import { resolveSkillPaths } from "./resolve-paths.ts";
 
 const maxListed = 100;
 /** How many skills a search lists with descriptions. */
@@ -8,6 +10,7 @@ const maxFound = 20;
 
 const input = z.object({
   name: z.string().describe("Name of the skill, as in the list, or words to search for"),
+  page: z.number().int().min(1).default(1).describe("Of a long skill"),
 });
 
 /** The tool that loads a skill. Register it only when there are skills. */
@@ -18,15 +21,25 @@ export function createGetSkillTool(skills: readonly Skill[]): Tool {
       "Loads the instructions of a skill by its name, or finds skills by words of their descriptions. Follow the instructions for the task at hand; load the files that they mention only when you need them.",
     input,
     effect: "read",
-    run({ name }) {
-      const skill = skills.find((candidate) => candidate.name === name.trim());
-      if (skill)
-        return Promise.resolve({ status: "ok", text: describeSkill(skill), details: { skill: skill.name } });
+    // A page and the list of files, whatever their lines.
+    limits: { lines: Number.MAX_SAFE_INTEGER, size: 128 * 1024 },
+    run({ name, page }) {
+      const skill = findSkill(skills, name);
+      if (skill) return Promise.resolve(describeSkill(skill, page));
       // An error even if the search found something: no skill was loaded that would have to stay in context.
       const text = `There is no skill ${JSON.stringify(name)}. ${listSkills(searchSkills(skills, name), skills)}`;
       return Promise.resolve({ status: "error", text });
     },
   });
+}
+
+/** By its name, also as people and models write one: `/tea`, `$tea`, `Tea`. */
+function findSkill(skills: readonly Skill[], asked: string): Skill | undefined {
+  const name = asked.trim();
+  const plain = name.replace(/^[/$@]/, "").toLowerCase();
+  return (
+    skills.find((skill) => skill.name === name) ?? skills.find((skill) => skill.name.toLowerCase() === plain)
+  );
 }
 
 /** The skills whose name or description contains all of the words. */
@@ -49,21 +62,37 @@ function listSkills(found: readonly Skill[], all: readonly Skill[]): string {
 }
 
 /**
- * The second level, with what is needed to reach the third: the text as its author wrote it, and the base of its relative
- * paths.
+ * The second level, with what is needed to reach the third: the text with its own paths written out, and on its first
+ * page the folder that all of them are in.
  */
-function describeSkill(skill: Skill): string {
-  const listed = skill.resources.slice(0, maxListed).map((path) => `- ${path}`);
-  const rest = skill.resources.length - listed.length;
-  if (rest > 0) listed.push(`- and ${rest} more, see: ls -R ${skill.mount}`);
+function describeSkill(skill: Skill, page: number): ToolResult {
+  const pages = splitPages(resolveSkillPaths(skill.instructions, skill));
+  const shown = pages[page - 1];
+  if (shown === undefined) {
+    const count = pages.length === 1 ? "1 page" : `${pages.length} pages`;
+    return { status: "error", text: `The skill ${skill.name} has ${count}; there is no page ${page}.` };
+  }
+  const of = pages.length > 1 ? ` page="${page} of ${pages.length}"` : "";
+  const text = [
+    `<skill name="${skill.name}"${of}>`,
+    ...(page === 1 ? describeFiles(skill) : []),
+    shown,
+    "</skill>",
+    ...(page < pages.length
+      ? [`It goes on: load page ${page + 1} with get_skill before you follow it.`]
+      : []),
+  ].join("\n");
+  return { status: "ok", text, details: { skill: skill.name } };
+}
+
+function describeFiles({ mount, resources, expectedTools }: Skill): string[] {
+  const listed = resources.slice(0, maxListed).map((path) => `- ${path}`);
+  const rest = resources.length - listed.length;
+  if (rest > 0) listed.push(`- and ${rest} more, see: ls -R ${mount}`);
   return [
-    `<skill name="${skill.name}">`,
-    `SKILL_DIR=${skill.mount}`,
-    "It is read-only, and the shell does not know the variable: write the path out. Relative paths in the instructions begin there. Commands run in the workspace, and results belong there.",
-    ...(skill.expectedTools ? [`Tools that its author expects: ${skill.expectedTools}`] : []),
+    `Its folder is ${mount}, read-only; in its other files that is $SKILL_DIR, and where their paths begin. Commands run in the workspace, and results belong there.`,
+    ...(expectedTools ? [`Tools that its author expects: ${expectedTools}`] : []),
     ...(listed.length > 0 ? ["Files:", ...listed] : []),
     "",
-    skill.instructions,
-    "</skill>",
-  ].join("\n");
+  ];
 }

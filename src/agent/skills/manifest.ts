@@ -1,5 +1,6 @@
 import { parse, YAMLParseError } from "yaml";
 import { z } from "zod";
+import { pageChars } from "./pages.ts";
 
 /** The contents of a `SKILL.md`. */
 export interface Manifest {
@@ -65,6 +66,9 @@ export function parseManifest(text: string, folder: string): ParsedManifest {
     instructions.split("\n").length <= 500
       ? ""
       : "It is longer than 500 lines; move details to files beside it.",
+    instructions.length <= pageChars
+      ? ""
+      : `It has ${instructions.length} characters, which the agent loads in pages of ${pageChars}; move details to files beside it.`,
   ].filter((warning) => warning !== "");
   return { ok: true, manifest: { name, description, expectedTools, instructions }, warnings };
 }

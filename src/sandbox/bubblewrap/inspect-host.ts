@@ -13,7 +13,7 @@ import {
   type UserRange,
 } from "../thread/host.ts";
 import { launchEnvironment } from "./command-line.ts";
-import { nodeMount } from "./node.ts";
+import { nodeMount, pythonLink } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
 
 /** The first release with `--disable-userns`. */
@@ -79,6 +79,7 @@ export function inspectHost(options: {
         ...systemMounts(),
         ...identityMounts(join(root, "etc")),
         ...nodeMount(root, (path) => users === undefined || isReachableByAll(path)),
+        ...pythonLink(),
       ],
       ...createThreadFolders(root, users),
     },

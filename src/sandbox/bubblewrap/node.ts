@@ -2,6 +2,7 @@ import {
   chmodSync,
   constants,
   copyFileSync,
+  existsSync,
   linkSync,
   readdirSync,
   realpathSync,
@@ -12,14 +13,25 @@ import {
 import { join } from "node:path";
 import { openCopies, sweepCopies } from "../thread/copies.ts";
 
-/** Where sandboxes find the Node that runs this program: a folder with nothing else in it. */
+/** Where sandboxes find the Node that runs this program, and `python` where the host has that name for nothing. */
 const nodeFolder = "/opt/heddle/bin";
+
+const hostFolders = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /**
  * Heddle's Node comes first. Scripts of skills are TypeScript, and the Node that Debian 12 and 13 and Ubuntu 24.04
  * bring runs none. Nothing but the name `node` is taken, and the host's own is still there as `/usr/bin/node`.
  */
-export const searchPath = `${nodeFolder}:/usr/local/bin:/usr/bin:/bin`;
+export const searchPath = [nodeFolder, ...hostFolders].join(":");
+
+/** bwrap arguments that name `python3` also `python`, as most skills and many people write, unless the host does. */
+export function pythonLink(has: (path: string) => boolean = existsSync): string[] {
+  const find = (name: string) => hostFolders.map((folder) => `${folder}/${name}`).find(has);
+  const python3 = find("python3");
+  return python3 === undefined || find("python") !== undefined
+    ? []
+    : ["--symlink", python3, `${nodeFolder}/python`];
+}
 
 /**
  * bwrap arguments that show the Node that runs this program, read-only. Sandboxes of a root bot run as users who

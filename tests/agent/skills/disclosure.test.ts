@@ -64,9 +64,9 @@ describe("the list of skills for the prompt", () => {
 });
 
 describe("get_skill", () => {
-  function get(skills: Skill[], name: string): Promise<ToolResult> {
+  function get(skills: Skill[], name: string, page?: number): Promise<ToolResult> {
     const tool = createGetSkillTool(skills);
-    return tool.run(tool.input.parse({ name }), {
+    return tool.run(tool.input.parse({ name, page }), {
       callId: "call-1",
       signal: new AbortController().signal,
       output: () => {},
@@ -80,20 +80,48 @@ describe("get_skill", () => {
     });
   }
 
-  test("gives the instructions untouched, the folder's stable path and the files", async () => {
-    const instructions = "Run `python scripts/boil.py`, see [leaves](references/leaves.md).";
+  test("gives the instructions with their own paths written out, the folder and the files", async () => {
     const tea = skill("tea", {
-      instructions,
+      instructions: "Run `python scripts/boil.py`, see [leaves](references/leaves.md).",
       resources: ["references/leaves.md", "scripts/boil.py"],
       expectedTools: "bash",
     });
     const { status, text } = await get([tea], " tea ");
     expect(status).toBe("ok");
-    expect(text).toContain(instructions);
-    expect(text).toContain("\nSKILL_DIR=/skills/tea\n");
+    expect(text).toContain(
+      "Run `python /skills/tea/scripts/boil.py`, see [leaves](/skills/tea/references/leaves.md).",
+    );
+    expect(text).toContain("\nIts folder is /skills/tea, read-only;");
     expect(text).toContain("\nFiles:\n- references/leaves.md\n- scripts/boil.py\n");
     expect(text).toContain("Tools that its author expects: bash");
     expect(text).not.toContain("secret-host-path");
+  });
+
+  test("finds a skill by its name however that is written, so that it can be loaded again", async () => {
+    const skills = [skill("tea"), skill("Tea-2")];
+    for (const name of ["/tea", "$tea", "TEA", "@tea"]) {
+      expect((await get(skills, name)).text).toContain('<skill name="tea">');
+    }
+    expect((await get(skills, "tea-2")).text).toContain('<skill name="Tea-2">');
+  });
+
+  test("gives a long skill whole, in pages", async () => {
+    const lines = Array.from(
+      { length: 2_500 },
+      (_, index) => `${index % 50 ? "" : "## "}Step ${index} of the work.`,
+    );
+    const long = [skill("tea", { instructions: lines.join("\n"), resources: ["a.txt"] })];
+    const pages = [await get(long, "tea"), await get(long, "tea", 2)];
+    const [first, second] = pages.map(({ text }) => text.split("\n"));
+    expect(first?.[0]).toBe('<skill name="tea" page="1 of 2">');
+    expect(first?.at(-1)).toBe("It goes on: load page 2 with get_skill before you follow it.");
+    expect(second?.[1]).toMatch(/^## Step/);
+    const shown = [...(first ?? []), ...(second ?? [])].filter((line) => /^(## )?Step /.test(line));
+    expect(shown).toEqual(lines);
+    expect(await get(long, "tea", 3)).toMatchObject({
+      status: "error",
+      text: "The skill tea has 2 pages; there is no page 3.",
+    });
   });
 
   test("names the skills when there is none of that name", async () => {

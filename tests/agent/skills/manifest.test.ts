@@ -105,6 +105,15 @@ describe("a flaw is a warning", () => {
   });
 });
 
+test("a text of more than one page is named to the operator", () => {
+  expect(parse(front("name: tea\ndescription: d", "x".repeat(36_001)))).toMatchObject({
+    ok: true,
+    warnings: [
+      "It has 36001 characters, which the agent loads in pages of 36000; move details to files beside it.",
+    ],
+  });
+});
+
 test("whatever a file holds, reading it ends in a manifest or a reason", () => {
   const line = fc.oneof(
     fc.string(),

@@ -91,6 +91,13 @@ export const commandCases: Case[] = [
     },
   },
   {
+    name: "34e2. python is python3 where the host has no other",
+    needs: ["/usr/bin/python3"],
+    async run({ sandbox }) {
+      assert.equal(await output(sandbox, "python -c 'import sys; print(sys.version_info[0])'"), "3");
+    },
+  },
+  {
     name: "34f. the Node that runs Heddle is there, runs TypeScript, and cannot be written",
     async run({ sandbox }) {
       assert.equal(await output(sandbox, "node --version"), process.version);
