@@ -310,6 +310,7 @@ echo needle >../plain/node_modules/c.js; mkdir sub && git -C sub init -q && echo
     ]);
     expect(await list({ glob: "**/*.ts" })).toEqual(["repo/src/main.ts"]);
     expect(await list({ glob: "*.{ts,js}", path: "repo/src" })).toEqual(["repo/src/main.ts"]);
+    expect(await list({ glob: "[!a-l]*.[tj]s" })).toEqual(["repo/src/main.ts"]);
     expect(await list({ path: "repo/lib" })).toEqual(["repo/lib/.gitignore"]);
     expect(await list({ path: "repo/node_modules/a" })).toEqual(["repo/node_modules/a/index.ts"]);
     expect(await list({ glob: "**/*.ts", ignored: true })).toHaveLength(7);
