@@ -63,6 +63,11 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       const line = tools.findLast((tool) => tool.callId === callId);
       if (!line) return;
       line.state = status;
+      const exit = describeExit(line.name, text);
+      if (exit) {
+        line.about = [line.about, exit].filter(Boolean).join(" · ");
+        line.text = `${line.text} · ${exit}`;
+      }
       if (!withResults || text.trim() === "") return;
       line.result = takeBeginning(text, kept);
       line.start = takeBeginning(text, start);
@@ -82,6 +87,12 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
         return { id, name, about, state, ...(result !== undefined && { result }) };
       }),
   };
+}
+
+/** How a command that ran has ended, where that was not with success: its call did all that it should, and is ok. */
+function describeExit(name: string, result: string): string | undefined {
+  if (name !== "bash") return undefined;
+  return /^exit code (?!0\n)\d+(?: \(signal \d+\))?(?=\n|$)/.exec(result)?.[0];
 }
 
 function takeBeginning(text: string, most: { lines: number; chars: number }): string {

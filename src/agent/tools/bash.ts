@@ -1,6 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { z } from "zod";
 import type { ExecResult } from "../../sandbox/sandbox.ts";
+import { describeExitCode } from "./exit-code.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 
 /** What the sandbox gives a command that asks for no time, and how much output it keeps, is the operator's choice. */
@@ -73,7 +74,7 @@ function reportResult(result: ExecResult): ToolResult {
 function describeEnding({ end, exitCode, problem, durationMs }: ExecResult): string {
   switch (end) {
     case "exit":
-      return `exit code ${exitCode}`;
+      return describeExitCode(exitCode ?? 0);
     case "timeout":
       return `TIMEOUT: ended after ${Math.round(durationMs / 1000)} s with all its processes. For longer work use run_in_background.`;
     case "memory":

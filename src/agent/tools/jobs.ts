@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Job, JobStatus, Sandbox } from "../../sandbox/sandbox.ts";
 import { cutText } from "../text.ts";
+import { describeExitCode } from "./exit-code.ts";
 import { quoteArgument } from "./quote.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 
@@ -84,7 +85,7 @@ export function withoutRuntime(text: string): string {
 
 function endOf({ end, exitCode }: { end: string; exitCode: number | null }): string {
   if (exitCode === null) return `killed (SIGKILL)${end === "stopped" ? "" : `, over its limit of ${end}`}`;
-  return exitCode > 128 ? `exit code ${exitCode} (signal ${exitCode - 128})` : `exit code ${exitCode}`;
+  return describeExitCode(exitCode);
 }
 
 function formatSeconds(ms: number): string {
