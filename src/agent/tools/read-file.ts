@@ -4,8 +4,9 @@ import { type TextLimits, truncate } from "../context/truncate.ts";
 import { imageType, maxImageBytes } from "../images.ts";
 import type { Image } from "../messages.ts";
 import { fileKey, type FileKnowledge } from "./file-knowledge.ts";
+import { readOfficeText, zipStart } from "./office/office.ts";
 import { pdfStart, readPdfText } from "./pdf.ts";
-import { defineSandboxTool, type Tool, type ToolResult } from "./tool.ts";
+import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "./tool.ts";
 
 /** What one call may show. A token is up to eight bytes here: text of longer ones is cut by its bytes. */
 const maxTokens = 32_000;
@@ -57,7 +58,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
   return defineSandboxTool({
     name: "read_file",
     description:
-      "Read a text file or a PDF's text with line numbers (they are not part of it), or look at an image. Very long texts " +
+      "Read a text file, or the text of a PDF or an Office file (docx, xlsx, pptx), with line numbers (they are not part of it), or look at an image. Very long texts " +
       "are cut in the middle; read parts of them with offset and limit.",
     input,
     effect: "read",
@@ -71,12 +72,9 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (read.sha256 !== undefined) known.set(fileKey(path), read.sha256);
       const mediaType = imageType(read.data);
       if (mediaType) return image(path, mediaType, read.data, read.truncated);
-      const pdf = read.data.toString("latin1", 0, pdfStart.length) === pdfStart;
-      if (pdf) {
-        const inside = await readPdfText(path, { sandbox, signal });
-        if (!inside.ok) return { status: "error", text: inside.message };
-        return await show(path, inside.text.split("\n"), { offset, limit, remarks: [] });
-      }
+      const inside = await readDocument(path, read.data, { sandbox, signal });
+      if (inside?.ok === false) return { status: "error", text: inside.message };
+      if (inside) return await show(path, inside.text.split("\n"), { offset, limit, remarks: [] });
       if (read.data.subarray(0, 8_192).includes(0)) {
         return {
           status: "error",
@@ -94,6 +92,17 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       return await show(path, splitLines(read.data), { offset, limit, remarks });
     },
   });
+}
+
+/** The text of a file that has its text inside; undefined for any other one. */
+function readDocument(
+  path: string,
+  data: Buffer,
+  context: Pick<SandboxToolContext, "sandbox" | "signal">,
+): ReturnType<typeof readOfficeText> {
+  if (data.toString("latin1", 0, pdfStart.length) === pdfStart) return readPdfText(path, context);
+  if (data.toString("latin1", 0, zipStart.length) === zipStart) return readOfficeText(path, context);
+  return Promise.resolve(undefined);
 }
 
 /** A line break at the end ends the last line and begins no new one. */

@@ -1,0 +1,291 @@
+/**
+ * Prints the text of a Word, Excel or PowerPoint file. It runs inside the thread's sandbox, by the Node that is mounted
+ * there, because such a file is hostile input: `node extract.mts FILE`. It needs nothing but Node.
+ *
+ * Exit code 3: a zip archive of another kind. 4: the file is broken or too large, and the error output says how.
+ */
+import { fstatSync, openSync, readSync } from "node:fs";
+import { inflateRawSync } from "node:zlib";
+
+/** Against archives that unpack to far more than they are, in bytes. */
+const mostPartBytes = 32 * 1024 * 1024;
+const mostBytes = 96 * 1024 * 1024;
+const mostEntries = 10_000;
+/** What is printed, in characters. */
+const mostChars = 4 * 1024 * 1024;
+
+interface Entry {
+  method: number;
+  compressed: number;
+  offset: number;
+}
+
+class Unreadable extends Error {}
+
+/** The parts of a zip archive (APPNOTE 4.3), unpacked when they are asked for. */
+class Archive {
+  readonly #file: number;
+  readonly #entries = new Map<string, Entry>();
+  #left = mostBytes;
+
+  constructor(path: string) {
+    this.#file = openSync(path, "r");
+    const { size } = fstatSync(this.#file);
+    const tail = this.#read(Math.max(0, size - 65_557), Math.min(size, 65_557));
+    const end = tail.lastIndexOf(Buffer.from("PK\u0005\u0006"));
+    if (end < 0) throw new Unreadable("it is no complete zip archive");
+    const count = tail.readUInt16LE(end + 10);
+    if (count > mostEntries) throw new Unreadable(`it has ${count} parts`);
+    const directory = this.#read(tail.readUInt32LE(end + 16), tail.readUInt32LE(end + 12));
+    for (let at = 0, n = 0; n < count && at + 46 <= directory.length; n += 1) {
+      if (directory.readUInt32LE(at) !== 0x02014b50) throw new Unreadable("its list of parts is broken");
+      const nameLength = directory.readUInt16LE(at + 28);
+      this.#entries.set(directory.toString("utf8", at + 46, at + 46 + nameLength), {
+        method: directory.readUInt16LE(at + 10),
+        compressed: directory.readUInt32LE(at + 20),
+        offset: directory.readUInt32LE(at + 42),
+      });
+      at += 46 + nameLength + directory.readUInt16LE(at + 30) + directory.readUInt16LE(at + 32);
+    }
+  }
+
+  names(): string[] {
+    return [...this.#entries.keys()];
+  }
+
+  /** Empty for a part that is not there. */
+  text(name: string): string {
+    const entry = this.#entries.get(name);
+    if (!entry) return "";
+    const head = this.#read(entry.offset, 30);
+    if (head.readUInt32LE(0) !== 0x04034b50) throw new Unreadable(`its part ${name} is broken`);
+    const start = entry.offset + 30 + head.readUInt16LE(26) + head.readUInt16LE(28);
+    const most = Math.min(mostPartBytes, this.#left);
+    if (entry.compressed > most) throw new Unreadable(`its part ${name} is too large`);
+    const packed = this.#read(start, entry.compressed);
+    const data = entry.method === 0 ? packed : this.#inflate(name, packed, most);
+    this.#left -= data.length;
+    return data.toString("utf8");
+  }
+
+  #inflate(name: string, packed: Buffer, most: number): Buffer {
+    try {
+      return inflateRawSync(packed, { maxOutputLength: most });
+    } catch (error) {
+      const isTooLarge = error instanceof RangeError;
+      throw new Unreadable(`its part ${name} ${isTooLarge ? "unpacks to too much" : "is broken"}`);
+    }
+  }
+
+  #read(offset: number, length: number): Buffer {
+    const { size } = fstatSync(this.#file);
+    if (offset + length > size) throw new Unreadable("it was cut");
+    const data = Buffer.alloc(length);
+    readSync(this.#file, data, 0, length, offset);
+    return data;
+  }
+}
+
+const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+function decodeEntities(text: string): string {
+  return text.replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (whole, hex, decimal, name) => {
+    if (name !== undefined) return entities[name] ?? whole;
+    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+  });
+}
+
+/** One tag or one piece of text. */
+interface Token {
+  /** Without its namespace's prefix; empty for text. */
+  name: string;
+  kind: "open" | "close" | "empty" | "text";
+  /** The text, or the attributes. */
+  rest: string;
+}
+
+/** Names are bounded: without that, one that never ends takes time by the square of its length. */
+const tag = /^(\/?)(?:[\w.-]{1,64}:)?([\w.-]{1,64})(.*)$/s;
+
+function* tokenize(xml: string): Generator<Token> {
+  for (let at = 0; at < xml.length; ) {
+    const start = xml.indexOf("<", at);
+    const text = xml.slice(at, start < 0 ? undefined : start);
+    if (text) yield { name: "", kind: "text", rest: decodeEntities(text) };
+    const end = start < 0 ? -1 : xml.indexOf(">", start);
+    if (end < 0) return;
+    at = end + 1;
+    const [, close, name, rest = ""] = tag.exec(xml.slice(start + 1, end)) ?? [];
+    if (name === undefined) continue;
+    if (close) yield { name, kind: "close", rest: "" };
+    else if (rest.endsWith("/")) yield { name, kind: "empty", rest: rest.slice(0, -1) };
+    else yield { name, kind: "open", rest };
+  }
+}
+
+function attribute(rest: string, name: string): string | undefined {
+  const value = new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(rest);
+  return value ? decodeEntities(value[1] ?? value[2] ?? "") : undefined;
+}
+
+/** Paragraphs a line each, rows of tables with their cells between bars; for Word and for slides alike. */
+function* readParagraphs(xml: string): Generator<string> {
+  let line = "";
+  let prefix = "";
+  let row: string[] | undefined;
+  let cell: string[] | undefined;
+  let isText = false;
+  let isRepeated = false;
+  for (const { name, kind, rest } of tokenize(xml)) {
+    // What older programs are shown instead is there twice.
+    if (name === "Fallback") isRepeated = kind === "open";
+    else if (isRepeated) continue;
+    else if (kind === "text") line += isText ? rest : "";
+    else if (name === "t" || name === "delText") isText = kind === "open" && name === "t";
+    else if (name === "tab" && kind === "empty") line += "\t";
+    else if (name === "br" || name === "cr") line += cell ? " " : "\n";
+    else if (name === "pStyle") prefix = headingOf(attribute(rest, "\\w+:val") ?? "");
+    else if (name === "numPr" && kind === "open") prefix ||= "- ";
+    else if (name === "p" && kind === "close") {
+      if (line.trim() && cell) cell.push(line.trim());
+      else if (line.trim()) yield prefix + line.trimEnd();
+      line = prefix = "";
+    } else if (name === "tr" && kind !== "empty") {
+      if (kind === "close" && row) yield `| ${row.join(" | ")} |`;
+      row = kind === "open" ? [] : undefined;
+    } else if (name === "tc" && kind !== "empty") {
+      if (kind === "close") row?.push((cell ?? []).join(" "));
+      cell = kind === "open" ? [] : undefined;
+    }
+  }
+  if (line.trim()) yield line;
+}
+
+function headingOf(style: string): string {
+  const level = /^(?:heading|berschrift|titre|ttulo)\s?([1-6])$/i.exec(style)?.[1];
+  if (level !== undefined) return `${"#".repeat(Number(level))} `;
+  return /^title$/i.test(style) ? "# " : "";
+}
+
+function* readWord(archive: Archive): Generator<string> {
+  yield* readParagraphs(archive.text("word/document.xml"));
+  for (const part of ["footnotes", "endnotes", "comments"]) {
+    const lines = [...readParagraphs(archive.text(`word/${part}.xml`))];
+    if (lines.length > 0) yield* [`--- ${part} ---`, ...lines];
+  }
+}
+
+/** Slides in the order of their numbers, with what is in their notes. */
+function* readSlides(archive: Archive): Generator<string> {
+  const numberOf = (name: string) => Number(/(\d+)\.xml$/.exec(name)?.[1]);
+  const slides = archive.names().filter((name) => /^ppt\/slides\/slide\d+\.xml$/.test(name));
+  slides.sort((a, b) => numberOf(a) - numberOf(b));
+  for (const [index, name] of slides.entries()) {
+    yield `--- slide ${index + 1} of ${slides.length} ---`;
+    yield* readParagraphs(archive.text(name));
+    const notes = [...readParagraphs(archive.text(notesOf(archive, name)))];
+    if (notes.length > 0) yield* ["[notes]", ...notes];
+  }
+}
+
+function notesOf(archive: Archive, slide: string): string {
+  const relations = archive.text(slide.replace("slides/", "slides/_rels/").concat(".rels"));
+  const target = /Target="\.\.\/(notesSlides\/[\w.-]+)"/.exec(relations)?.[1];
+  return target === undefined ? "" : `ppt/${target}`;
+}
+
+/** Each sheet as rows of comma-separated values, beginning with the number of the row. */
+function* readSheets(archive: Archive): Generator<string> {
+  const strings = readSharedStrings(archive.text("xl/sharedStrings.xml"));
+  const targets = new Map<string, string>();
+  for (const { name, rest } of tokenize(archive.text("xl/_rels/workbook.xml.rels"))) {
+    const target = attribute(rest, "Target")?.replace(/^\/?(?:xl\/)?/, "xl/");
+    if (name === "Relationship") targets.set(attribute(rest, "Id") ?? "", target ?? "");
+  }
+  for (const { name, rest } of tokenize(archive.text("xl/workbook.xml"))) {
+    if (name !== "sheet") continue;
+    yield `--- sheet ${attribute(rest, "name") ?? ""} ---`;
+    yield* readRows(archive.text(targets.get(attribute(rest, "\\w+:id") ?? "") ?? ""), strings);
+  }
+}
+
+function readSharedStrings(xml: string): string[] {
+  const strings: string[] = [];
+  let text = "";
+  let isText = false;
+  for (const { name, kind, rest } of tokenize(xml)) {
+    if (kind === "text") text += isText ? rest : "";
+    else if (name === "t") isText = kind === "open";
+    else if (name === "si" && kind !== "open") {
+      strings.push(text);
+      text = "";
+    }
+  }
+  return strings;
+}
+
+function* readRows(xml: string, strings: readonly string[]): Generator<string> {
+  let cells: string[] = [];
+  let row = 0;
+  let column = 0;
+  let type = "";
+  let value = "";
+  let isValue = false;
+  for (const { name, kind, rest } of tokenize(xml)) {
+    if (kind === "text") value += isValue ? rest : "";
+    else if (name === "row" && kind === "open") {
+      row = Number(attribute(rest, "r") ?? row + 1);
+      cells = [];
+    } else if (name === "row" && kind === "close") {
+      if (cells.length > 0) yield `${row}: ${cells.map(quoteCell).join(",")}`;
+    } else if (name === "c" && kind === "open") {
+      column = columnOf(attribute(rest, "r")) ?? cells.length;
+      type = attribute(rest, "t") ?? "";
+      value = "";
+    } else if (name === "v" || name === "t") isValue = kind === "open";
+    else if (name === "c" && kind === "close" && column < 16_384) {
+      while (cells.length < column) cells.push("");
+      cells[column] = type === "s" ? (strings[Number(value)] ?? "") : value;
+    }
+  }
+}
+
+/** 0 for `A7`, 27 for `AB7`. */
+function columnOf(reference: string | undefined): number | undefined {
+  const letters = /^[A-Z]{1,3}/.exec(reference ?? "")?.[0];
+  if (letters === undefined) return undefined;
+  return [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1;
+}
+
+function quoteCell(text: string): string {
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Prints the text and ends with the exit code. */
+function extract(path: string): number {
+  const archive = new Archive(path);
+  const readers = {
+    "word/document.xml": readWord,
+    "xl/workbook.xml": readSheets,
+    "ppt/presentation.xml": readSlides,
+  };
+  const names = new Set(archive.names());
+  const [, read] = Object.entries(readers).find(([name]) => names.has(name)) ?? [];
+  if (!read) return 3;
+  let left = mostChars;
+  for (const line of read(archive)) {
+    left -= line.length + 1;
+    process.stdout.write(left < 0 ? "[cut here: it has more text]\n" : `${line}\n`);
+    if (left < 0) break;
+  }
+  return 0;
+}
+
+try {
+  process.exitCode = extract(process.argv[1] ?? "");
+} catch (error) {
+  if (!(error instanceof Unreadable || error instanceof RangeError)) throw error;
+  process.stderr.write(error.message);
+  process.exitCode = 4;
+}

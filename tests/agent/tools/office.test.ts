@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { zipOf } from "../../fakes/zip.ts";
+import { workspaces } from "./workspace.ts";
+
+const workspace = workspaces();
+
+/** What `read_file` shows of an Office file of these parts, without the numbers of its lines. */
+async function read(parts: Record<string, string | Buffer>, more: object = {}) {
+  const { use, put } = await workspace();
+  await put("file", zipOf(parts));
+  const { status, text } = await use("read_file", { path: "file", ...more });
+  return { status, text: text.replaceAll(/^ *\d+\|/gm, "") };
+}
+
+const paragraph = (text: string, style = "") =>
+  `<w:p><w:pPr>${style && `<w:pStyle w:val="${style}"/>`}</w:pPr><w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`;
+
+describe("read_file", () => {
+  test("reads a Word file: headings, lists, tables and footnotes", async () => {
+    const cell = (text: string) => `<w:tc>${paragraph(text)}</w:tc>`;
+    const document = `<?xml version="1.0"?><w:document><w:body>${paragraph("Looms", "Heading1")}
+      ${paragraph("Warp &amp; weft &#x2014; both")}
+      <w:p><w:pPr><w:numPr><w:ilvl w:val="0"/></w:numPr></w:pPr><w:r><w:t>first</w:t></w:r></w:p>
+      <w:tbl><w:tr>${cell("a")}${cell("b")}</w:tr><w:tr>${cell("1")}${cell("2")}</w:tr></w:tbl>
+      <w:p><w:r><w:delText>gone</w:delText><w:t>kept</w:t></w:r></w:p></w:body></w:document>`;
+    const footnotes = `<w:footnotes><w:footnote>${paragraph("small print")}</w:footnote></w:footnotes>`;
+    expect(await read({ "word/document.xml": document, "word/footnotes.xml": footnotes })).toEqual({
+      status: "ok",
+      text: [
+        ...["# Looms", "Warp & weft — both", "- first", "| a | b |", "| 1 | 2 |", "kept"],
+        ...["--- footnotes ---", "small print"],
+      ].join("\n"),
+    });
+  });
+
+  test("reads an Excel file: each sheet by rows, shared and own texts, empty cells", async () => {
+    const parts = {
+      "xl/workbook.xml": `<workbook><sheets><sheet name="Q1 &amp; Q2" sheetId="1" r:id="rId3"/></sheets></workbook>`,
+      "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId3" Target="worksheets/sheet1.xml"/></Relationships>`,
+      "xl/sharedStrings.xml": `<sst><si><t>name</t></si><si><r><t>to</t></r><r><t>tal, all</t></r></si></sst>`,
+      "xl/worksheets/sheet1.xml": `<worksheet><sheetData>
+        <row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row>
+        <row r="3"><c r="A3" t="inlineStr"><is><t>own</t></is></c><c r="B3"><f>A1*2</f><v>42.5</v></c></row>
+      </sheetData></worksheet>`,
+    };
+    expect(await read(parts)).toEqual({
+      status: "ok",
+      text: ["--- sheet Q1 & Q2 ---", '1: name,,"total, all"', "3: own,42.5"].join("\n"),
+    });
+    expect((await read(parts, { offset: 2, limit: 1 })).text).toMatch(/^1: name.*\n\[lines 2 to 2 of 3/);
+  });
+
+  test("reads a PowerPoint file: slides in their order, with their notes", async () => {
+    const slide = (text: string) => `<p:sld><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:sld>`;
+    const parts = {
+      "ppt/presentation.xml": "<p:presentation/>",
+      "ppt/slides/slide10.xml": slide("last"),
+      "ppt/slides/slide2.xml": slide("first"),
+      "ppt/slides/_rels/slide2.xml.rels": `<Relationships><Relationship Id="rId1" Target="../notesSlides/notesSlide1.xml"/></Relationships>`,
+      "ppt/notesSlides/notesSlide1.xml": slide("say this"),
+    };
+    expect((await read(parts)).text).toBe(
+      ["--- slide 1 of 2 ---", "first", "[notes]", "say this", "--- slide 2 of 2 ---", "last"].join("\n"),
+    );
+  });
+
+  test("refuses what unpacks to too much, and what was cut", async () => {
+    const bomb = Buffer.alloc(33 * 1024 * 1024);
+    expect(await read({ "word/document.xml": bomb })).toEqual({
+      status: "error",
+      text: "file could not be read: its part word/document.xml unpacks to too much.",
+    });
+    const { use, put } = await workspace();
+    await put("cut.docx", zipOf({ "word/document.xml": paragraph("a".repeat(500)) }).subarray(0, 100));
+    expect(await use("read_file", { path: "cut.docx" })).toMatchObject({
+      status: "error",
+      text: "cut.docx could not be read: it is no complete zip archive.",
+    });
+  });
+
+  test("says of another archive that it is not text", async () => {
+    expect(await read({ "a.txt": "a" })).toEqual({
+      status: "error",
+      text: expect.stringMatching(/^file is not text \(\d+ bytes\); use bash/),
+    });
+  });
+});
