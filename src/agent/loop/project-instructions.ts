@@ -97,8 +97,14 @@ function listInputPaths(input: unknown): string[] {
   const words = [
     "command" in input && typeof input.command === "string" ? input.command : "",
     "path" in input && typeof input.path === "string" ? quoteArgument(input.path) : "",
+    "patch" in input && typeof input.patch === "string" ? listPatchedPaths(input.patch) : "",
   ];
   return words.flatMap(listPaths);
+}
+
+function listPatchedPaths(patch: string): string {
+  const headers = patch.matchAll(/^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(.+)$/gm);
+  return [...headers].map(([, path = ""]) => quoteArgument(path.trim())).join(" ");
 }
 
 interface ProjectFile {

@@ -1,4 +1,5 @@
 import { truncate } from "../context/truncate.ts";
+import { decodeText, encodeText, toLf } from "./file-text.ts";
 
 export interface Edit {
   old_text: string;
@@ -25,10 +26,9 @@ const diffLimits = { lines: 80, size: 8_000 };
  * end in CRLF, edits may be written with LF and get CRLF.
  */
 export function applyEdits(content: Uint8Array, edits: readonly Edit[]): Edited {
-  const raw = decode(content);
-  if (raw === undefined) return { ok: false, problem: "this is not UTF-8 text; use bash to change it." };
-  const crlf = raw.includes("\r\n") && !/(?<!\r)\n/.test(raw);
-  const text = crlf ? toLf(raw) : raw;
+  const decoded = decodeText(content);
+  if (decoded === undefined) return { ok: false, problem: "this is not UTF-8 text; use bash to change it." };
+  const { text, crlf } = decoded;
 
   const spans: Span[] = [];
   for (const [index, edit] of edits.entries()) {
@@ -51,7 +51,7 @@ export function applyEdits(content: Uint8Array, edits: readonly Edit[]): Edited 
   const result = splice(text, spans, 0, text.length);
   return {
     ok: true,
-    data: Buffer.from(crlf ? result.replaceAll("\n", "\r\n") : result),
+    data: encodeText(result, crlf),
     diff: diff(text, spans),
   };
 }
@@ -127,16 +127,4 @@ function splitLines(text: string): string[] {
 
 function countLine(text: string, at: number): number {
   return text.slice(0, at).split("\n").length;
-}
-
-function toLf(text: string): string {
-  return text.replaceAll("\r\n", "\n");
-}
-
-function decode(content: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,220 @@
+/**
+ * Patches as models write them: the envelope `*** Begin Patch` that OpenAI's models are trained on, and unified diffs as
+ * git prints them. Both become the same changes, and line numbers are only a hint, because models count badly.
+ */
+
+/** A line of a hunk: one that stays, one that goes, or a new one. */
+export interface HunkLine {
+  sign: " " | "-" | "+";
+  text: string;
+}
+
+/** A piece of a file. */
+export interface Hunk {
+  lines: HunkLine[];
+  /** Lines that come before the place, outermost first, e.g. the class and the function that it is in. */
+  anchors: string[];
+  /** Where it began when the diff was made, from 1. */
+  line?: number;
+  /** It must be at the end of the file. */
+  atEnd: boolean;
+}
+
+export type FileChange =
+  | { kind: "add"; path: string; lines: string[]; endsInNewline: boolean }
+  | { kind: "delete"; path: string }
+  | { kind: "update"; path: string; to?: string; hunks: Hunk[] };
+
+/** `problem` is for the model. */
+export type ParsedPatch = { ok: true; changes: FileChange[] } | { ok: false; problem: string };
+
+class PatchError extends Error {}
+
+/** Reads a patch; text around it, such as a code fence, counts for nothing. */
+export function parsePatch(text: string): ParsedPatch {
+  const lines = text.replaceAll("\r\n", "\n").split("\n");
+  const start = lines.findIndex((line) => line.trimEnd() === "*** Begin Patch");
+  try {
+    const changes = start >= 0 ? parseEnvelope(lines.slice(start + 1)) : parseUnified(lines);
+    return changes.length > 0 ? { ok: true, changes } : { ok: false, problem: noFile };
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error;
+    return { ok: false, problem: error.message };
+  }
+}
+
+const noFile =
+  "the patch names no file: write “*** Begin Patch”, “*** Update File: path”, hunks that begin with @@, and “*** End Patch”, or a unified diff with --- and +++ lines.";
+
+function parseEnvelope(lines: readonly string[]): FileChange[] {
+  const changes: FileChange[] = [];
+  let current: FileChange | undefined;
+  for (const line of lines) {
+    if (line.trimEnd() === "*** End Patch") return changes;
+    const [, action, path = ""] = /^\*\*\* (Add|Update|Delete) File: (.+)$/.exec(line) ?? [];
+    const moved = /^\*\*\* Move to: (.+)$/.exec(line)?.[1];
+    if (action) {
+      current = startChange(action, path.trim());
+      changes.push(current);
+    } else if (current?.kind === "update" && moved !== undefined) current.to = moved.trim();
+    else if (current?.kind === "add") addNewLine(current, line);
+    else if (current?.kind === "update") addHunkLine(current, line);
+    else if (line.trim() !== "")
+      throw new PatchError(`“${line.slice(0, 80)}” belongs to no file of the patch.`);
+  }
+  throw new PatchError("the patch has no “*** End Patch”: it was cut, or its last line is missing.");
+}
+
+function startChange(action: string, path: string): FileChange {
+  switch (action) {
+    case "Add":
+      return { kind: "add", path, lines: [], endsInNewline: true };
+    case "Delete":
+      return { kind: "delete", path };
+    default:
+      return { kind: "update", path, hunks: [] };
+  }
+}
+
+function addNewLine(change: Extract<FileChange, { kind: "add" }>, line: string): void {
+  if (line.startsWith("+")) change.lines.push(line.slice(1));
+  else if (line.trim() !== "")
+    throw new PatchError(
+      `each line of the new file ${change.path} begins with +, not “${line.slice(0, 80)}”.`,
+    );
+}
+
+function addHunkLine(change: Extract<FileChange, { kind: "update" }>, line: string): void {
+  const anchor = /^@@ ?(.*)$/.exec(line)?.[1];
+  let hunk = change.hunks.at(-1);
+  if (anchor !== undefined) {
+    // Several in a row name a place from the outside in.
+    if (!hunk || hunk.lines.length > 0) change.hunks.push((hunk = createHunk()));
+    const numbers = /^-(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@/.exec(anchor)?.[1];
+    if (numbers !== undefined) hunk.line = Number(numbers);
+    else if (anchor.replace(/@@$/, "").trim()) hunk.anchors.push(anchor.replace(/ ?@@$/, ""));
+    return;
+  }
+  if (!hunk) change.hunks.push((hunk = createHunk()));
+  if (line === "*** End of File") hunk.atEnd = true;
+  else addBodyLine(hunk, line, change.path);
+}
+
+function createHunk(): Hunk {
+  return { lines: [], anchors: [], atEnd: false };
+}
+
+function addBodyLine(hunk: Hunk, line: string, path: string): void {
+  const text = line.slice(1);
+  switch (line[0]) {
+    case "+":
+    case "-":
+    case " ":
+      hunk.lines.push({ sign: line[0], text });
+      break;
+    // Editors and models drop the space of an empty line.
+    case undefined:
+      hunk.lines.push({ sign: " ", text });
+      break;
+    // "\ No newline at end of file": a file keeps the end that it has.
+    case "\\":
+      break;
+    default:
+      throw new PatchError(
+        `each line of a hunk of ${path} begins with a space, + or -, not “${line.slice(0, 80)}”.`,
+      );
+  }
+}
+
+function parseUnified(lines: readonly string[]): FileChange[] {
+  const changes: FileChange[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const from = /^--- (.+)$/.exec(lines[at] ?? "")?.[1];
+    const to = /^\+\+\+ (.+)$/.exec(lines[at + 1] ?? "")?.[1];
+    if (/^(?:GIT binary patch|Binary files )/.test(lines[at] ?? ""))
+      throw new PatchError("it has a binary file, which no patch of text can change.");
+    if (from === undefined || to === undefined) {
+      const renamed = readRename(lines, at);
+      if (renamed) changes.push(renamed);
+      at += 1;
+      continue;
+    }
+    const { hunks, next, endsInNewline } = parseUnifiedHunks(lines, at + 2, to);
+    changes.push(createUnifiedChange(readName(from), readName(to), hunks, endsInNewline));
+    at = next;
+  }
+  return changes;
+}
+
+/** A file that git only renames has no hunks. */
+function readRename(lines: readonly string[], at: number): FileChange | undefined {
+  const path = /^rename from (.+)$/.exec(lines[at] ?? "")?.[1];
+  const to = /^rename to (.+)$/.exec(lines[at + 1] ?? "")?.[1];
+  const hasHunks = /^(?:index .+)?$/.test(lines[at + 2] ?? "") && (lines[at + 3] ?? "").startsWith("--- ");
+  if (path === undefined || to === undefined || hasHunks) return undefined;
+  return { kind: "update", path, to, hunks: [] };
+}
+
+/** Without the time that diff writes behind it, and without git's `a/` and `b/`. */
+function readName(name: string): string | undefined {
+  const path = name
+    .replace(/\t.*$/, "")
+    .replace(/^"(.*)"$/, "$1")
+    .trim();
+  return path === "/dev/null" ? undefined : path.replace(/^[abciow]\//, "");
+}
+
+function createUnifiedChange(
+  from: string | undefined,
+  to: string | undefined,
+  hunks: Hunk[],
+  endsInNewline: boolean,
+): FileChange {
+  const path = from ?? to;
+  if (path === undefined) throw new PatchError("a file of the patch is /dev/null on both sides.");
+  if (from === undefined) return { kind: "add", path, lines: listNewLines(hunks), endsInNewline };
+  if (to === undefined) return { kind: "delete", path };
+  return { kind: "update", path, hunks, ...(to !== from && { to }) };
+}
+
+function listNewLines(hunks: readonly Hunk[]): string[] {
+  return hunks.flatMap(({ lines }) => lines.flatMap(({ sign, text }) => (sign === "-" ? [] : [text])));
+}
+
+function parseUnifiedHunks(
+  lines: readonly string[],
+  start: number,
+  path: string,
+): { hunks: Hunk[]; next: number; endsInNewline: boolean } {
+  const hunks: Hunk[] = [];
+  let endsInNewline = true;
+  let at = start;
+  for (; at < lines.length && !isFileHead(lines, at); at += 1) {
+    const line = lines[at] ?? "";
+    const hunk = hunks.at(-1);
+    if (line.startsWith("@@")) hunks.push(startUnifiedHunk(line));
+    else if (line.startsWith("\\")) endsInNewline &&= hunk?.lines.at(-1)?.sign === "-";
+    else if (hunk && isBodyLine(lines, at)) addBodyLine(hunk, line, path);
+    else break;
+  }
+  return { hunks, next: at, endsInNewline };
+}
+
+function isFileHead(lines: readonly string[], at: number): boolean {
+  return lines[at]?.startsWith("--- ") === true && lines[at + 1]?.startsWith("+++ ") === true;
+}
+
+function startUnifiedHunk(head: string): Hunk {
+  const begins = /^@@ -(\d+)/.exec(head)?.[1];
+  return { ...createHunk(), ...(begins !== undefined && { line: Number(begins) }) };
+}
+
+function isBodyLine(lines: readonly string[], at: number): boolean {
+  const line = lines[at] ?? "";
+  return /^[ +-]/.test(line) || (line === "" && hasMore(lines, at));
+}
+
+/** Whether an empty line stands within a hunk, and not behind the patch. */
+function hasMore(lines: readonly string[], at: number): boolean {
+  return /^[ +\-\\@]/.test(lines.slice(at + 1).find((line) => line !== "") ?? "");
+}
