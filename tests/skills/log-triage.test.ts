@@ -63,6 +63,21 @@ describe("triage", () => {
     expect(stdout).toContain("HTTP <n> /api/users/<n>");
   });
 
+  test("makes one group of lines that differ in hexadecimal ids of any length, and keeps words", async () => {
+    const ids = Array.from({ length: 300 }, (_, n) => (0x3a0020 + n * 0x4f1b7).toString(16));
+    const log = [...ids, "abcdef", "300020", "3a00"].map(
+      (id) => `2026-11-20 10:00:00 ERROR req ${id} failed`,
+    );
+    const words = ["added", "decade", "facade"].map((word) => `2026-11-20 10:00:01 ERROR req ${word} failed`);
+    const { stdout } = await runScript(
+      "log-triage/scripts/triage.mts",
+      ["a.log"],
+      workspace({ "a.log": [...log, ...words].join("\n") }),
+    );
+    expect(stdout).toContain("306 errors in 4 groups");
+    expect(stdout).toContain("#1  303x");
+  });
+
   test("keeps to a level and a range of time", async () => {
     expect((await triage("app.log", "--level", "warn")).stdout).toContain("WARN slow query 1200 ms");
     const { stdout } = await triage("app.log", "--since", "2026-11-20 10:42");

@@ -68,21 +68,28 @@ function rankOf(name: string): Rank {
   return /^warn/i.test(name) ? 1 : 0;
 }
 
+/** An id of hexadecimal digits that happens to have no number, and is no English word: longer ones are not. */
+const letterId = /\b(?!(?:acceded?|beaded|decade|defaced?|effaced?|facaded?)\b)[a-f]{6,}\b/gi;
+
 /** What two lines of one cause have in common: everything that varies is replaced. */
 export function normalForm(text: string): string {
   const addressed = text.includes("@")
     ? text.replaceAll(/[\p{L}\p{M}\p{N}_.+-]+@[\w-]+\.[\w.]+/gu, "<mail>")
     : text;
-  return addressed
-    .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<uuid>")
-    .replaceAll(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, "<ip>")
-    .replaceAll(/\b0x[0-9a-f]+\b/gi, "<hex>")
-    .replaceAll(/\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}\b/gi, "<hex>")
-    .replaceAll(/"[^"]{1,200}"|'[^']{1,200}'/g, "<text>")
-    .replaceAll(/\d+/g, "<n>")
-    .replaceAll(/(?:<n>[.,:]?)+(?=<n>)/g, "")
-    .replaceAll(/\s+/g, " ")
-    .replaceAll(/^ | $/g, "");
+  return (
+    addressed
+      .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<uuid>")
+      .replaceAll(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, "<ip>")
+      .replaceAll(/\b0x[0-9a-f]+\b/gi, "<hex>")
+      // As a number: among ids of hexadecimal digits some have no letter.
+      .replaceAll(/\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,}\b/gi, "<n>")
+      .replaceAll(letterId, "<n>")
+      .replaceAll(/"[^"]{1,200}"|'[^']{1,200}'/g, "<text>")
+      .replaceAll(/\d+/g, "<n>")
+      .replaceAll(/(?:<n>[.,:]?)+(?=<n>)/g, "")
+      .replaceAll(/\s+/g, " ")
+      .replaceAll(/^ | $/g, "")
+  );
 }
 
 /** The line of a stack trace that names the cause: the last "Caused by", or the last line of a Python traceback. */
