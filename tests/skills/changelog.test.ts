@@ -85,6 +85,26 @@ Next version by semantic versioning: v2.0.0 (it breaks something)
   });
 });
 
+test("a commit whose words say nothing is sorted by what it touches", async () => {
+  const folder = await repositoryWith([
+    { subject: "Start", tag: "v1.0.0" },
+    { subject: "Say more of limits", files: { "docs/limits.md": "a\n" } },
+    { subject: "Look twice", files: { "tests/a.test.ts": "a\n", "docs/b.md": "a\n" } },
+    { subject: "Take newer ones", files: { "package-lock.json": "{}\n" } },
+    { subject: "Count in bytes, no longer in characters", files: { "src/a.ts": "a\n" } },
+    { subject: "Count differently", files: { "src/b.ts": "a\n", "tests/b.test.ts": "a\n" } },
+    { subject: "Let people choose", files: { "src/c.ts": "a\n" } },
+  ]);
+  const { stdout } = await runScript(script, [folder], workspace());
+  const lines = stdout.match(/^(?:## .*|- .*(?= \())/gm);
+  expect(lines?.slice(0, -1)).toEqual([
+    ...["## Added", "- Let people choose", "## Changed", "- Count differently"],
+    ...["## Fixed", "- Count in bytes, no longer in characters"],
+    ...["## Documentation", "- Say more of limits", "## Dependencies", "- Take newer ones"],
+    ...["## Internal", "- Look twice"],
+  ]);
+});
+
 test("a folder without a repository and an unknown reference are refused", async () => {
   const nothing = await runScript(script, ["."], workspace());
   expect(nothing.code).toBe(1);

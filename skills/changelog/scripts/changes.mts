@@ -59,6 +59,7 @@ function readCommits(): Commit[] {
     "log",
     "--no-merges",
     "--no-color",
+    "--name-only",
     format,
     ...limits,
     range,

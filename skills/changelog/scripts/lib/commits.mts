@@ -5,6 +5,8 @@ export interface Commit {
   date: string;
   subject: string;
   body: string;
+  /** The paths that it touches. */
+  files: string[];
   /** The subject without its type and pull request. */
   title: string;
   /** As in Conventional Commits. */
@@ -17,18 +19,19 @@ export interface Commit {
   pull?: string;
 }
 
-/** The fields of a commit as git shall print them, for {@link parseCommits}. */
-export const commitFormat = `${["%h", "%aN", "%cs", "%s", "%b"].join("%x1f")}%x1e`;
+/** The fields of a commit as git shall print them, for {@link parseCommits}; the paths stand behind them. */
+export const commitFormat = `%x1e${["%h", "%aN", "%cs", "%s", "%b"].join("%x1f")}%x1f`;
 
 export function parseCommits(log: string): Commit[] {
   return log.split("\x1E").flatMap((record) => {
-    const [id, author, date, subject, ...body] = record.trimStart().split("\x1F");
+    const [id, author, date, subject, ...rest] = record.trimStart().split("\x1F");
     if (id === undefined || author === undefined || date === undefined || subject === undefined) return [];
-    return [parseCommit({ id, author, date, subject, body: body.join("\x1F") })];
+    const files = rest.pop()?.split("\n").filter(Boolean) ?? [];
+    return [parseCommit({ id, author, date, subject, body: rest.join("\x1F"), files })];
   });
 }
 
-function parseCommit(raw: Pick<Commit, "id" | "author" | "date" | "subject" | "body">): Commit {
+function parseCommit(raw: Pick<Commit, "id" | "author" | "date" | "subject" | "body" | "files">): Commit {
   const { subject, body } = raw;
   const pull =
     /\(#(\d+)\)\s*$/.exec(subject)?.[1] ??
