@@ -12,9 +12,10 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
 
 FROM ${NODE_IMAGE}
 # bubblewrap makes the sandboxes, socat their way to listed hosts; git and python3 are for the
-# skills and the agent, poppler-utils reads PDFs; tini collects the processes that ended sandboxes leave behind.
+# skills and the agent, poppler-utils reads PDFs; PACKAGES are what your own skills need (docs/operations.md); tini collects the processes that ended sandboxes leave behind.
+ARG PACKAGES=
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git poppler-utils python3 socat tini \
+  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git poppler-utils python3 socat tini ${PACKAGES} \
   && rm -rf /var/lib/apt/lists/* \
   && printf '#!/bin/sh\nexec node /app/src/heddle.js "$@"\n' >/usr/local/bin/heddle \
   && chmod 0755 /usr/local/bin/heddle \
