@@ -277,11 +277,18 @@ function deliverTo(
 /** The turn and each of its sub-agents have a reader of their own. */
 function provideProjectReader(
   { masker }: Pick<TurnRunnerOptions, "masker">,
-  { sandbox, model, signal, log }: { sandbox: Sandbox; model: LanguageModel; signal: AbortSignal; log: Logger },
+  {
+    sandbox,
+    model,
+    signal,
+    log,
+  }: { sandbox: Sandbox; model: LanguageModel; signal: AbortSignal; log: Logger },
 ): Required<Pick<SubAgentOptions, "createProjectReader">> {
   const { contextTokens } = model.limits;
   const onError = (error: unknown) => log.error({ err: error }, "the project instructions could not be read");
-  return { createProjectReader: () => createProjectReader({ sandbox, masker, contextTokens, signal, onError }) };
+  return {
+    createProjectReader: () => createProjectReader({ sandbox, masker, contextTokens, signal, onError }),
+  };
 }
 
 async function readNoteIndex(notes: NoteStore, log: Logger): Promise<string | undefined> {

@@ -32,6 +32,7 @@ describe("heddle run", () => {
     expect(new Set(events)).toEqual(
       new Set([
         "turn-start",
+        "nudge",
         "step-start",
         "text-delta",
         "thinking-delta",
