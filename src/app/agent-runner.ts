@@ -159,12 +159,8 @@ async function* runAgent(
   const openExtras = <M extends Message>(messages: readonly (M | UserMessage)[], fromStart: boolean) =>
     options.messageExtras.open(thread, messages, { ...reading, fromStart });
   const messages = await openExtras(history.messages, true);
-  const prompt: Omit<PromptParts, "servers"> = {
-    noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
-    sandboxNote: options.sandbox.backend.note(thread),
-    installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),
-    has: (tool) => isListed(channel.tools, tool),
-    instructions: [options.instructions, channel.instructions].filter(Boolean).join("\n\n"),
+  const prompt = {
+    ...describeSurroundings(options, thread, probe),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
   const told = {
@@ -195,18 +191,12 @@ async function* runAgent(
     warnOfLeftOut(model, dispatcher.definitions, shared, log);
     return { system, tools: dispatcher };
   };
-  let current = offer;
-
   const outcome = yield* runTurn({
     id,
     history: { ...history, messages },
     model,
     ...assemble(offer),
-    async renew() {
-      const renewed = await current.renew(signal);
-      current = renewed ?? current;
-      return renewed && assemble(renewed);
-    },
+    renew: createRenewal(offer, assemble, signal),
     context,
     meter,
     limits: options.limits,
@@ -228,6 +218,36 @@ async function* runAgent(
     await settleWorkspace(options, thread);
   }
   return outcome;
+}
+
+/** What the system prompt says of place and operator, whatever the tools. */
+function describeSurroundings(
+  { channel, instructions, sandbox }: TurnRunnerOptions,
+  thread: ThreadId,
+  probe: Awaited<ReturnType<TurnRunnerOptions["sandbox"]["refresh"]>>,
+): Omit<PromptParts, "servers" | "skills"> {
+  const settings = channel(thread);
+  return {
+    noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
+    sandboxNote: sandbox.backend.note(thread),
+    installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),
+    has: (tool) => isListed(settings.tools, tool),
+    instructions: [instructions, settings.instructions].filter(Boolean).join("\n\n"),
+  };
+}
+
+/** See `Turn.renew`. */
+function createRenewal(
+  offer: McpOffer,
+  assemble: (offer: McpOffer) => TurnOffer,
+  signal: AbortSignal,
+): () => Promise<TurnOffer | undefined> {
+  let current = offer;
+  return async () => {
+    const renewed = await current.renew(signal);
+    current = renewed ?? current;
+    return renewed && assemble(renewed);
+  };
 }
 
 function contextOf(
