@@ -8,6 +8,10 @@ export interface TokenPrice {
   cacheWrite: number;
 }
 
+/** How hard a model may think, from hardly to as hard as it can. No model takes all of them. */
+export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = (typeof efforts)[number];
+
 /** What a model can take and give, in tokens. */
 export interface ModelLimits {
   contextTokens: number;
@@ -15,6 +19,8 @@ export interface ModelLimits {
   images: boolean;
   /** The most tools that a request may have. Absent where no such limit is known. */
   tools?: number;
+  /** The efforts that it takes; absent when that is unknown. */
+  efforts?: readonly Effort[];
   /**
    * Absent when unknown; then the highest known one counts (see `computeCallUsage`). Some models charge a whole request at
    * another rate when its prompt has more than `above` tokens.
@@ -68,6 +74,8 @@ export interface ModelRequest {
   toolChoice?: "auto" | "none";
   /** Default: the model's own limit. */
   maxOutputTokens?: number;
+  /** Default: what is configured for the model. A model that does not take it gets that, too. */
+  effort?: Effort;
 }
 
 /** How many tokens a reply may have. */

@@ -2,7 +2,7 @@ import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
-import { ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";

@@ -29,8 +29,8 @@ export async function openModels(
 ): Promise<Models> {
   const { demo, retry, models } = settings;
   const open = (choice: ModelChoice) => {
-    const limits = choice.provider === "demo" ? undefined : models[`${choice.provider}/${choice.model}`];
-    return openModel(choice, { demo, retry, ...(limits && { limits }) });
+    const configured = choice.provider === "demo" ? undefined : models[`${choice.provider}/${choice.model}`];
+    return openModel(choice, { demo, retry, ...(configured && splitConfigured(configured)) });
   };
   const openAll = (names: readonly string[]) =>
     Promise.all(names.map((name) => open(namedModel(environment, name))));
@@ -66,6 +66,22 @@ export async function openModels(
     [settings.summaryModel, settings.taskModel].map(openSpecial),
   );
   return { model, choose, summariser, ...(helper && { helper }) };
+}
+
+/** What is configured for a model, as what is known of it and what is asked of it. */
+export function splitConfigured(configured: Config["settings"]["models"][string]) {
+  const { effort, thinkingTokens, temperature, serviceTier, headers, body, ...limits } = configured;
+  return {
+    limits,
+    settings: {
+      ...(effort !== undefined && { effort }),
+      ...(thinkingTokens !== undefined && { thinkingTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(serviceTier !== undefined && { serviceTier }),
+      ...(headers && { headers }),
+      ...(body && { body }),
+    },
+  };
 }
 
 /** The names of all models that the configuration uses besides the first one. */

@@ -1,6 +1,7 @@
 import { validateHeaderValue } from "node:http";
 import type { Environment } from "../config/environment.ts";
-import { type Config, ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
+import type { Config } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";

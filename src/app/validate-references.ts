@@ -1,7 +1,7 @@
 import { compileGlob } from "../agent/policy/command-pattern.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
-import { ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
 import type { Settings } from "../config/schema.ts";
 
 /** The names of all tools that are not of MCP servers. */

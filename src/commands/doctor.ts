@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { McpConfigError } from "../agent/mcp/config.ts";
 import type { CommandContext } from "../app/context.ts";
 import type { Finding } from "../chat/adapter.ts";
-import { ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { createCommandContext } from "./context.ts";
 import { checks } from "./doctor/checks.ts";
 

@@ -10,7 +10,7 @@ import { readInstance } from "../app/instance.ts";
 import { openModels } from "../app/models.ts";
 import { reportServing } from "../app/supervised.ts";
 import { startWorker } from "../app/worker.ts";
-import { ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat } from "../queue/turns/worker-presence.ts";
 import type { Role } from "./roles.ts";
 

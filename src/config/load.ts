@@ -5,14 +5,11 @@ import { parse as parseYaml, YAMLParseError } from "yaml";
 import type { z } from "zod";
 import { findPasswords } from "../agent/url-passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
+import { ConfigError } from "./config-error.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
+import { fillInVariables } from "./header-variables.ts";
 import { findNearest } from "./nearest.ts";
 import { type Settings, settingsSchema } from "./schema.ts";
-
-/** A configuration that cannot be used. The message lists every fault with its place and an example. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
 
 export interface Config {
   environment: Environment;
@@ -76,6 +73,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 
   if (settings.telemetry.auditFolder) settings.telemetry.auditFolder = beside(settings.telemetry.auditFolder);
 
+  const headerSecrets = fillInHeaders(settings, variables);
+
   return {
     environment,
     settings,
@@ -86,10 +85,21 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       ...listAddresses(variables).flatMap(findPasswords),
       ...listCollectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => listHeaderSecrets(variables[variable])),
+      ...headerSecrets,
     ].filter((value) => value !== undefined),
     secretFiles: [dotenv, path, settings.mcp.config],
     variables,
   };
+}
+
+/** Puts the variables into the headers of the settings. Gives their values. */
+function fillInHeaders({ models }: Settings, variables: Config["variables"]): string[] {
+  return Object.entries(models).flatMap(([name, model]) => {
+    if (!model.headers) return [];
+    const { headers, secrets } = fillInVariables(model.headers, variables, `models.${name}.headers`);
+    model.headers = headers;
+    return secrets;
+  });
 }
 
 /** Making folders in /proc never comes back: Node takes the kernel's answer for a missing parent and tries again. */

@@ -1,5 +1,5 @@
 import type { Environment } from "./environment.ts";
-import { ConfigError } from "./load.ts";
+import { ConfigError } from "./config-error.ts";
 
 export type Provider = "anthropic" | "openai" | "minimax";
 

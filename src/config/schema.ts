@@ -2,13 +2,12 @@ import { z } from "zod";
 import { accessSchema } from "./access.ts";
 import { budgetsSchema } from "./budgets.ts";
 import { channelsSchema, modelChoices } from "./channels.ts";
+import { modelsSchema } from "./models.ts";
 import { discordSchema, slackSchema } from "./platforms.ts";
 import { egressSchema, sandboxSchema, workspacesSchema } from "./sandbox.ts";
 import { count, modelName, network } from "./values.ts";
 
 /** Everything that `heddle.yaml` can say. The descriptions are the documentation: the reference is made from them. */
-
-const price = (what: string) => z.number().nonnegative().describe(what);
 
 export const settingsSchema = z.strictObject({
   model: modelName
@@ -31,30 +30,7 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("👍 and 👎 under each answer; heddle usage counts them by day and by model"),
-  models: z
-    .record(
-      modelName,
-      z.strictObject({
-        contextTokens: count(1_000, 100_000_000)
-          .exactOptional()
-          .describe("context window: prompt and reply together"),
-        maxOutputTokens: count(100, 10_000_000).exactOptional().describe("the longest reply"),
-        images: z.boolean().exactOptional().describe("whether it accepts images"),
-        price: z
-          .strictObject({
-            input: price("of uncached prompt tokens"),
-            output: price("of the reply"),
-            cacheRead: price("of prompt tokens read from the cache"),
-            cacheWrite: price("of prompt tokens written to the cache"),
-          })
-          .exactOptional()
-          .describe("US dollars per million tokens"),
-      }),
-    )
-    .default({})
-    .describe(
-      "limits and prices of models that Heddle does not know, by name; these take precedence over what the service says",
-    ),
+  models: modelsSchema,
   agent: z
     .strictObject({
       maxSteps: count(1, 1000).default(50).describe("model calls in one turn"),

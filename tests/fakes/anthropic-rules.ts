@@ -102,6 +102,10 @@ const messagesBody = z.strictObject({
       z.strictObject({ type: z.literal("enabled"), budget_tokens: z.int().min(1024) }),
     ])
     .optional(),
+  temperature: z.number().min(0).max(1).optional(),
+  top_k: z.int().optional(),
+  service_tier: z.enum(["auto", "standard_only"]).optional(),
+  output_config: z.strictObject({ effort: z.enum(["low", "medium", "high", "xhigh", "max"]) }).optional(),
 });
 
 export type MessagesBody = z.infer<typeof messagesBody>;
@@ -139,6 +143,8 @@ export function refusalOf(body: MessagesBody, model: FakeModel | undefined): Ref
   if (body.thinking?.type === "enabled" && model.adaptiveThinking) {
     return invalid('"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".');
   }
+  const settings = settingsRefusal(body, model);
+  if (settings) return settings;
   const tokens = Math.ceil(JSON.stringify([body.system, body.tools, body.messages]).length / 4);
   if (tokens > model.contextTokens)
     return invalid(`prompt is too long: ${tokens} tokens > ${model.contextTokens} maximum`);
@@ -159,6 +165,32 @@ export function turnsOf(body: MessagesBody): Turn[] {
 
 export function invalid(message: string): Refusal {
   return { status: 400, type: "invalid_request_error", message };
+}
+
+function settingsRefusal(body: MessagesBody, model: FakeModel): Refusal | undefined {
+  if (body.temperature !== undefined && model.adaptiveThinking) {
+    return invalid("`temperature` is deprecated for this model.");
+  }
+  if (body.temperature !== undefined && body.temperature !== 1 && body.thinking) {
+    return invalid("`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.");
+  }
+  if (body.output_config && !model.adaptiveThinking) {
+    return invalid("This model does not support the effort parameter.");
+  }
+  if (body.thinking?.type !== "enabled") return undefined;
+  if (body.thinking.budget_tokens >= body.max_tokens) {
+    return invalid("`max_tokens` must be greater than `thinking.budget_tokens`.");
+  }
+  const turns = turnsOf(body);
+  const asked = turns.findLastIndex(
+    ({ role, content }) => role === "user" && !content.some(({ type }) => type === "tool_result"),
+  );
+  const first = turns[asked + 1]?.content[0]?.type;
+  return first === undefined || first.endsWith("thinking")
+    ? undefined
+    : invalid(
+        `messages.${asked + 1}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`,
+      );
 }
 
 function toolsRefusal(body: MessagesBody): Refusal | undefined {

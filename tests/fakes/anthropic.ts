@@ -120,6 +120,12 @@ function modelReply(path: string, models: Record<string, FakeModel>): WireReply 
     max_tokens: model.maxOutputTokens,
     lifecycle: "active",
     capabilities: {
+      effort: Object.fromEntries(
+        ["supported", "low", "medium", "high", "xhigh", "max"].map((level) => [
+          level,
+          level === "supported" ? model.adaptiveThinking : { supported: model.adaptiveThinking },
+        ]),
+      ),
       image_input: { supported: true },
       thinking: { supported: true, types: { adaptive: { supported: model.adaptiveThinking } } },
     },

@@ -60,6 +60,9 @@ const chatMessage = z.discriminatedUnion("role", [
 type ChatMessage = z.infer<typeof chatMessage>;
 export type ChatAssistant = Extract<ChatMessage, { role: "assistant" }>;
 
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
+
 export const chatBody = z.strictObject({
   model: z.string(),
   messages: z.array(chatMessage).min(1),
@@ -68,6 +71,11 @@ export const chatBody = z.strictObject({
   max_tokens: z.int().positive().optional(),
   max_completion_tokens: z.int().positive().optional(),
   reasoning_split: z.boolean().optional(),
+  reasoning_effort: z.enum(efforts).optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  service_tier: z.enum(serviceTiers).optional(),
+  /** vLLM's and others'. */
+  top_k: z.int().optional(),
   tools: z
     .array(
       z.strictObject({
@@ -136,6 +144,9 @@ export const responsesBody = z.strictObject({
   stream: z.literal(true),
   store: z.boolean().optional(),
   include: z.array(z.enum(["reasoning.encrypted_content"])).optional(),
+  reasoning: z.strictObject({ effort: z.enum(efforts) }).optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  service_tier: z.enum(serviceTiers).optional(),
   max_output_tokens: z.int().min(16).optional(),
   tools: z
     .array(
@@ -180,6 +191,7 @@ export function parseBody<T>(
 export function chatRefusal(body: ChatBody, dialect: Dialect): Refusal | undefined {
   return (
     wrongLimit(body, dialect) ??
+    wrongSampling(body.model, body.temperature, body.reasoning_effort, dialect) ??
     foreignFields(body, dialect) ??
     wrongTools(
       body.tools?.map((tool) => tool.function.name),
@@ -202,7 +214,30 @@ function wrongLimit(body: ChatBody, dialect: Dialect): Refusal | undefined {
     : undefined;
 }
 
+/** As OpenAI's models do that reason, which are nearly all. */
+function wrongSampling(
+  model: string,
+  temperature: number | undefined,
+  effort: string | undefined,
+  dialect: Dialect,
+): Refusal | undefined {
+  if (dialect !== "openai") return undefined;
+  const reasons = !model.startsWith("gpt-4");
+  const param = reasons ? "temperature" : "reasoning_effort";
+  const isRefused = reasons ? temperature !== undefined && effort !== "none" : effort !== undefined;
+  return isRefused
+    ? invalid(
+        `Unsupported parameter: '${param}' is not supported with this model.`,
+        param,
+        "unsupported_parameter",
+      )
+    : undefined;
+}
+
 function foreignFields(body: ChatBody, dialect: Dialect): Refusal | undefined {
+  if (dialect === "openai" && body.top_k !== undefined) {
+    return invalid("Unknown parameter: 'top_k'.", "top_k", "unknown_parameter");
+  }
   if (dialect !== "minimax" && body.reasoning_split !== undefined) {
     return invalid("Unrecognized request argument supplied: reasoning_split");
   }

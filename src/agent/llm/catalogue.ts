@@ -1,4 +1,4 @@
-import type { ModelLimits, TokenPrice } from "../model.ts";
+import type { Effort, ModelLimits, TokenPrice } from "../model.ts";
 
 /** What must be known about a model before the first call. */
 export interface ModelFacts extends ModelLimits {
@@ -25,10 +25,26 @@ function claudePrice(input: number, output: number, cacheRead = input / 10): Tok
   return { input, output, cacheRead, cacheWrite: input * 1.25 };
 }
 
-/** The window of the Claude models from 4.6 on. */
-const claude = { contextTokens: 1_000_000, maxOutputTokens: 128_000, images: true, adaptiveThinking: true };
-/** The window of the Claude models before 4.6, which only support thinking with a fixed budget. */
-const claude45 = { contextTokens: 200_000, maxOutputTokens: 64_000, images: true, adaptiveThinking: false };
+/** Of `output_config.effort`, `xhigh` came with 4.7 and `max` with 4.6 (platform.claude.com, “Effort”). */
+const effortsOf46: readonly Effort[] = ["low", "medium", "high", "max"];
+const effortsOf47: readonly Effort[] = ["low", "medium", "high", "xhigh", "max"];
+
+/** The Claude models from 4.7 on. */
+const claude = {
+  contextTokens: 1_000_000,
+  maxOutputTokens: 128_000,
+  images: true,
+  adaptiveThinking: true,
+  efforts: effortsOf47,
+};
+/** The Claude models before 4.6, which only support thinking with a fixed budget. */
+const claude45 = {
+  contextTokens: 200_000,
+  maxOutputTokens: 64_000,
+  images: true,
+  adaptiveThinking: false,
+  efforts: [],
+};
 
 /** OpenAI charges a whole request at twice the input and 1.5 times the output rate beyond 272,000 tokens of prompt. */
 function gpt(input: number, output: number, cacheRead: number): ModelFacts {
@@ -69,10 +85,13 @@ const catalogue = new Map<string, ModelFacts>([
   ["claude-opus-5", { ...claude, price: claudePrice(5, 25) }],
   ["claude-opus-4-8", { ...claude, price: claudePrice(5, 25) }],
   ["claude-opus-4-7", { ...claude, price: claudePrice(5, 25) }],
-  ["claude-opus-4-6", { ...claude, price: claudePrice(5, 25) }],
+  ["claude-opus-4-6", { ...claude, efforts: effortsOf46, price: claudePrice(5, 25) }],
   ["claude-sonnet-5-5", { ...claude, price: claudePrice(2, 10) }],
   ["claude-sonnet-5", { ...claude, price: claudePrice(2, 10) }],
-  ["claude-sonnet-4-6", { ...claude, maxOutputTokens: 64_000, price: claudePrice(3, 15) }],
+  [
+    "claude-sonnet-4-6",
+    { ...claude, efforts: effortsOf46, maxOutputTokens: 64_000, price: claudePrice(3, 15) },
+  ],
   [
     "claude-haiku-5-5",
     {
@@ -80,7 +99,7 @@ const catalogue = new Map<string, ModelFacts>([
       price: { ...claudePrice(0.1, 0.5), longPrompt: { ...claudePrice(0.5, 2.5), above: 100_000 } },
     },
   ],
-  ["claude-opus-4-5", { ...claude45, price: claudePrice(5, 25) }],
+  ["claude-opus-4-5", { ...claude45, efforts: ["low", "medium", "high"], price: claudePrice(5, 25) }],
   ["claude-haiku-4-5", { ...claude45, price: claudePrice(1, 5) }],
   ["claude-sonnet-4-5", { ...claude45, price: claudePrice(3, 15) }],
 

@@ -1,5 +1,5 @@
-/** The two protocols that one service may speak below different paths of its host. */
-type WireProtocol = "anthropic" | "openai";
+/** The two families of protocols; one service may speak both, below different paths of its host. */
+export type WireProtocol = "anthropic" | "openai";
 
 const miniMaxHosts = new Set(["api.minimax.io", "api.minimaxi.com"]);
 const miniMaxPath: Record<WireProtocol, string> = { anthropic: "/anthropic", openai: "/v1" };

@@ -1,8 +1,9 @@
-import type { LanguageModel, ModelLimits } from "../model.ts";
+import { type LanguageModel, ModelError, type ModelLimits } from "../model.ts";
 import { lookUpModel, type ModelFacts } from "./catalogue.ts";
 import { askService, describeAddress, type ServiceAccount } from "./check-access.ts";
 import { createDemoModel } from "./demo/demo.ts";
 import { isOpenAI } from "./endpoints.ts";
+import { findConflict, type RequestSettings } from "./request-settings.ts";
 import type { RetryPolicy } from "./retry.ts";
 
 /** A model by its provider, with the account to use it. */
@@ -13,6 +14,8 @@ export interface OpenOptions {
   demo?: { scripts?: string | undefined; stepDelayMs?: number | undefined };
   /** What the operator configured for the model; overrides the service and the catalogue. */
   limits?: Partial<ModelLimits>;
+  /** What the operator wants in every request. */
+  settings?: RequestSettings;
   /** How long the service may take to describe a model, in milliseconds. Default 5,000. */
   askMs?: number;
 }
@@ -20,10 +23,11 @@ export interface OpenOptions {
 /**
  * Opens a model and asks its service about it. What the service does not answer comes from the catalogue.
  *
- * @throws ModelError `not-found` or `auth` when the service says that it has no such model or refuses the key
+ * @throws ModelError `not-found` or `auth` when the service says that it has no such model or refuses the key,
+ * `invalid-request` when it would refuse every request with these settings
  */
 export async function openModel(account: ModelAccount, options: OpenOptions = {}): Promise<LanguageModel> {
-  const { retry = {} } = options;
+  const { retry = {}, settings = {} } = options;
   if (account.provider === "demo") {
     const { scripts, stepDelayMs } = options.demo ?? {};
     return createDemoModel({
@@ -33,12 +37,17 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
   }
   const { provider, model, apiKey } = account;
   const baseUrl = describeAddress(account);
-  const { adaptiveThinking, ...limits } = await factsOf(account, options);
+  const facts = await factsOf(account, options);
+  const conflict = findSettingsConflict(account, settings, facts);
+  if (conflict) throw new ModelError("invalid-request", conflict, { attempts: 0 });
+  const { adaptiveThinking, ...limits } = facts;
   switch (provider) {
     case "anthropic":
     case "minimax": {
       const { createAnthropicModel } = await import("./anthropic/anthropic.ts");
-      return createAnthropicModel({ provider, model, apiKey, baseUrl, limits, adaptiveThinking, retry });
+      return createAnthropicModel({
+        ...{ provider, model, apiKey, baseUrl, limits, adaptiveThinking, settings, retry },
+      });
     }
     case "openai": {
       // Compatible servers share the older protocol only; OpenAI's own models reason better over the newer one.
@@ -46,9 +55,20 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
         baseUrl === undefined || isOpenAI(baseUrl)
           ? (await import("./openai/responses.ts")).createOpenAIResponsesModel
           : (await import("./openai/chat.ts")).createOpenAIChatModel;
-      return create({ model, apiKey, ...(baseUrl !== undefined && { baseUrl }), limits, retry });
+      return create({ model, apiKey, ...(baseUrl !== undefined && { baseUrl }), limits, settings, retry });
     }
   }
+}
+
+/** Why the model's service would refuse every request with these settings, as far as is known; see `findConflict`. */
+export function findSettingsConflict(
+  account: ServiceAccount,
+  settings: RequestSettings,
+  facts = lookUpModel(`${account.provider}/${account.model}`),
+): string | undefined {
+  const { provider, model, baseUrl } = account;
+  const protocol = provider === "openai" ? "openai" : "anthropic";
+  return findConflict({ name: `${provider}/${model}`, protocol, baseUrl, settings, facts });
 }
 
 async function factsOf(account: ServiceAccount, { limits, askMs = 5_000 }: OpenOptions): Promise<ModelFacts> {

@@ -1,13 +1,14 @@
 import manifest from "../../../package.json" with { type: "json" };
 import { checkConsole } from "../../adapters/console/listen.ts";
 import { checkAccess } from "../../agent/llm/check-access.ts";
+import { findSettingsConflict } from "../../agent/llm/open.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
 import { readNetworkCode } from "../../agent/network-code.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
 import { readInstance } from "../../app/instance.ts";
-import { furtherModels } from "../../app/models.ts";
+import { furtherModels, splitConfigured } from "../../app/models.ts";
 import { openRedis } from "../../app/redis.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";
 import type { Finding } from "../../chat/adapter.ts";
@@ -84,9 +85,16 @@ async function checkModels({ config }: CommandContext, signal: AbortSignal): Pro
   return await Promise.all([...names].map((each) => checkModel(config, each, soon)));
 }
 
-async function checkModel({ environment }: Config, name: string, signal: AbortSignal): Promise<Finding> {
+async function checkModel(
+  { environment, settings }: Config,
+  name: string,
+  signal: AbortSignal,
+): Promise<Finding> {
   const choice = namedModel(environment, name);
   if (choice.provider === "demo") return { level: "ok", text: "demo" };
+  const configured = settings.models[name];
+  const conflict = configured && findSettingsConflict(choice, splitConfigured(configured).settings);
+  if (conflict) return { level: "error", text: conflict };
   const access = await checkAccess(choice, signal);
   switch (access.kind) {
     case "granted":

@@ -5,6 +5,7 @@ import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../..
 import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import type { RequestSettings } from "../request-settings.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
 import { type AnthropicAccount, createAnthropicClient } from "./client.ts";
@@ -18,12 +19,13 @@ export interface AnthropicOptions extends AnthropicAccount {
   limits: ModelLimits;
   /** Whether the model takes adaptive thinking; see `ModelFacts`. Default: its own default, nothing is sent. */
   adaptiveThinking?: boolean;
+  settings?: RequestSettings;
   retry?: Partial<RetryPolicy>;
 }
 
 /** A model behind the Anthropic Messages protocol: Anthropic's own, MiniMax's, or any compatible one. */
 export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
-  const { model, limits, apiKey } = options;
+  const { model, limits, apiKey, settings = {} } = options;
   const id = `${options.provider ?? "anthropic"}/${model}`;
   const client = createAnthropicClient(options);
   const forgotten = new WeakSet<Message>();
@@ -31,6 +33,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
     model,
     id,
     limits,
+    settings,
     adaptiveThinking: options.adaptiveThinking ?? false,
     forgets: (message: Message) => forgotten.has(message),
   };
@@ -40,7 +43,7 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
   const send = async (request: ModelRequest, signal: AbortSignal): Promise<Response> => {
     const params = wireRequest(request);
     try {
-      return await client.messages.create(params, { signal }).asResponse();
+      return await client.messages.create(params, { signal, headers: settings.headers }).asResponse();
     } catch (error) {
       throw toFailure(error, apiKey);
     }

@@ -1,6 +1,7 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { z } from "zod";
 import { resolveBaseUrl } from "../endpoints.ts";
+import { type Effort, efforts } from "../../model.ts";
 import type { FactsSource } from "../facts-source.ts";
 
 /** Where the Anthropic protocol is spoken, and with which key. */
@@ -39,11 +40,22 @@ const modelInfo = z.object({
   max_tokens: z.int().positive().nullish(),
   capabilities: z
     .object({
+      effort: z
+        .record(z.string(), z.union([z.boolean(), z.object({ supported: z.boolean() }), z.null()]))
+        .nullish(),
       image_input: z.object({ supported: z.boolean() }),
       thinking: z.object({ types: z.object({ adaptive: z.object({ supported: z.boolean() }) }) }),
     })
     .nullish(),
 });
+
+/** `EffortCapability` of the SDK: each level by its name, and beside them whether there are any. */
+function readEfforts(capability: Record<string, unknown>): Effort[] {
+  return efforts.filter((level) => {
+    const support = capability[level];
+    return typeof support === "object" && support !== null && "supported" in support && support.supported;
+  });
+}
 
 /** The service's model endpoint says what a model can take; it knows no prices. */
 export const anthropicFacts: FactsSource = {
@@ -55,6 +67,7 @@ export const anthropicFacts: FactsSource = {
       ...(max_input_tokens && { contextTokens: max_input_tokens }),
       ...(max_tokens && { maxOutputTokens: max_tokens }),
       ...(capabilities && {
+        ...(capabilities.effort && { efforts: readEfforts(capabilities.effort) }),
         images: capabilities.image_input.supported,
         adaptiveThinking: capabilities.thinking.types.adaptive.supported,
       }),

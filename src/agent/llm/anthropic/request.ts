@@ -5,6 +5,7 @@ import type {
   RedactedThinkingBlockParam,
   TextBlockParam,
   ThinkingBlockParam,
+  ThinkingConfigParam,
   ToolResultBlockParam,
   ToolUnion,
 } from "@anthropic-ai/sdk/resources/messages";
@@ -19,6 +20,7 @@ import {
 } from "../../messages.ts";
 import { findOutputLimit, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
 import { toWellFormed } from "../../text.ts";
+import { findEffort, type RequestSettings } from "../request-settings.ts";
 import { isObject } from "../wire-calls.ts";
 import {
   assertPaired,
@@ -35,6 +37,7 @@ interface RequestStyle {
   /** `provider/model`; thinking of any other model is left out. */
   id: string;
   limits: ModelLimits;
+  settings?: RequestSettings;
   adaptiveThinking: boolean;
   /** Whether the thinking of this message is left out as well. */
   forgets(message: AssistantMessage): boolean;
@@ -50,19 +53,32 @@ interface RequestStyle {
 export function createRequestBuilder(
   style: RequestStyle,
 ): (request: ModelRequest) => MessageCreateParamsStreaming {
-  const { limits } = style;
+  const { limits, settings = {} } = style;
+  const { temperature, serviceTier } = settings;
   const converted = memoizeByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
     (state, message) => convert(message, state, style),
   );
   return (request) => {
     assertPaired(request.messages);
+    const turns = finishTurns(converted(request.messages).turns);
+    const outputLimit = findOutputLimit(request, limits);
+    const thinking = configureThinking(style, outputLimit, turns);
+    const effort = findEffort(request.effort, limits, settings);
+    // What was checked is one of Anthropic's; see `findConflict`.
+    const known = { output_config: { effort }, service_tier: serviceTier } as Pick<
+      MessageCreateParamsStreaming,
+      "output_config" | "service_tier"
+    >;
     return {
       model: style.model,
-      max_tokens: findOutputLimit(request, limits),
+      max_tokens: outputLimit,
       stream: true,
-      // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
-      ...(style.adaptiveThinking && { thinking: { type: "adaptive", display: "summarized" } }),
+      ...(thinking && { thinking }),
+      ...(effort !== undefined && { output_config: known.output_config }),
+      ...(serviceTier !== undefined && { service_tier: known.service_tier }),
+      // It is no longer in the SDK's types, as the newer models refuse it; the older ones take it.
+      ...(temperature !== undefined && { temperature }),
       ...(request.tools.length > 0 && {
         tools: toWireTools(request.tools),
         ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
@@ -70,9 +86,35 @@ export function createRequestBuilder(
       ...(request.system.trim() !== "" && {
         system: [{ ...toTextBlock(request.system), cache_control: cached }],
       }),
-      messages: finishTurns(converted(request.messages).turns),
+      messages: turns,
+      ...settings.body,
     };
   };
+}
+
+function configureThinking(
+  { adaptiveThinking, settings: { thinkingTokens } = {} }: RequestStyle,
+  outputLimit: number,
+  turns: readonly Turn[],
+): ThinkingConfigParam | undefined {
+  // The newer models say between tool calls what they do in their thinking, and only a summary of it is shown.
+  if (adaptiveThinking) return { type: "adaptive", display: "summarized" };
+  // "`max_tokens` must be greater than `thinking.budget_tokens`": a short reply is written without thinking.
+  if (thinkingTokens === undefined || thinkingTokens >= outputLimit || !mayThink(turns)) return undefined;
+  return { type: "enabled", budget_tokens: thinkingTokens };
+}
+
+/**
+ * A reply that is made of several calls is one turn to the service: with a thinking budget it must begin with thinking,
+ * and what another model has begun does not
+ * (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, “Extended thinking with tool use”).
+ */
+function mayThink(turns: readonly Turn[]): boolean {
+  const asked = turns.findLastIndex(
+    ({ role, content }) => role === "user" && !content.some(({ type }) => type === "tool_result"),
+  );
+  const first = turns[asked + 1]?.content[0]?.type;
+  return first === undefined || first === "thinking" || first === "redacted_thinking";
 }
 
 /** A cache breakpoint. The service takes four: the tools, the system prompt and the last two user turns. */

@@ -2,6 +2,7 @@ import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/
 import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest } from "../../model.ts";
 import { computeCallUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
+import { findEffort } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
 import { createChatMessages } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
@@ -15,10 +16,14 @@ import {
   withToolLimit,
 } from "./service.ts";
 
+/** Services have tiers that the SDK does not know; the operator has named it. */
+type ServiceTier = NonNullable<ChatCompletionCreateParamsStreaming["service_tier"]>;
+
 /** A model behind the Chat Completions protocol: OpenAI's, MiniMax's, or one of the many compatible servers'. */
 export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageModel {
-  const { model } = options;
+  const { model, settings = {} } = options;
   const limits = withToolLimit(options.limits, options.baseUrl);
+  const { temperature, serviceTier } = settings;
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createOpenAIClient(options);
   const miniMax = isMiniMax(client.baseURL);
@@ -26,8 +31,15 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
   const toMessages = createChatMessages({ id, images: limits.images });
 
+  const toEffort = (request: ModelRequest) => {
+    const effort = findEffort(request.effort, limits, settings);
+    return effort !== undefined && { reasoning_effort: effort };
+  };
   const toBody = (request: ModelRequest): ChatCompletionCreateParamsStreaming => ({
     model,
+    ...toEffort(request),
+    ...(temperature !== undefined && { temperature }),
+    ...(serviceTier !== undefined && { service_tier: serviceTier as ServiceTier }),
     stream: true,
     stream_options: { include_usage: true },
     [maxTokens]: findOutputLimit(request, limits),
@@ -41,11 +53,12 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
       tool_choice: request.toolChoice ?? "auto",
     }),
     messages: toMessages(request),
+    ...settings.body,
   });
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const reply = new ChatReply({ snapshots: miniMax, calls: request.toolChoice !== "none" });
-    const sent = client.chat.completions.create(toBody(request), { signal });
+    const sent = client.chat.completions.create(toBody(request), { signal, headers: settings.headers });
     for await (const chunk of streamWithErrors(sent, options.apiKey)) {
       const parsed = parseChunk(chatChunk, chunk);
       checkBaseResp(parsed.base_resp);

@@ -3,6 +3,7 @@ import type { Message } from "../../messages.ts";
 import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
+import { findEffort, isReasoningModel } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
 import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
@@ -14,13 +15,17 @@ import {
   withToolLimit,
 } from "./service.ts";
 
+/** Services have tiers that the SDK does not know; the operator has named it. */
+type ServiceTier = NonNullable<ResponseCreateParamsStreaming["service_tier"]>;
+
 /**
  * A model behind the Responses protocol. Nothing is stored at the service: the whole history goes with every
  * request, the model's encrypted reasoning included.
  */
 export function createOpenAIResponsesModel(options: OpenAIModelOptions): LanguageModel {
-  const { model } = options;
+  const { model, settings = {} } = options;
   const limits = withToolLimit(options.limits, options.baseUrl);
+  const { temperature, serviceTier } = settings;
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createOpenAIClient(options);
   const forgotten = new WeakSet<Message>();
@@ -31,8 +36,15 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
   };
   let toItems = createInputItems(reader);
 
+  const toEffort = (request: ModelRequest) => {
+    const effort = findEffort(request.effort, limits, settings);
+    return effort !== undefined && { reasoning: { effort } };
+  };
   const toBody = (request: ModelRequest): ResponseCreateParamsStreaming => ({
     model,
+    ...toEffort(request),
+    ...(temperature !== undefined && { temperature }),
+    ...(serviceTier !== undefined && { service_tier: serviceTier as ServiceTier }),
     stream: true,
     store: false,
     ...(isReasoningModel(model) && { include: ["reasoning.encrypted_content"] }),
@@ -49,6 +61,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
       tool_choice: request.toolChoice ?? "auto",
     }),
     input: toItems(request.messages),
+    ...settings.body,
   });
 
   /**
@@ -65,7 +78,10 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
   };
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const events = streamWithErrors(client.responses.create(toBody(request), { signal }), options.apiKey);
+    const events = streamWithErrors(
+      client.responses.create(toBody(request), { signal, headers: settings.headers }),
+      options.apiKey,
+    );
     const reply = yield* readResponse(events, id);
     if (!reply) return;
     yield { type: "done", message: reply.message, usage: computeCallUsage(reply.tokens, limits.price) };
@@ -77,9 +93,4 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     { ...openAIRetryPolicy, ...options.retry },
     { recoverable, toBody },
   );
-}
-
-/** The older models do not reason, and refuse to be asked for it. */
-function isReasoningModel(model: string): boolean {
-  return !/^(ft:)?(gpt-[34]|chatgpt)|-chat-latest$/.test(model);
 }

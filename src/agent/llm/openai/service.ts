@@ -6,6 +6,7 @@ import { AttemptFailed } from "../attempt-failed.ts";
 import { resolveBaseUrl } from "../endpoints.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import type { FactsSource } from "../facts-source.ts";
+import type { RequestSettings } from "../request-settings.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
 import { findToolLimit } from "../tool-limit.ts";
@@ -21,6 +22,7 @@ export interface OpenAIModelOptions {
   /** First part of the model's id. Default `openai`. */
   provider?: string;
   limits: ModelLimits;
+  settings?: RequestSettings;
   retry?: Partial<RetryPolicy>;
   /** Replaces the global `fetch`: a proxy, a test. */
   fetch?: typeof fetch;
