@@ -23,17 +23,15 @@ export interface Models {
  *
  * @throws ConfigError when one has no key, ModelError when its service refuses the key or does not know it
  */
-export async function openModels(
-  { environment, settings }: Config,
-  log: Pick<Logger, "warn">,
-): Promise<Models> {
+export async function openModels(config: Config, log: Pick<Logger, "warn">): Promise<Models> {
+  const { settings } = config;
   const { demo, retry, models } = settings;
   const open = (choice: ModelChoice) => {
-    const configured = choice.provider === "demo" ? undefined : models[`${choice.provider}/${choice.model}`];
+    const configured = "model" in choice ? models[`${choice.provider}/${choice.model}`] : undefined;
     return openModel(choice, { demo, retry, ...(configured && splitConfigured(configured)) });
   };
   const openAll = (names: readonly string[]) =>
-    Promise.all(names.map((name) => open(namedModel(environment, name))));
+    Promise.all(names.map((name) => open(namedModel(config, name))));
   const fallingBack = (first: LanguageModel, others: readonly LanguageModel[]) =>
     createFallbackModel({
       models: [first, ...others],
@@ -42,7 +40,7 @@ export async function openModels(
       now: Date.now,
     });
 
-  const first = await open(chooseModel(environment, settings.model));
+  const first = await open(chooseModel(config));
   const others = await openAll(settings.fallbackModels.filter((name) => name !== first.id));
   const model = fallingBack(first, others);
   const named = new Map([[model.id, model]]);

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { modelName } from "./values.ts";
+import { modelName, url } from "./values.ts";
 
 /** Secrets and endpoints: what comes from the environment or `.env`. */
 
-const url = z.url({ protocol: /^https?$/, error: "expected an address such as https://proxy.example" });
 const port = z.coerce
   .number("expected a number from 0 to 65535, e.g. 8420")
   .pipe(z.int("expected a number from 0 to 65535, e.g. 8420").min(0).max(65_535));
@@ -65,7 +64,9 @@ export const environmentSchema = z.object({
     .describe("the sentinels' own password, if they have one"),
   HEDDLE_MODEL: modelName
     .optional()
-    .describe("anthropic/<id>, openai/<id>, minimax/<id> or demo; without it the first key found decides"),
+    .describe(
+      "anthropic/<id>, openai/<id>, minimax/<id>, <name of a provider>/<id> or demo; without it the first key found decides",
+    ),
   HEDDLE_DATA_DIR: z
     .string()
     .min(1)

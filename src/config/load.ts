@@ -9,6 +9,7 @@ import { ConfigError } from "./config-error.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
 import { fillInVariables } from "./header-variables.ts";
 import { findNearest } from "./nearest.ts";
+import { checkProviders } from "./model-names.ts";
 import { type Settings, settingsSchema } from "./schema.ts";
 
 export interface Config {
@@ -73,6 +74,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 
   if (settings.telemetry.auditFolder) settings.telemetry.auditFolder = beside(settings.telemetry.auditFolder);
 
+  checkProviders(settings, environment.HEDDLE_MODEL);
   const headerSecrets = fillInHeaders(settings, variables);
 
   return {
@@ -86,6 +88,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       ...listCollectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => listHeaderSecrets(variables[variable])),
       ...headerSecrets,
+      ...Object.values(settings.providers).map(({ keyVariable = "" }) => variables[keyVariable]),
     ].filter((value) => value !== undefined),
     secretFiles: [dotenv, path, settings.mcp.config],
     variables,
@@ -93,13 +96,15 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 }
 
 /** Puts the variables into the headers of the settings. Gives their values. */
-function fillInHeaders({ models }: Settings, variables: Config["variables"]): string[] {
-  return Object.entries(models).flatMap(([name, model]) => {
-    if (!model.headers) return [];
-    const { headers, secrets } = fillInVariables(model.headers, variables, `models.${name}.headers`);
-    model.headers = headers;
-    return secrets;
-  });
+function fillInHeaders({ models, providers }: Settings, variables: Config["variables"]): string[] {
+  return Object.entries({ models, providers }).flatMap(([section, entries]) =>
+    Object.entries(entries).flatMap(([name, entry]) => {
+      if (!entry.headers) return [];
+      const { headers, secrets } = fillInVariables(entry.headers, variables, `${section}.${name}.headers`);
+      entry.headers = headers;
+      return secrets;
+    }),
+  );
 }
 
 /** Making folders in /proc never comes back: Node takes the kernel's answer for a missing parent and tries again. */

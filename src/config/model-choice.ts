@@ -1,14 +1,27 @@
-import type { Environment } from "./environment.ts";
 import { ConfigError } from "./config-error.ts";
-
-export type Provider = "anthropic" | "openai" | "minimax";
+import type { Config } from "./load.ts";
+import { splitModelName } from "./model-names.ts";
+import { isKnownProvider, type KnownProvider, type Providers } from "./providers.ts";
 
 /** Which model to use, and with which account. */
 export type ModelChoice =
   | { provider: "demo" }
-  | { provider: Provider; model: string; apiKey: string; baseUrl: string | undefined };
+  | {
+      /** Of the settings, or one that the environment describes. */
+      provider: string;
+      model: string;
+      protocol: Providers[string]["protocol"];
+      /** Absent where the service needs none. */
+      apiKey: string | undefined;
+      baseUrl: string | undefined;
+      headers: Readonly<Record<string, string>> | undefined;
+      /** Where the operator finds the key and the address, for messages. */
+      where: { key: string; baseUrl: string };
+    };
 
-const defaults: readonly { provider: Provider; model: string }[] = [
+type ModelConfig = Pick<Config, "environment" | "settings" | "variables">;
+
+const defaults: readonly { provider: KnownProvider; model: string }[] = [
   { provider: "anthropic", model: "claude-sonnet-5-5" },
   { provider: "openai", model: "gpt-6-astra" },
   { provider: "minimax", model: "MiniMax-M2.5" },
@@ -25,27 +38,40 @@ const account = {
  *
  * @throws ConfigError when the named model's key is missing
  */
-export function chooseModel(environment: Environment, fromSettings: string | undefined): ModelChoice {
-  const named = environment.HEDDLE_MODEL ?? fromSettings;
-  if (named) return namedModel(environment, named);
+export function chooseModel(config: ModelConfig): ModelChoice {
+  const named = config.environment.HEDDLE_MODEL ?? config.settings.model;
+  if (named) return namedModel(config, named);
   for (const { provider, model } of defaults) {
-    const apiKey = environment[account[provider].key];
-    if (apiKey) return { provider, model, apiKey, baseUrl: environment[account[provider].baseUrl] };
+    if (config.environment[account[provider].key]) return namedModel(config, `${provider}/${model}`);
   }
   return { provider: "demo" };
 }
 
-/** @throws ConfigError when the model's key is missing */
-export function namedModel(environment: Environment, named: string): ModelChoice {
+/** @throws ConfigError when the model's key is missing, or there is no such provider */
+export function namedModel({ environment, settings, variables }: ModelConfig, named: string): ModelChoice {
   if (named === "demo") return { provider: "demo" };
-  const slash = named.indexOf("/");
-  const provider = named.slice(0, slash) as Provider; // The schema's pattern admits only these.
-  const { key, baseUrl } = account[provider];
-  const apiKey = environment[key];
-  if (!apiKey) {
+  const { provider, model } = splitModelName(named);
+  const entry = settings.providers[provider];
+  const known = isKnownProvider(provider) ? account[provider] : undefined;
+  if (!entry && !known) {
+    throw new ConfigError(`The model ${named} has a provider that providers in heddle.yaml does not name.`);
+  }
+  const key = entry?.keyVariable ?? known?.key;
+  const apiKey = key === undefined ? undefined : variables[key];
+  if (key !== undefined && !apiKey) {
     throw new ConfigError(
       `The model ${named} needs ${key}; set it in the environment or in .env, or use HEDDLE_MODEL=demo.`,
     );
   }
-  return { provider, model: named.slice(slash + 1), apiKey, baseUrl: environment[baseUrl] };
+  const ownUrl = known && environment[known.baseUrl];
+  return {
+    ...{ provider, model, apiKey },
+    protocol: entry?.protocol,
+    baseUrl: entry?.baseUrl ?? ownUrl,
+    headers: entry?.headers,
+    where: {
+      key: key ?? `providers.${provider}.keyVariable`,
+      baseUrl: known && !entry?.baseUrl ? known.baseUrl : `providers.${provider}.baseUrl`,
+    },
+  };
 }

@@ -4,6 +4,7 @@ import { budgetsSchema } from "./budgets.ts";
 import { channelsSchema, modelChoices } from "./channels.ts";
 import { modelsSchema } from "./models.ts";
 import { discordSchema, slackSchema } from "./platforms.ts";
+import { providersSchema } from "./providers.ts";
 import { egressSchema, sandboxSchema, workspacesSchema } from "./sandbox.ts";
 import { count, modelName, network } from "./values.ts";
 
@@ -13,7 +14,7 @@ export const settingsSchema = z.strictObject({
   model: modelName
     .optional()
     .describe(
-      "anthropic/<id>, openai/<id>, minimax/<id> or demo; HEDDLE_MODEL in the environment takes precedence",
+      "anthropic/<id>, openai/<id>, minimax/<id>, <name of a provider>/<id> or demo; HEDDLE_MODEL in the environment takes precedence",
     ),
   fallbackModels: z
     .array(modelName)
@@ -31,6 +32,7 @@ export const settingsSchema = z.strictObject({
     .default(false)
     .describe("👍 and 👎 under each answer; heddle usage counts them by day and by model"),
   models: modelsSchema,
+  providers: providersSchema,
   agent: z
     .strictObject({
       maxSteps: count(1, 1000).default(50).describe("model calls in one turn"),

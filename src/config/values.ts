@@ -6,9 +6,14 @@ import { z } from "zod";
 export const modelName = z
   .string()
   .regex(
-    /^(demo|(anthropic|openai|minimax)\/.+)$/,
-    "expected anthropic/<id>, openai/<id>, minimax/<id> or demo",
+    /^(demo|[a-z0-9][a-z0-9_-]*\/.+)$/,
+    "expected anthropic/<id>, openai/<id>, minimax/<id>, <name of a provider>/<id> or demo",
   );
+
+export const url = z.url({
+  protocol: /^https?$/,
+  error: "expected an address such as https://proxy.example",
+});
 
 export const count = (min: number, max: number) => z.number().int().min(min).max(max);
 

@@ -247,7 +247,8 @@ models:
 });
 
 describe("The model", () => {
-  const choose = (env: Record<string, string>, named?: string) => chooseModel(load(env).environment, named);
+  const choose = (env: Record<string, string>, named?: string) =>
+    chooseModel(load(env, named && `model: ${named}\n`));
 
   test("is the demo without a key", () => {
     expect(choose({})).toEqual({ provider: "demo" });

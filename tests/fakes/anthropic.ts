@@ -37,8 +37,8 @@ interface FakeError {
 export type FakeReply = FakeAnswer | FakeError;
 
 export interface FakeAnthropicOptions {
-  /** The key that is accepted. Default `test-key`. */
-  apiKey?: string;
+  /** The key that is accepted. Default `test-key`; null: one that needs none, and refuses any. */
+  apiKey?: string | null;
   /** Replies in order, or the reply for each request. More can be pushed later. */
   replies?: FakeReply[] | ((body: MessagesBody) => FakeReply | Promise<FakeReply>);
   /** Models by name. Default: `claude-sonnet-5-5` with adaptive thinking and `claude-haiku-4-5` without. */
@@ -60,7 +60,7 @@ const defaultModels: Record<string, FakeModel> = {
 
 /** Starts the service. It refuses what the real one refuses before it looks at its script. */
 export async function startFakeAnthropic(options: FakeAnthropicOptions = {}): Promise<FakeModelServer> {
-  const apiKey = options.apiKey ?? "test-key";
+  const apiKey = options.apiKey === undefined ? "test-key" : (options.apiKey ?? "");
   const models = options.models ?? defaultModels;
   const queue = Array.isArray(options.replies) ? [...options.replies] : [];
   const script = typeof options.replies === "function" ? options.replies : undefined;
@@ -93,9 +93,10 @@ export async function startFakeAnthropic(options: FakeAnthropicOptions = {}): Pr
 
 function headerRefusal({ headers }: WireRequest, apiKey: string): Refusal | undefined {
   const given = headers["x-api-key"] ?? headers["authorization"]?.replace(/^Bearer /, "");
-  if (given === undefined)
+  if (given === undefined && apiKey !== "")
     return { status: 401, type: "authentication_error", message: "x-api-key header is required" };
-  if (given !== apiKey) return { status: 401, type: "authentication_error", message: "invalid x-api-key" };
+  if ((given ?? "") !== apiKey)
+    return { status: 401, type: "authentication_error", message: "invalid x-api-key" };
   const version = headers["anthropic-version"];
   if (version === undefined) return invalid("anthropic-version: header is required");
   if (version !== "2023-06-01" && version !== "2026-10-21")

@@ -60,8 +60,8 @@ interface FakeDocument {
 export type FakeReply = FakeAnswer | FakeChunks | FakeError | FakeDocument;
 
 export interface FakeOpenAIOptions {
-  /** The key that is accepted. Default `test-key`. */
-  apiKey?: string;
+  /** The key that is accepted. Default `test-key`; null: one that needs none, and refuses any. */
+  apiKey?: string | null;
   /** Default `compatible`. */
   dialect?: Dialect;
   /** Replies in order, or the reply for each request. More can be pushed later. */
@@ -82,7 +82,8 @@ export interface FakeOpenAI extends WireServer {
 
 /** Starts the service. It refuses what the real one refuses before it looks at its script. */
 export async function startFakeOpenAI(options: FakeOpenAIOptions = {}): Promise<FakeOpenAI> {
-  const { apiKey = "test-key", dialect = "compatible" } = options;
+  const { dialect = "compatible" } = options;
+  const apiKey = options.apiKey === undefined ? "test-key" : (options.apiKey ?? "");
   const queue = Array.isArray(options.replies) ? [...options.replies] : [];
   const script = typeof options.replies === "function" ? options.replies : undefined;
   const chats: ChatBody[] = [];
@@ -128,7 +129,7 @@ export async function startFakeOpenAI(options: FakeOpenAIOptions = {}): Promise<
 
 function keyRefusal({ headers }: WireRequest, apiKey: string): Refusal | undefined {
   const given = headers["authorization"]?.replace(/^Bearer /, "");
-  if (given === apiKey) return undefined;
+  if ((given ?? "") === apiKey) return undefined;
   const message =
     given === undefined
       ? "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth."

@@ -1,14 +1,33 @@
 import { ModelError } from "../model.ts";
 import { readNetworkCode } from "../network-code.ts";
 import type { ModelFacts } from "./catalogue.ts";
+import { isOpenAI, type Protocol } from "./endpoints.ts";
 import type { ServiceAnswer } from "./errors.ts";
 
 /** A model of a service, with the account to use it. */
 export interface ServiceAccount {
-  provider: "anthropic" | "openai" | "minimax";
+  /** `anthropic`, `openai`, `minimax`, or any other name for a service whose `protocol` and `baseUrl` are given. */
+  provider: string;
+  /** The service's own name of the model. */
   model: string;
-  apiKey: string;
-  baseUrl: string | undefined;
+  /** Without one none is sent, as services of one's own often want it. */
+  apiKey?: string | undefined;
+  /** Default: the provider's own service. */
+  baseUrl?: string | undefined;
+  /** Default: the provider's, by its name and address. */
+  protocol?: Protocol | undefined;
+  /** Sent with every request, questions about models included. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** What the operator calls the places of key and address, for messages. Default: the provider's variables. */
+  where?: { key: string; baseUrl: string };
+}
+
+/** What the service of an account speaks. */
+export function resolveProtocol({ protocol, provider, baseUrl }: ServiceAccount): Protocol {
+  if (protocol) return protocol;
+  if (provider !== "openai") return "anthropic";
+  // Compatible servers share the older protocol only; OpenAI's own models reason better over the newer one.
+  return baseUrl === undefined || isOpenAI(baseUrl) ? "openai-responses" : "openai-chat";
 }
 
 const miniMax = "https://api.minimax.io";
@@ -28,27 +47,33 @@ type Asked =
 export async function askService(account: ServiceAccount, signal: AbortSignal): Promise<Asked> {
   // Only the SDK in use is loaded: each takes some megabytes.
   const source =
-    account.provider === "openai"
-      ? (await import("./openai/service.ts")).openAIFacts
-      : (await import("./anthropic/client.ts")).anthropicFacts;
+    resolveProtocol(account) === "anthropic"
+      ? (await import("./anthropic/client.ts")).anthropicFacts
+      : (await import("./openai/service.ts")).openAIFacts;
   try {
-    const { model, apiKey } = account;
+    const { model, apiKey, headers } = account;
     const baseUrl = describeAddress(account);
-    return { ok: true, facts: await source.fetchFacts(model, { apiKey, baseUrl }, signal) };
+    return { ok: true, facts: await source.fetchFacts(model, { apiKey, baseUrl, headers }, signal) };
   } catch (cause) {
     const answer = source.readAnswer(cause);
     return { ok: false, cause, answer, refusal: findRefusal(account, answer?.code, cause) };
   }
 }
 
+function nameVariables({ provider, where }: ServiceAccount): { key: string; baseUrl: string } {
+  const variable = provider.toUpperCase();
+  return where ?? { key: `${variable}_API_KEY`, baseUrl: `${variable}_BASE_URL` };
+}
+
 function findRefusal(
-  { provider, model }: ServiceAccount,
+  account: ServiceAccount,
   code: string | undefined,
   cause: unknown,
 ): ModelError | undefined {
+  const { provider, model } = account;
   const name = `${provider}/${model}`;
   if (code === "invalid_api_key" || code === "authentication_error") {
-    const key = `${provider.toUpperCase()}_API_KEY`;
+    const { key } = nameVariables(account);
     const message = `${key} was refused by the model service; put a valid key there.`;
     return new ModelError("auth", message, { cause });
   }
@@ -67,7 +92,7 @@ export type ModelAccess =
 
 /** Checks for the operator whether a model can be used. Unlike `openModel` it also reports what may soon be over. */
 export async function checkAccess(account: ServiceAccount, signal: AbortSignal): Promise<ModelAccess> {
-  const variable = (of: string) => `${account.provider.toUpperCase()}_${of}`;
+  const { key, baseUrl } = nameVariables(account);
   const asked = await askService(account, signal);
   if (asked.ok) return { kind: "granted" };
   const { refusal, answer, cause } = asked;
@@ -76,12 +101,12 @@ export async function checkAccess(account: ServiceAccount, signal: AbortSignal):
   if (!answer) return { kind: "unknown" };
   const { status } = answer;
   if (status === 401 || status === 403) {
-    const message = `The model service does not let this key in (HTTP ${status}): check ${variable("API_KEY")}.`;
+    const message = `The model service does not let this key in (HTTP ${status}): check ${key}.`;
     return { kind: "refused", message };
   }
   if (status === undefined || status === 429 || status >= 500) {
     const why = status === undefined ? describeConnectionProblem(cause, signal) : `HTTP ${status}`;
-    const message = `The model service cannot be used now (${why}): check the network and ${variable("BASE_URL")}, or try again later.`;
+    const message = `The model service cannot be used now (${why}): check the network and ${baseUrl}, or try again later.`;
     return { kind: "unreachable", message };
   }
   return { kind: "unknown" };

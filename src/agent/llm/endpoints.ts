@@ -1,6 +1,9 @@
 /** The two families of protocols; one service may speak both, below different paths of its host. */
 export type WireProtocol = "anthropic" | "openai";
 
+/** What a service speaks. */
+export type Protocol = "anthropic" | "openai-chat" | "openai-responses";
+
 const miniMaxHosts = new Set(["api.minimax.io", "api.minimaxi.com"]);
 const miniMaxPath: Record<WireProtocol, string> = { anthropic: "/anthropic", openai: "/v1" };
 

@@ -1,4 +1,5 @@
 import type { ModelFacts } from "./catalogue.ts";
+import type { ServiceAccount } from "./check-access.ts";
 import type { ServiceAnswer } from "./errors.ts";
 
 /** What a protocol's SDK can be asked about a model, besides calling it. Costs nothing. */
@@ -6,7 +7,7 @@ export interface FactsSource {
   /** Throws whatever went wrong: hand it to `readAnswer`. */
   fetchFacts(
     model: string,
-    account: { apiKey: string; baseUrl: string | undefined },
+    account: Pick<ServiceAccount, "apiKey" | "baseUrl" | "headers">,
     signal: AbortSignal,
   ): Promise<Partial<ModelFacts>>;
   /** What the service itself said; undefined when the error is neither its answer nor a broken connection to it. */

@@ -1,8 +1,7 @@
 import { type LanguageModel, ModelError, type ModelLimits } from "../model.ts";
 import { lookUpModel, type ModelFacts } from "./catalogue.ts";
-import { askService, describeAddress, type ServiceAccount } from "./check-access.ts";
+import { askService, describeAddress, resolveProtocol, type ServiceAccount } from "./check-access.ts";
 import { createDemoModel } from "./demo/demo.ts";
-import { isOpenAI } from "./endpoints.ts";
 import { findConflict, type RequestSettings } from "./request-settings.ts";
 import type { RetryPolicy } from "./retry.ts";
 
@@ -28,35 +27,27 @@ export interface OpenOptions {
  */
 export async function openModel(account: ModelAccount, options: OpenOptions = {}): Promise<LanguageModel> {
   const { retry = {}, settings = {} } = options;
-  if (account.provider === "demo") {
+  if (!("model" in account)) {
     const { scripts, stepDelayMs } = options.demo ?? {};
     return createDemoModel({
       ...(scripts !== undefined && { scriptsDir: scripts }),
       ...(stepDelayMs !== undefined && { stepDelayMs }),
     });
   }
-  const { provider, model, apiKey } = account;
+  const { provider, model, apiKey, headers } = account;
   const baseUrl = describeAddress(account);
   const facts = await factsOf(account, options);
   const conflict = findSettingsConflict(account, settings, facts);
   if (conflict) throw new ModelError("invalid-request", conflict, { attempts: 0 });
   const { adaptiveThinking, ...limits } = facts;
-  switch (provider) {
+  const common = { provider, model, apiKey, baseUrl, headers, limits, settings, retry };
+  switch (resolveProtocol(account)) {
     case "anthropic":
-    case "minimax": {
-      const { createAnthropicModel } = await import("./anthropic/anthropic.ts");
-      return createAnthropicModel({
-        ...{ provider, model, apiKey, baseUrl, limits, adaptiveThinking, settings, retry },
-      });
-    }
-    case "openai": {
-      // Compatible servers share the older protocol only; OpenAI's own models reason better over the newer one.
-      const create =
-        baseUrl === undefined || isOpenAI(baseUrl)
-          ? (await import("./openai/responses.ts")).createOpenAIResponsesModel
-          : (await import("./openai/chat.ts")).createOpenAIChatModel;
-      return create({ model, apiKey, ...(baseUrl !== undefined && { baseUrl }), limits, settings, retry });
-    }
+      return (await import("./anthropic/anthropic.ts")).createAnthropicModel({ ...common, adaptiveThinking });
+    case "openai-chat":
+      return (await import("./openai/chat.ts")).createOpenAIChatModel(common);
+    case "openai-responses":
+      return (await import("./openai/responses.ts")).createOpenAIResponsesModel(common);
   }
 }
 
@@ -67,7 +58,7 @@ export function findSettingsConflict(
   facts = lookUpModel(`${account.provider}/${account.model}`),
 ): string | undefined {
   const { provider, model, baseUrl } = account;
-  const protocol = provider === "openai" ? "openai" : "anthropic";
+  const protocol = resolveProtocol(account) === "anthropic" ? "anthropic" : "openai";
   return findConflict({ name: `${provider}/${model}`, protocol, baseUrl, settings, facts });
 }
 

@@ -72,9 +72,9 @@ async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
 }
 
 async function checkModels({ config }: CommandContext, signal: AbortSignal): Promise<Finding[]> {
-  const { environment, settings } = config;
-  const first = chooseModel(environment, settings.model);
-  if (first.provider === "demo") {
+  const { settings } = config;
+  const first = chooseModel(config);
+  if (!("model" in first)) {
     const text =
       "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one.";
     return [{ level: "warning", text }];
@@ -85,14 +85,10 @@ async function checkModels({ config }: CommandContext, signal: AbortSignal): Pro
   return await Promise.all([...names].map((each) => checkModel(config, each, soon)));
 }
 
-async function checkModel(
-  { environment, settings }: Config,
-  name: string,
-  signal: AbortSignal,
-): Promise<Finding> {
-  const choice = namedModel(environment, name);
-  if (choice.provider === "demo") return { level: "ok", text: "demo" };
-  const configured = settings.models[name];
+async function checkModel(config: Config, name: string, signal: AbortSignal): Promise<Finding> {
+  const choice = namedModel(config, name);
+  if (!("model" in choice)) return { level: "ok", text: "demo" };
+  const configured = config.settings.models[name];
   const conflict = configured && findSettingsConflict(choice, splitConfigured(configured).settings);
   if (conflict) return { level: "error", text: conflict };
   const access = await checkAccess(choice, signal);

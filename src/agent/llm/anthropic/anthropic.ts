@@ -15,7 +15,7 @@ import { createRequestBuilder } from "./request.ts";
 export interface AnthropicOptions extends AnthropicAccount {
   model: string;
   /** Whose service it is, for {@link LanguageModel.id}. Default `anthropic`. */
-  provider?: "anthropic" | "minimax";
+  provider?: string;
   limits: ModelLimits;
   /** Whether the model takes adaptive thinking; see `ModelFacts`. Default: its own default, nothing is sent. */
   adaptiveThinking?: boolean;
@@ -101,7 +101,10 @@ function refusesThinking({ kind, detail }: AttemptFailed): boolean {
 }
 
 /** The data of the reply's server-sent events, pings included. */
-async function* readEvents(response: Response, apiKey: string): AsyncGenerator<string, void, undefined> {
+async function* readEvents(
+  response: Response,
+  apiKey: string | undefined,
+): AsyncGenerator<string, void, undefined> {
   const type = response.headers.get("content-type");
   if (type !== null && !type.includes("event-stream")) {
     await response.body?.cancel();
@@ -115,8 +118,8 @@ async function* readEvents(response: Response, apiKey: string): AsyncGenerator<s
 }
 
 /** What the SDK, or the connection below it, threw. */
-function toFailure(error: unknown, apiKey: string): AttemptFailed {
-  const masked = (text: string) => text.replaceAll(apiKey, "[key]");
+function toFailure(error: unknown, apiKey: string | undefined): AttemptFailed {
+  const masked = (text: string) => (apiKey ? text.replaceAll(apiKey, "[key]") : text);
   if (error instanceof APIError && error.status !== undefined) {
     const { status, type, errorCode, apiMessage, message, headers } = error;
     const code = `${type ?? ""} ${errorCode ?? ""}`;

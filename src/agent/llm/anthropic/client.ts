@@ -6,7 +6,9 @@ import type { FactsSource } from "../facts-source.ts";
 
 /** Where the Anthropic protocol is spoken, and with which key. */
 export interface AnthropicAccount {
-  apiKey: string;
+  /** Without one none is sent. */
+  apiKey?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
   /** Default: Anthropic's own service. Any compatible service or proxy may stand here. */
   baseUrl?: string | undefined;
   /** For tests and proxies. */
@@ -21,16 +23,22 @@ const ownService = "https://api.anthropic.com";
  * Since 1.0 the SDK sends a Bearer token and a version that compatible services do not know. These get the
  * version that all of them know, and the key in both headers, because each of them reads another one.
  */
-export function createAnthropicClient({ apiKey, baseUrl = ownService, fetch }: AnthropicAccount): Anthropic {
+export function createAnthropicClient(account: AnthropicAccount): Anthropic {
+  const { apiKey, baseUrl = ownService, headers, fetch } = account;
   const url = resolveBaseUrl(baseUrl, "anthropic");
   const own = URL.parse(url)?.hostname === new URL(ownService).hostname;
   return new Anthropic({
-    apiKey,
+    // Without any the SDK would look for one by itself.
+    apiKey: apiKey ?? "none",
     baseURL: url,
     maxRetries: 0,
     logLevel: "off",
     openTelemetry: false,
-    defaultHeaders: own ? {} : { "anthropic-version": "2023-06-01", "X-Api-Key": apiKey },
+    defaultHeaders: {
+      ...(!own && { "anthropic-version": "2023-06-01", "X-Api-Key": apiKey ?? null }),
+      ...(apiKey === undefined && { Authorization: null }),
+      ...headers,
+    },
     fetch,
   });
 }

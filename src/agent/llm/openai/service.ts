@@ -15,10 +15,11 @@ import { findToolLimit } from "../tool-limit.ts";
 export interface OpenAIModelOptions {
   /** The service's own name of the model, e.g. `gpt-6.1-sol`. */
   model: string;
-  /** Sent as a bearer token. Servers that need none still want something here. */
-  apiKey: string;
+  /** Sent as a bearer token; without one none is sent. */
+  apiKey?: string | undefined;
   /** Default: OpenAI's. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
   /** First part of the model's id. Default `openai`. */
   provider?: string;
   limits: ModelLimits;
@@ -45,10 +46,12 @@ export function withToolLimit(limits: ModelLimits, baseUrl: string | undefined):
  * document, which would reach whatever host is configured.
  */
 export function createOpenAIClient(
-  options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "fetch">,
+  options: Pick<OpenAIModelOptions, "apiKey" | "baseUrl" | "headers" | "fetch">,
 ): OpenAI {
   return new OpenAI({
-    apiKey: options.apiKey,
+    // Without any the SDK would look for one by itself.
+    apiKey: options.apiKey ?? "none",
+    defaultHeaders: { ...(options.apiKey === undefined && { Authorization: null }), ...options.headers },
     adminAPIKey: null,
     organization: null,
     project: null,
@@ -61,8 +64,8 @@ export function createOpenAIClient(
 
 /** The service's model endpoint says whether it has a model, and nothing about limits and prices. */
 export const openAIFacts: FactsSource = {
-  async fetchFacts(model, { apiKey, baseUrl }, signal) {
-    const client = createOpenAIClient({ apiKey, ...(baseUrl !== undefined && { baseUrl }) });
+  async fetchFacts(model, account, signal) {
+    const client = createOpenAIClient(account);
     await client.models.retrieve(model, { signal });
     return {};
   },
@@ -74,7 +77,7 @@ export const openAIFacts: FactsSource = {
 /** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
 export async function* streamWithErrors(
   request: APIPromise<unknown>,
-  apiKey: string,
+  apiKey: string | undefined,
 ): AsyncGenerator<unknown, void, undefined> {
   try {
     const response = await request.asResponse();
@@ -165,7 +168,9 @@ function toFailure(error: unknown): unknown {
 }
 
 /** Some services repeat the key that they refuse. */
-function removeKey({ kind, message, retryAfterMs, detail }: AttemptFailed, apiKey: string): AttemptFailed {
+function removeKey(failure: AttemptFailed, apiKey: string | undefined): AttemptFailed {
+  if (!apiKey) return failure;
+  const { kind, message, retryAfterMs, detail } = failure;
   return new AttemptFailed(kind, message, { retryAfterMs, detail: detail.replaceAll(apiKey, "[key]") });
 }
 
