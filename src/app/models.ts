@@ -68,13 +68,14 @@ export async function openModels(config: Config, log: Pick<Logger, "warn">): Pro
 
 /** What is configured for a model, as what is known of it and what is asked of it. */
 export function splitConfigured(configured: Config["settings"]["models"][string]) {
-  const { effort, thinkingTokens, temperature, serviceTier, headers, body, ...limits } = configured;
+  const { effort, thinkingTokens, temperature, cacheTtl, serviceTier, headers, body, ...limits } = configured;
   return {
     limits,
     settings: {
       ...(effort !== undefined && { effort }),
       ...(thinkingTokens !== undefined && { thinkingTokens }),
       ...(temperature !== undefined && { temperature }),
+      ...(cacheTtl && { cacheTtl }),
       ...(serviceTier !== undefined && { serviceTier }),
       ...(headers && { headers }),
       ...(body && { body }),

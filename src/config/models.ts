@@ -45,6 +45,12 @@ export const modelsSchema = z
         .max(2)
         .exactOptional()
         .describe("for models that do not think; others refuse it"),
+      cacheTtl: z
+        .enum(["5m", "1h"])
+        .exactOptional()
+        .describe(
+          "how long Anthropic keeps a prompt in its cache; 1h is worth its dearer writes where people answer slowly",
+        ),
       serviceTier: z
         .string()
         .min(1)

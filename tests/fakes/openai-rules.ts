@@ -71,6 +71,7 @@ export const chatBody = z.strictObject({
   max_tokens: z.int().positive().optional(),
   max_completion_tokens: z.int().positive().optional(),
   reasoning_split: z.boolean().optional(),
+  prompt_cache_key: z.string().max(64).optional(),
   reasoning_effort: z.enum(efforts).optional(),
   temperature: z.number().min(0).max(2).optional(),
   service_tier: z.enum(serviceTiers).optional(),
@@ -144,6 +145,7 @@ export const responsesBody = z.strictObject({
   stream: z.literal(true),
   store: z.boolean().optional(),
   include: z.array(z.enum(["reasoning.encrypted_content"])).optional(),
+  prompt_cache_key: z.string().max(64).optional(),
   reasoning: z.strictObject({ effort: z.enum(efforts) }).optional(),
   temperature: z.number().min(0).max(2).optional(),
   service_tier: z.enum(serviceTiers).optional(),
@@ -235,6 +237,9 @@ function wrongSampling(
 }
 
 function foreignFields(body: ChatBody, dialect: Dialect): Refusal | undefined {
+  if (dialect !== "openai" && body.prompt_cache_key !== undefined) {
+    return invalid("Unrecognized request argument supplied: prompt_cache_key");
+  }
   if (dialect === "openai" && body.top_k !== undefined) {
     return invalid("Unknown parameter: 'top_k'.", "top_k", "unknown_parameter");
   }

@@ -1,3 +1,4 @@
+import { findOpenWeights } from "./open-weights.ts";
 import type { Effort, ModelLimits, TokenPrice } from "../model.ts";
 
 /** What must be known about a model before the first call. */
@@ -9,7 +10,9 @@ export interface ModelFacts extends ModelLimits {
 /** What is known about the model `id` (`provider/model`) without a request; for an unknown model, only defaults. */
 export function lookUpModel(id: string): ModelFacts {
   const model = id.slice(id.indexOf("/") + 1).replace(/-\d{8}$/, "");
-  return catalogue.get(model) ?? unknownModel;
+  // Routers put the vendor before the name (`anthropic/claude-opus-5`), Bedrock too (`us.anthropic.claude-opus-5`).
+  const bare = model.replace(/^.*\//, "").replace(/^(?:\w+\.)?anthropic\./, "");
+  return catalogue.get(model) ?? catalogue.get(bare) ?? { ...unknownModel, ...findOpenWeights(model) };
 }
 
 /** Small enough for nearly every model that can use tools; a wrong guess costs no more than an early compaction. */

@@ -1,3 +1,5 @@
+import { BlockList, isIP } from "node:net";
+
 /** The two families of protocols; one service may speak both, below different paths of its host. */
 export type WireProtocol = "anthropic" | "openai";
 
@@ -27,6 +29,29 @@ export function resolveBaseUrl(baseUrl: string, protocol: WireProtocol): string 
   if (!isMiniMax(bare)) return bare;
   return bare.replace(/(\/(anthropic|v1))+$/, "") + miniMaxPath[protocol];
 }
+
+/** Whether a base URL is of this machine or of a private network, where nobody sends a bill. */
+export function isLocal(baseUrl: string): boolean {
+  const host = URL.parse(baseUrl)?.hostname.replace(/^\[(.*)\]$/, "$1") ?? "";
+  if (isIP(host)) return privateAddresses.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
+  // A name without a dot is a neighbour: a container beside this one, a host of the same network.
+  return host !== "" && (!host.includes(".") || /\.(localhost|local|internal)$/.test(host));
+}
+
+/** Loopback, RFC 1918, link-local, RFC 6598 (carrier and overlay networks), RFC 4193. */
+const privateAddresses = new BlockList();
+for (const [net, prefix, family] of [
+  ["127.0.0.0", 8, "ipv4"],
+  ["10.0.0.0", 8, "ipv4"],
+  ["172.16.0.0", 12, "ipv4"],
+  ["192.168.0.0", 16, "ipv4"],
+  ["169.254.0.0", 16, "ipv4"],
+  ["100.64.0.0", 10, "ipv4"],
+  ["::1", 128, "ipv6"],
+  ["fc00::", 7, "ipv6"],
+  ["fe80::", 10, "ipv6"],
+] as const)
+  privateAddresses.addSubnet(net, prefix, family);
 
 /** Whether a base URL is OpenAI's own service, regional hosts included. */
 export function isOpenAI(baseUrl: string): boolean {

@@ -3,6 +3,7 @@ import { lookUpModel, type ModelFacts } from "./catalogue.ts";
 import { askService, describeAddress, resolveProtocol, type ServiceAccount } from "./check-access.ts";
 import { createDemoModel } from "./demo/demo.ts";
 import { findConflict, type RequestSettings } from "./request-settings.ts";
+import { isLocal } from "./endpoints.ts";
 import type { RetryPolicy } from "./retry.ts";
 
 /** A model by its provider, with the account to use it. */
@@ -39,7 +40,8 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
   const facts = await factsOf(account, options);
   const conflict = findSettingsConflict(account, settings, facts);
   if (conflict) throw new ModelError("invalid-request", conflict, { attempts: 0 });
-  const { adaptiveThinking, ...limits } = facts;
+  const { adaptiveThinking, ...limits } =
+    settings.cacheTtl === "1h" ? priceHourWrites(facts, options) : facts;
   const common = { provider, model, apiKey, baseUrl, headers, limits, settings, retry };
   switch (resolveProtocol(account)) {
     case "anthropic":
@@ -49,6 +51,24 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
     case "openai-responses":
       return (await import("./openai/responses.ts")).createOpenAIResponsesModel(common);
   }
+}
+
+/**
+ * Writing for an hour costs twice the input, in place of 1.25 times
+ * (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). An operator's own price stands.
+ */
+function priceHourWrites(facts: ModelFacts, { limits }: OpenOptions): ModelFacts {
+  const { price } = facts;
+  if (!price || limits?.price) return facts;
+  const { longPrompt } = price;
+  return {
+    ...facts,
+    price: {
+      ...price,
+      cacheWrite: price.input * 2,
+      ...(longPrompt && { longPrompt: { ...longPrompt, cacheWrite: longPrompt.input * 2 } }),
+    },
+  };
 }
 
 /** Why the model's service would refuse every request with these settings, as far as is known; see `findConflict`. */
@@ -65,8 +85,17 @@ export function findSettingsConflict(
 async function factsOf(account: ServiceAccount, { limits, askMs = 5_000 }: OpenOptions): Promise<ModelFacts> {
   const known = lookUpModel(`${account.provider}/${account.model}`);
   const asked = await askService(account, AbortSignal.timeout(askMs));
-  if (asked.ok) return { ...known, ...asked.facts, ...limits };
-  if (asked.refusal) throw asked.refusal;
   // Compatible servers often have no such endpoint; the first real call reports an unreachable one.
-  return { ...known, ...limits };
+  if (!asked.ok && asked.refusal) throw asked.refusal;
+  const told = asked.ok ? asked.facts : {};
+  const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  return {
+    ...known,
+    ...(!known.price && isLocal(describeAddress(account) ?? "") && { price: free }),
+    ...told,
+    // Servers such as vLLM refuse a prompt that leaves no room for the longest reply, so that it cannot be the window.
+    ...(told.contextTokens && { maxOutputTokens: Math.min(known.maxOutputTokens, told.contextTokens >> 2) }),
+    ...(told.maxOutputTokens && { maxOutputTokens: told.maxOutputTokens }),
+    ...limits,
+  };
 }

@@ -9,6 +9,8 @@ export interface RequestSettings {
   thinkingTokens?: number;
   temperature?: number;
   serviceTier?: string;
+  /** How long Anthropic's service keeps what it has cached. Its own default is five minutes. */
+  cacheTtl?: "5m" | "1h";
   /** Sent besides the protocol's own. */
   headers?: Readonly<Record<string, string>>;
   /** Fields put beside the protocol's own, in place of one of the same name. */
@@ -77,7 +79,8 @@ function findAnthropicConflict({ settings, facts }: Asked): string | undefined {
 
 /** https://developers.openai.com/api/docs/guides/reasoning: reasoning models take an effort and no temperature. */
 function findOpenAIConflict({ name, baseUrl, settings }: Asked): string | undefined {
-  const { effort, thinkingTokens, temperature, serviceTier } = settings;
+  const { effort, thinkingTokens, temperature, serviceTier, cacheTtl } = settings;
+  if (cacheTtl !== undefined) return "OpenAI's protocols have no cacheTtl: take it out.";
   if (thinkingTokens !== undefined) {
     return "OpenAI's protocols have no thinkingTokens: set effort instead.";
   }

@@ -54,14 +54,17 @@ export function createRequestBuilder(
   style: RequestStyle,
 ): (request: ModelRequest) => MessageCreateParamsStreaming {
   const { limits, settings = {} } = style;
-  const { temperature, serviceTier } = settings;
+  const { temperature, serviceTier, cacheTtl } = settings;
+  // All marks have the same lifetime: one of an hour may not come behind one of five minutes
+  // (https://platform.claude.com/docs/en/build-with-claude/prompt-caching).
+  const cached: CacheMark = { type: "ephemeral", ...(cacheTtl === "1h" && { ttl: cacheTtl }) };
   const converted = memoizeByPrefix(
     (): Converted => ({ turns: [], ids: new WireIds() }),
     (state, message) => convert(message, state, style),
   );
   return (request) => {
     assertPaired(request.messages);
-    const turns = finishTurns(converted(request.messages).turns);
+    const turns = finishTurns(converted(request.messages).turns, cached);
     const outputLimit = findOutputLimit(request, limits);
     const thinking = configureThinking(style, outputLimit, turns);
     const effort = findEffort(request.effort, limits, settings);
@@ -80,7 +83,7 @@ export function createRequestBuilder(
       // It is no longer in the SDK's types, as the newer models refuse it; the older ones take it.
       ...(temperature !== undefined && { temperature }),
       ...(request.tools.length > 0 && {
-        tools: toWireTools(request.tools),
+        tools: toWireTools(request.tools, cached),
         ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
       }),
       ...(request.system.trim() !== "" && {
@@ -118,9 +121,9 @@ function mayThink(turns: readonly Turn[]): boolean {
 }
 
 /** A cache breakpoint. The service takes four: the tools, the system prompt and the last two user turns. */
-const cached = { type: "ephemeral" } as const;
+type CacheMark = { type: "ephemeral"; ttl?: "1h" };
 
-function toWireTools(tools: readonly ToolDefinition[]): ToolUnion[] {
+function toWireTools(tools: readonly ToolDefinition[], cached: CacheMark): ToolUnion[] {
   return tools.map((tool, index) => ({
     name: tool.name,
     description: tool.description,
@@ -169,7 +172,7 @@ function ensureTrailingUserMessage(turns: readonly Turn[]): Turn[] {
 }
 
 /** The turns of one request. What later requests continue stays as it is: the marks move. */
-function finishTurns(turns: readonly Turn[]): Turn[] {
+function finishTurns(turns: readonly Turn[], cached: CacheMark): Turn[] {
   const all = [...turns, ...ensureTrailingUserMessage(turns)];
   for (const at of [all.length - 1, all.length - 3]) {
     const turn = all[at];

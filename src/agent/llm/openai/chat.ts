@@ -4,6 +4,7 @@ import { computeCallUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
 import { findEffort } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
+import { createCacheKey } from "./cache-key.ts";
 import { createChatMessages } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
@@ -52,6 +53,8 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
       })),
       tool_choice: request.toolChoice ?? "auto",
     }),
+    // Others refuse unknown keys.
+    ...(isOpenAI(client.baseURL) && { prompt_cache_key: createCacheKey(request) }),
     messages: toMessages(request),
     ...settings.body,
   });

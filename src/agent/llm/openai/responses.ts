@@ -5,6 +5,7 @@ import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
 import { findEffort, isReasoningModel } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
+import { createCacheKey } from "./cache-key.ts";
 import { createInputItems } from "./responses-items.ts";
 import { readResponse } from "./responses-reply.ts";
 import {
@@ -60,6 +61,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
       })),
       tool_choice: request.toolChoice ?? "auto",
     }),
+    prompt_cache_key: createCacheKey(request),
     input: toItems(request.messages),
     ...settings.body,
   });

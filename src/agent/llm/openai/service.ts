@@ -3,9 +3,10 @@ import type { APIPromise } from "openai";
 import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
 import { AttemptFailed } from "../attempt-failed.ts";
-import { resolveBaseUrl } from "../endpoints.ts";
+import { isLocal, isOpenAI, resolveBaseUrl } from "../endpoints.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import type { FactsSource } from "../facts-source.ts";
+import { askOllama, readModelList } from "./model-list.ts";
 import type { RequestSettings } from "../request-settings.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
@@ -62,10 +63,14 @@ export function createOpenAIClient(
   });
 }
 
-/** The service's model endpoint says whether it has a model, and nothing about limits and prices. */
+/** OpenAI's model endpoint says whether it has a model; the lists of others may say what it takes and costs. */
 export const openAIFacts: FactsSource = {
   async fetchFacts(model, account, signal) {
     const client = createOpenAIClient(account);
+    if (!isOpenAI(client.baseURL)) {
+      const listed = await fetchListed(client, model, signal);
+      if (listed) return listed;
+    }
     await client.models.retrieve(model, { signal });
     return {};
   },
@@ -73,6 +78,14 @@ export const openAIFacts: FactsSource = {
     return error instanceof APIError ? { status: error.status, code: error.code ?? "" } : undefined;
   },
 };
+
+async function fetchListed(client: OpenAI, model: string, signal: AbortSignal) {
+  // A service without such a list may still know the model.
+  const answer = await client.get<unknown>("/models", { signal }).catch(() => undefined);
+  const listed = readModelList(answer, model);
+  if (!listed || listed.contextTokens !== undefined || !isLocal(client.baseURL)) return listed;
+  return { ...listed, ...(await askOllama(client.baseURL, model, signal).catch(() => ({}))) };
+}
 
 /** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
 export async function* streamWithErrors(

@@ -17,6 +17,7 @@ describe("the request", () => {
       include: ["reasoning.encrypted_content"],
       max_output_tokens: 50,
       instructions: "Be brief.",
+      prompt_cache_key: expect.stringMatching(/^[0-9a-f]{32}$/),
       tools: [
         expect.objectContaining({ type: "function", name: "bash", strict: false }),
         expect.objectContaining({ name: "read_file" }),
