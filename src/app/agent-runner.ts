@@ -130,10 +130,10 @@ async function* runAgent(
   shared: Shared,
   input: RunInput,
 ): AsyncGenerator<AgentEvent, TurnOutcome> {
-  const { thread, turn: id, claim, history, store, emit, signal } = input;
+  const { thread, turn: id, claim, history, chosen, store, emit, signal } = input;
   const log = options.log.child({ thread, turn: id });
   const channel = options.channel(thread);
-  const model = options.choose(thread, history.chosenModel);
+  const model = options.choose(thread, chosen.model ?? history.chosenModel, chosen.effort);
   const context = contextOf(model, options, shared);
   const helper = options.helper ?? model;
   const probe = await options.sandbox.refresh();

@@ -28,7 +28,7 @@ import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
 import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
-import { modelChoicesIn } from "./channel-settings.ts";
+import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
 import { openSandboxBackend } from "./sandbox.ts";
@@ -119,7 +119,7 @@ export async function createAppContext(
     audit: telemetry.audit,
     afterStop: stops.afterStop,
     ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
-    models: (thread) => modelChoicesIn(config.settings, threadId(thread)),
+    models: (thread) => offerModels(config, threadId(thread)),
     status: (thread) => describeStatus(redis, thread),
     ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),
     now: Date.now,

@@ -1,17 +1,19 @@
 import { createFallbackModel } from "../agent/llm/fallback.ts";
-import type { LanguageModel } from "../agent/model.ts";
+import { lookUpModel } from "../agent/llm/catalogue.ts";
+import { type Effort, efforts, type LanguageModel } from "../agent/model.ts";
 import { openModel } from "../agent/llm/open.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { chooseModel, type ModelChoice, namedModel } from "../config/model-choice.ts";
+import { findNearest } from "../config/nearest.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
 
 export interface Models {
   /** Answers where nothing else is said, with the configured others to fall back on. */
   model: LanguageModel;
-  /** Answers in that thread. @param chosen what somebody has chosen for it; counts only where it may be */
-  choose(thread: ThreadId, chosen: string | undefined): LanguageModel;
+  /** Answers in that thread. @param chosen what somebody has chosen for it; counts only where it may be @param effort of each request */
+  choose(thread: ThreadId, chosen: string | undefined, effort?: Effort): LanguageModel;
   /** Writes the summaries of long conversations. */
   summariser: LanguageModel;
   /** Plays the sub-agents. Absent where that is the model of their thread. */
@@ -51,10 +53,11 @@ export async function openModels(config: Config, log: Pick<Logger, "warn">): Pro
     ),
   );
   for (const extra of more) named.set(extra.id, extra);
-  const choose: Models["choose"] = (thread, chosen) => {
+  const choose: Models["choose"] = (thread, chosen, effort) => {
     const may = chosen !== undefined && modelChoicesIn(settings, thread).includes(chosen);
     const name = may ? chosen : channelSettings(settings, thread).model;
-    return (name && named.get(name)) || model;
+    const found = (name && named.get(name)) || model;
+    return effort === undefined ? found : withEffort(found, effort);
   };
   const openSpecial = async (name: string | undefined) => {
     const [special] = await openAll(name === undefined ? [] : [name]);
@@ -64,6 +67,39 @@ export async function openModels(config: Config, log: Pick<Logger, "warn">): Pro
     [settings.summaryModel, settings.taskModel].map(openSpecial),
   );
   return { model, choose, summariser, ...(helper && { helper }) };
+}
+
+/** The same model for each effort, always the same object: what is learnt about a model is kept by it. */
+const byEffort = new WeakMap<LanguageModel, Map<Effort, LanguageModel>>();
+
+function withEffort(model: LanguageModel, effort: Effort): LanguageModel {
+  const known = byEffort.get(model) ?? new Map<Effort, LanguageModel>();
+  byEffort.set(model, known);
+  const { id, limits } = model;
+  const found = known.get(effort) ?? {
+    ...{ id, limits },
+    stream: (request, signal) => model.stream({ ...request, effort }, signal),
+  };
+  known.set(effort, found);
+  return found;
+}
+
+/** The models of a thread: the one that answers where nobody chooses, and those that people may choose. */
+export function offerModels(config: Config, thread: ThreadId) {
+  return {
+    standard: findStandardModel(config, thread),
+    choices: modelChoicesIn(config.settings, thread),
+    efforts: (model: string) => lookUpModel(model).efforts ?? efforts,
+    nearest: findNearest,
+  };
+}
+
+function findStandardModel(config: Config, thread: ThreadId): string {
+  const { environment, settings } = config;
+  const named = channelSettings(settings, thread).model ?? environment.HEDDLE_MODEL ?? settings.model;
+  if (named) return named;
+  const choice = chooseModel(config);
+  return "model" in choice ? `${choice.provider}/${choice.model}` : choice.provider;
 }
 
 /** What is configured for a model, as what is known of it and what is asked of it. */

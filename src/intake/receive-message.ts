@@ -6,6 +6,7 @@ import { keys } from "../queue/redis/keys.ts";
 import { OutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import { rememberMessages } from "../queue/session/message-threads.ts";
+import { setThreadModel } from "../queue/session/thread-model.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Access } from "./access.ts";
 import {
@@ -16,14 +17,15 @@ import {
 } from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
+import type { ModelOffer } from "./text-commands/model.ts";
 import { toUserMessage } from "./user-message.ts";
 
 export interface MessageOptions {
   redis: Redis;
   queue: Pick<TurnQueue, "wake">;
   access: Pick<Access, "botLimit">;
-  /** Models that people may choose in that thread. */
-  models(thread: ThreadRef): readonly string[];
+  /** The models that answer, or may be chosen, in that thread. */
+  models(thread: ThreadRef): ModelOffer;
   surface(platform: string): ChatSurface;
   audit(event: ContinueAuditEvent): void;
   now(): number;
@@ -67,7 +69,7 @@ export function createMessageReceiver(
       );
     }
     const { model } = event.options ?? {};
-    const models = model === undefined ? [] : options.models(event.thread);
+    const models = model === undefined ? [] : options.models(event.thread).choices;
     if (model === undefined || models.includes(model)) return undefined;
     const instead = models.length > 0 ? `choose one of ${models.join(", ")}` : "leave the model out";
     return replies.refuse(event, `The model ${model} cannot be chosen here: ${instead}, and ask again.`);
@@ -110,6 +112,8 @@ export function createMessageReceiver(
         await queue.wake(thread);
         return { kind: "duplicate" };
       case "accepted":
+        // What a message names from now on counts, in place of an earlier `!model`.
+        if (event.options?.model !== undefined) await setThreadModel(redis, thread, {});
         if (delivery.hasQuestions) await questions.decideByMessage(event);
         await Promise.all([
           rememberMessages(redis, thread, [event.ref]),

@@ -106,6 +106,7 @@ function runner(
       thread,
       turn,
       claim: { created: 0, epoch: 1 },
+      chosen: {},
       history,
       followUps: async () => {
         const arrived = followUps.splice(0);

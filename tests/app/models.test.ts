@@ -139,4 +139,17 @@ describe("The configured models", () => {
     expect(chosen("C2", "openai/huge")).toBe("anthropic/claude-sonnet-5-5");
     expect(chosen("C1", "anthropic/claude-sonnet-5-5")).toBe("openai/local");
   });
+
+  test("get the effort that somebody has chosen, where the service takes it", async () => {
+    const { anthropic, openai, open } = await installation("modelChoices: [openai/local]\n");
+    const { choose } = await open();
+    anthropic.push({ content: [{ type: "text", text: "Hard." }] });
+    openai.push({ text: "Easy." });
+    const thread = "slack:T1:C1:1";
+    await run({ model: choose(thread, undefined, "max") });
+    await run({ model: choose(thread, "openai/local", "low") });
+    expect(anthropic.bodies.at(-1)).toMatchObject({ output_config: { effort: "max" } });
+    expect(openai.chats.at(-1)).toMatchObject({ reasoning_effort: "low" });
+    expect(choose(thread, undefined, "max")).toBe(choose(thread, undefined, "max"));
+  });
 });

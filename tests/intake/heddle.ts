@@ -20,6 +20,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { memoryNotes } from "../agent/tools/services.ts";
 import type { TestRedis } from "../fakes/redis.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
+import { offer } from "./model-offer.ts";
 import { plainMessageExtras } from "../message-extras/plain.ts";
 import { plainPool } from "../agent/mcp/plain-pool.ts";
 
@@ -72,7 +73,7 @@ export async function openHeddle(
     surface: () => surface,
     audit() {},
     access: createAccess(settingsSchema.parse({ access: options.access ?? {} }).access),
-    models: () => [],
+    models: () => offer(),
     ahead: async () => 0,
     status: async () => "",
     now: Date.now,

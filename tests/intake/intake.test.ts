@@ -17,6 +17,7 @@ import { claimSession } from "../../src/queue/session/lease.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { toInboundFact } from "../../src/telemetry/audit/fact.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
+import { offer } from "./model-offer.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -47,7 +48,7 @@ function thread(rules: object = {}) {
     redis,
     queue,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
-    models: () => ["openai/small"],
+    models: () => offer("openai/small"),
     ahead: async () => 0,
     status: async () => "as always",
     audit: (dedupeKey) => void deeds.push(dedupeKey.action),
@@ -454,6 +455,21 @@ describe("A choice", () => {
     await chat.until(() =>
       chat.shown.find(({ message }) => message.markdown.includes("one of openai/small")),
     );
+  });
+
+  test("of a model by !model is for a thread with a session, until a message names one, and starts nothing", async () => {
+    const { says, waiting, head } = thread();
+    expect(await says(ada, "!model openai/small")).toMatchObject({ kind: "refused" });
+    expect(await says(ada, "!model small", { addressed: "follow-up" })).toMatchObject({ kind: "ignored" });
+    await says(ada, "start");
+    expect(await says(ada, "!model small HIGH", { addressed: "follow-up" })).toMatchObject({ kind: "acted" });
+    expect([await head("model"), await head("effort")]).toEqual(["openai/small", "high"]);
+    await says(ada, "!model openai/huge");
+    expect(await head("model")).toBe("openai/small");
+    await says(ada, "which model is this?");
+    expect((await waiting()).map(({ text }) => text)).toEqual(["start", "which model is this?"]);
+    await says(ada, "with that one", { options: { model: "openai/small" } });
+    expect([await head("model"), await head("effort")]).toEqual([null, null]);
   });
 
   test("of how much is shown is for a thread with a session, and starts nothing", async () => {

@@ -1,5 +1,4 @@
 import type { ModelFacts } from "./catalogue.ts";
-import type { ServiceAccount } from "./check-access.ts";
 import type { ServiceAnswer } from "./errors.ts";
 
 /** What a protocol's SDK can be asked about a model, besides calling it. Costs nothing. */
@@ -7,7 +6,11 @@ export interface FactsSource {
   /** Throws whatever went wrong: hand it to `readAnswer`. */
   fetchFacts(
     model: string,
-    account: Pick<ServiceAccount, "apiKey" | "baseUrl" | "headers">,
+    account: {
+      apiKey?: string | undefined;
+      baseUrl?: string | undefined;
+      headers?: Readonly<Record<string, string>> | undefined;
+    },
     signal: AbortSignal,
   ): Promise<Partial<ModelFacts>>;
   /** What the service itself said; undefined when the error is neither its answer nor a broken connection to it. */

@@ -1,11 +1,13 @@
 import type { Redis } from "ioredis";
 import type { InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
-import { type ThreadId, threadId } from "../../chat/threads.ts";
+import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
+import { fetchThreadModel, setThreadModel } from "../../queue/session/thread-model.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 import type { Replies } from "../replies.ts";
+import { answerModelCommand, type ModelOffer, readModelCommand } from "./model.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
 import { isStatusCommand } from "./status.ts";
 import { isStopCommand } from "./stop.ts";
@@ -16,6 +18,8 @@ export interface TextCommandOptions {
   stop(event: InboundStop): Promise<IntakeResult>;
   /** The answer to `/status`. */
   status(thread: ThreadId): Promise<string>;
+  /** The models that answer, or may be chosen, in that thread. */
+  models(thread: ThreadRef): ModelOffer;
   audit(event: ScheduleAuditEvent): void;
   now(): number;
 }
@@ -78,11 +82,32 @@ export function createTextCommands(
     return toResult(thread, isFirst);
   };
 
+  const runModel = async (event: InboundMessage, words: readonly string[]): Promise<IntakeResult> => {
+    const thread = threadId(event.thread);
+    const current = await fetchThreadModel(redis, thread);
+    if (!current && event.addressed === "follow-up") {
+      return { kind: "ignored", why: "no session in that thread" };
+    }
+    const { markdown, chosen } = answerModelCommand(words, current ?? {}, options.models(event.thread));
+    if (chosen && !current) {
+      return refuse(
+        event,
+        "Nobody has asked me anything in this thread yet. Give me a task first, then say which model to use.",
+      );
+    }
+    if (chosen) await setThreadModel(redis, thread, chosen);
+    const isFirst = await reply(event, markdown);
+    void mark(event.ref, "answered");
+    return toResult(thread, isFirst);
+  };
+
   return async (event) => {
     if (isStopCommand(event.text)) return runStop(event);
     const verbosity = readVerbosityCommand(event.text);
     if (verbosity) return runVerbosity(event, verbosity);
     if (isStatusCommand(event.text)) return runStatus(event);
+    const words = readModelCommand(event.text);
+    if (words) return runModel(event, words);
     const command = readScheduleCommand(event.text);
     return command && runSchedules(event, command);
   };

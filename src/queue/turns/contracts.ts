@@ -10,6 +10,7 @@ import type { OutboxEntry } from "../outbox/contracts.ts";
 import type { PausedTurn } from "../session/continue-offer.ts";
 import type { SessionLease } from "../session/lease.ts";
 import type { RenderDecision } from "../session/open-questions.ts";
+import type { ThreadModel } from "../session/thread-model.ts";
 import type { Verbosity } from "../session/verbosity.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import type { CatchUpHold } from "./hold-for-catch-up.ts";
@@ -26,6 +27,8 @@ export interface TurnRunner {
     /** Nothing may be started for the thread once somebody has a newer one. */
     claim: Claim;
     history: History;
+    /** What people have chosen for the thread, if they have. */
+    chosen: ThreadModel;
     followUps(): Promise<UserMessage[]>;
     /**
      * Stores what came with a message, once it was looked at, and with it the events that wait for another write: to be

@@ -6,6 +6,7 @@ import { toolCalls } from "../../agent/messages.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
 import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
+import { readThreadModel } from "../session/thread-model.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
 import { type ClaimedSession, type CurrentTurn, hearReportedEnds, listUnproven } from "./claimed-session.ts";
 import { noChanges, type Receipt } from "./contracts.ts";
@@ -135,7 +136,7 @@ async function endStopped(
 /** Stores each event before the loop may do anything, then shows it. */
 async function consume(
   { lease, options, cancelled, orders }: ClaimedSession,
-  { turn, history, display }: CurrentTurn,
+  { turn, history, head, display }: CurrentTurn,
   { abort, signal }: TurnControl,
 ): Promise<TurnOutcome> {
   /** What the next write takes along: the loop does nothing before it. */
@@ -151,6 +152,7 @@ async function consume(
     turn: turn.id,
     claim: lease.claim,
     history,
+    chosen: readThreadModel(head),
     followUps: async () => {
       const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
       cancelled.messages.push(...withdrawn);

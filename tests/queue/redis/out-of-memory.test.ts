@@ -14,6 +14,7 @@ import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { auditObserver } from "../../../src/telemetry/audit/observer.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
+import { offer } from "../../intake/model-offer.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -69,7 +70,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
     ...{ redis, queue, output: createRateLimiter(redis), surface: () => memoryChat().surface },
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(settingsSchema.parse({}).access),
-    models: () => [],
+    models: () => offer(),
     ahead: async () => 0,
     status: async () => "",
     audit() {},

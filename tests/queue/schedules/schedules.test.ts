@@ -25,6 +25,7 @@ import { touchSession } from "../../../src/queue/session/expiry.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
+import { offer } from "../../intake/model-offer.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 const minuteMs = 60_000;
@@ -305,7 +306,7 @@ describe("The words /schedules and /unschedule", () => {
       budgets: { isOfToday: () => false, extend: async () => undefined },
       audit: (dedupeKey) => deeds.push(dedupeKey),
       access: createAccess(settingsSchema.parse({}).access),
-      models: () => [],
+      models: () => offer(),
       ahead: async () => 0,
       status: async () => "",
       onProblem: (problem) => expect.unreachable(problem),

@@ -30,6 +30,7 @@ import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat, type Shown } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { offer } from "../../intake/model-offer.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 
 let server: TestRedis;
@@ -75,7 +76,7 @@ function people(chat: Chat) {
     access: createAccess(
       settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
     ),
-    models: () => [],
+    models: () => offer(),
     ahead: async () => 0,
     status: async () => "",
     audit: (event) => audits.push(event),

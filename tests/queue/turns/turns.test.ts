@@ -38,6 +38,7 @@ import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { offer } from "../../intake/model-offer.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 
 let server: TestRedis;
@@ -84,7 +85,7 @@ function gateway(
   const intake = createIntake({
     afterStop: stopped.afterStop,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
-    models: () => ["test/other"],
+    models: () => offer("test/other"),
     ahead: (place, person) => countAhead(redis, queue, { ...manySlots, ...slots }, place, person),
     status: async () => "",
     redis,
