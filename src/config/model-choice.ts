@@ -57,21 +57,23 @@ export function namedModel({ environment, settings, variables }: ModelConfig, na
     throw new ConfigError(`The model ${named} has a provider that providers in heddle.yaml does not name.`);
   }
   const key = entry?.keyVariable ?? known?.key;
-  const apiKey = key === undefined ? undefined : variables[key];
-  if (key !== undefined && !apiKey) {
-    throw new ConfigError(
-      `The model ${named} needs ${key}; set it in the environment or in .env, or use HEDDLE_MODEL=demo.`,
-    );
-  }
-  const ownUrl = known && environment[known.baseUrl];
-  return {
-    ...{ provider, model, apiKey },
-    protocol: entry?.protocol,
-    baseUrl: entry?.baseUrl ?? ownUrl,
-    headers: entry?.headers,
-    where: {
-      key: key ?? `providers.${provider}.keyVariable`,
-      baseUrl: known && !entry?.baseUrl ? known.baseUrl : `providers.${provider}.baseUrl`,
-    },
+  const where = {
+    key: key ?? `providers.${provider}.keyVariable`,
+    baseUrl: known && !entry?.baseUrl ? known.baseUrl : `providers.${provider}.baseUrl`,
   };
+  return {
+    ...{ provider, model, where },
+    apiKey: key === undefined ? undefined : findKey(variables, key, named),
+    protocol: entry?.protocol,
+    baseUrl: entry?.baseUrl ?? (known && environment[known.baseUrl]),
+    headers: entry?.headers,
+  };
+}
+
+function findKey(variables: ModelConfig["variables"], key: string, named: string): string {
+  const found = variables[key];
+  if (found) return found;
+  throw new ConfigError(
+    `The model ${named} needs ${key}; set it in the environment or in .env, or use HEDDLE_MODEL=demo.`,
+  );
 }
