@@ -98,6 +98,7 @@ export async function openEvalAgent(config: Config, dataDir: string): Promise<Ev
         turn: "t1",
         claim,
         history: replay(journal),
+        chosen: {},
         followUps: async () => [],
         store: async (record) => void (record && journal.push(record)),
         emit: () => {},

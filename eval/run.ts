@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type LanguageModel, ModelError } from "../src/agent/model.ts";
 import { openModels } from "../src/app/models.ts";
-import { type Config, ConfigError, loadConfig } from "../src/config/load.ts";
+import { ConfigError } from "../src/config/config-error.ts";
+import { type Config, loadConfig } from "../src/config/load.ts";
 import { chooseModel } from "../src/config/model-choice.ts";
 import { type EvalAgent, openEvalAgent } from "./agent.ts";
 import { evaluate, findFault } from "./evaluate.ts";
@@ -96,15 +97,11 @@ async function checkAll(agent: EvalAgent, tasks: readonly EvalTask[]): Promise<n
 }
 
 /** The first model of the configuration, without others to fall back on; undefined where only the demo is there. */
-async function openConfiguredModel({
-  environment,
-  settings,
-  ...config
-}: Config): Promise<LanguageModel | undefined> {
-  if (chooseModel(environment, settings.model).provider === "demo") return undefined;
-  const alone = { ...settings, fallbackModels: [], modelChoices: [], channels: {} };
+async function openConfiguredModel(config: Config): Promise<LanguageModel | undefined> {
+  if (chooseModel(config).provider === "demo") return undefined;
+  const alone = { ...config.settings, fallbackModels: [], modelChoices: [], channels: {} };
   const warn = (context: unknown, text?: string) => process.stderr.write(`${text ?? String(context)}\n`);
-  return (await openModels({ ...config, environment, settings: alone }, { warn })).model;
+  return (await openModels({ ...config, settings: alone }, { warn })).model;
 }
 
 function chooseTasks(all: readonly EvalTask[]): EvalTask[] {
