@@ -51,22 +51,21 @@ export function chooseModel(config: ModelConfig): ModelChoice {
 export function namedModel({ environment, settings, variables }: ModelConfig, named: string): ModelChoice {
   if (named === "demo") return { provider: "demo" };
   const { provider, model } = splitModelName(named);
-  const entry = settings.providers[provider];
   const known = isKnownProvider(provider) ? account[provider] : undefined;
-  if (!entry && !known) {
+  const entry = settings.providers[provider] ?? (known && {});
+  if (!entry) {
     throw new ConfigError(`The model ${named} has a provider that providers in heddle.yaml does not name.`);
   }
-  const key = entry?.keyVariable ?? known?.key;
-  const where = {
-    key: key ?? `providers.${provider}.keyVariable`,
-    baseUrl: known && !entry?.baseUrl ? known.baseUrl : `providers.${provider}.baseUrl`,
-  };
+  const key = entry.keyVariable ?? known?.key;
+  const setting = `providers.${provider}`;
   return {
-    ...{ provider, model, where },
+    ...{ provider, model, protocol: entry.protocol, headers: entry.headers },
+    where: {
+      key: key ?? `${setting}.keyVariable`,
+      baseUrl: (!entry.baseUrl && known?.baseUrl) || `${setting}.baseUrl`,
+    },
     apiKey: key === undefined ? undefined : findKey(variables, key, named),
-    protocol: entry?.protocol,
-    baseUrl: entry?.baseUrl ?? (known && environment[known.baseUrl]),
-    headers: entry?.headers,
+    baseUrl: entry.baseUrl ?? (known && environment[known.baseUrl]),
   };
 }
 
