@@ -157,6 +157,11 @@ export interface SummaryMessage {
   unsummarised?: number;
   /** Bodies of skills in use, for the next compaction to carry on. */
   pinned?: string[];
+  /**
+   * A model wrote it, or an earlier one, so many steps before those that stand behind it; negative for steps that
+   * were kept behind it.
+   */
+  stepsBefore?: number;
   /** The todo list, for the next compaction to carry on. */
   plan?: string;
   tokens?: number;

@@ -108,6 +108,8 @@ export interface LanguageModel {
   /** `provider/model`, as in `HEDDLE_MODEL`. */
   readonly id: string;
   readonly limits: ModelLimits;
+  /** For one that hands its calls on: the model that the next call goes to. Default: itself. */
+  serving?(): LanguageModel;
   /**
    * Makes one call. Yields `done` exactly once, last; an empty reply has `parts: []`, and the caller must not store it.
    * Ids of tool calls are the service's own, or new ones where it gives none, and may repeat: see `withUniqueCallIds`.
@@ -138,16 +140,19 @@ export class ModelError extends Error {
   readonly detail: string;
   /** What happened, without the advice to try again: for where somebody else tries. Default: the message. */
   readonly reason: string;
+  /** Id of the model that failed, where it is another than the one that was called. */
+  readonly model: string | undefined;
 
   constructor(
     kind: ModelErrorKind,
     message: string,
-    options: { attempts?: number; detail?: string; reason?: string; cause?: unknown } = {},
+    options: { attempts?: number; detail?: string; reason?: string; model?: string; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.reason = options.reason ?? message;
     this.attempts = options.attempts ?? 1;
     this.detail = options.detail ?? "";
+    this.model = options.model;
   }
 }

@@ -3,6 +3,7 @@ import {
   type ContextWindow,
   createContextWindow,
 } from "../agent/context/compaction.ts";
+import { createLearntWindows, type LearntWindows } from "../agent/context/learnt-windows.ts";
 import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalReader } from "../agent/journal.ts";
@@ -80,6 +81,7 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
   const shared: Shared = {
     counter: createTokenCounter(),
     contexts: new Map(),
+    learnt: createLearntWindows(),
     breaker: createCircuitBreaker({ now: Date.now }),
     warned: new Set(),
   };
@@ -115,8 +117,9 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
 /** What the turns of a process share. */
 interface Shared {
   counter: TokenCounter;
-  /** One for each model: what it learns about sizes is the model's. */
+  /** One for each model with its fallbacks. */
   contexts: Map<LanguageModel, ContextWindow>;
+  learnt: LearntWindows;
   /** What is broken stays known between turns, for each thread by itself. */
   breaker: CircuitBreaker;
   /** What the log was told once. */
@@ -253,10 +256,10 @@ function createRenewal(
 function contextOf(
   model: LanguageModel,
   { summariser, compaction }: TurnRunnerOptions,
-  { contexts, counter }: Shared,
+  { contexts, counter, learnt }: Shared,
 ): ContextWindow {
   const context =
-    contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction });
+    contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction, learnt });
   contexts.set(model, context);
   return context;
 }

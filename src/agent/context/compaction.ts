@@ -1,12 +1,13 @@
 import type { AgentEvent } from "../events.ts";
-import { readRefusedWindow } from "./refused-window.ts";
-import { trimResults } from "./shorten.ts";
-import { isFromPerson, type Message } from "../messages.ts";
+import type { Message } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
+import { createLearntWindows, type LearntWindows } from "./learnt-windows.ts";
+import { countStepsSinceSummary, findStepStart, measureTail } from "./measure-tail.ts";
 import { summariseOldest } from "./pieces.ts";
+import { trimResults } from "./shorten.ts";
 import type { TokenCounter } from "./tokens.ts";
 
-/** When and how far a conversation is made smaller. Shares are of the model's usable window. */
+/** When and how far a conversation is made smaller. Shares are of what prompt and tools leave of the usable window. */
 export interface CompactionPolicy {
   /** A request larger than this share is made smaller. Exactly this share is not. */
   startAt: number;
@@ -25,7 +26,10 @@ const defaultCompactionPolicy: CompactionPolicy = {
   retainSteps: 2,
 };
 
-/** Keeps the requests of one model within its window. Share one among all turns: what it learns about sizes holds for the model. */
+/**
+ * Keeps the requests of one model within its window. Its model may hand a call on to a fallback: sizes are then
+ * measured by that one.
+ */
 export interface ContextWindow {
   /** Whether a request with these messages needs no compaction; cheap, for each step. `fixed`: see `compactToFit`. */
   fits(messages: readonly Message[], fixed: string): boolean;
@@ -36,7 +40,7 @@ export interface ContextWindow {
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
    * @param meter see `Turn`
-   * @param force compact although the size does not ask for it (`compact`, an overflow told by the service)
+   * @param force people asked for it: compact although the size does not, and however short ago that was
    */
   compactToFit(
     messages: readonly Message[],
@@ -47,40 +51,50 @@ export interface ContextWindow {
       signal: AbortSignal;
     },
   ): AsyncGenerator<AgentEvent, { messages: readonly Message[]; usage: Usage; tooLarge: boolean }>;
-  /** Corrects the estimate by what the service counted for these messages. */
-  learn(messages: readonly Message[], fixed: string, usage: Usage): void;
   /**
-   * Learns from a refusal for length how large the window really is, for all requests from here on.
+   * Corrects the estimate by what the service counted for these messages.
+   *
+   * @param model id of the model that took them
+   */
+  learn(messages: readonly Message[], fixed: string, usage: Usage, model: string): void;
+  /**
+   * Learns from a refusal for length how large the window really is, for the requests from here on.
    *
    * @param detail the service's own words, which may name its window
+   * @param model id of the model that refused; default: the one that is to serve
    */
-  learnRefusal(messages: readonly Message[], fixed: string, detail: string): void;
+  learnRefusal(messages: readonly Message[], fixed: string, detail: string, model?: string): void;
+  /** What the model takes of a prompt, in tokens. */
+  measureUsable(): number;
   /** The estimated size of a request, in tokens. */
   countTokens(messages: readonly Message[], fixed: string): number;
   /** Counts a message once, for storing with it. */
   measure<M extends Message>(message: M): M;
 }
 
-/** Room for the reply within the window: the model's limit, but at most this share. */
-const replyShare = 0.25;
-
 /** A strategy that frees less than this share did not help. */
 const worthwhile = 0.2;
 
-/** Share of what compaction aims for that people's requests may take. */
+/** Shares of what compaction aims for: the newest messages, verbatim; people's requests; what a model may write. */
+const tailShare = 0.5;
 const intentShare = 0.3;
+const summaryShare = 1 / 3;
+
+/** Between two summaries that a model writes lie at least so many steps, whatever the window; results are cut instead. */
+const stepsBetweenSummaries = 8;
 
 /** Results smaller than this stay when results are trimmed, in tokens. */
 const largeResults = 150;
 
-/** Share of a refused size that is taken for usable where the service does not name its window. */
-const refusedShare = 0.9;
-
-/** No refusal makes us believe in a smaller window, in tokens: it is then about something else than length. */
-const smallestWindow = 2_000;
-
-/** How far a service's count may differ from ours before we distrust it. */
-const correctionBounds = { least: 0.5, most: 3 };
+/** What a request may take, in the service's tokens. */
+interface Room {
+  /** The largest prompt. */
+  usable: number;
+  /** Where compaction begins. */
+  limit: number;
+  /** What it aims for in messages alone. */
+  target: number;
+}
 
 export function createContextWindow(options: {
   model: LanguageModel;
@@ -88,95 +102,105 @@ export function createContextWindow(options: {
   /** Writes the summaries. Default: the model itself. */
   summariser?: LanguageModel;
   policy?: Partial<CompactionPolicy>;
+  /** Default: what this window alone learns. */
+  learnt?: LearntWindows;
 }): ContextWindow {
-  const { model, counter, summariser = model } = options;
+  const { model, counter, summariser = model, learnt = createLearntWindows() } = options;
   const policy = { ...defaultCompactionPolicy, ...options.policy };
-  const { contextTokens, maxOutputTokens } = model.limits;
-  let window = contextTokens;
-  let refused = Infinity;
-  const measureUsable = () =>
-    Math.min(window - Math.min(maxOutputTokens, Math.floor(window * replyShare)), refused * refusedShare);
-  let correction = 1;
+  const findServing = (of = model): LanguageModel => of.serving?.() ?? of;
+  const countPlain = (messages: readonly Message[], fixed: string) =>
+    counter.countFixed(fixed) + counter.countMessages(messages);
   const countTokens = (messages: readonly Message[], fixed: string) =>
-    Math.ceil((counter.countFixed(fixed) + counter.countMessages(messages)) * correction);
+    Math.ceil(countPlain(messages, fixed) * learnt.correction(findServing()));
+  const measureUsable = () => learnt.measureUsable(findServing());
+  const measureRoom = (fixed: string): Room => {
+    const usable = measureUsable();
+    // What compaction cannot make smaller does not count towards what it aims for.
+    const room = Math.max(0, usable - countTokens([], fixed));
+    return { usable, limit: usable - room * (1 - policy.startAt), target: room * policy.aimFor };
+  };
 
   return {
-    fits: (messages, fixed) => countTokens(messages, fixed) <= measureUsable() * policy.startAt,
+    fits: (messages, fixed) => countTokens(messages, fixed) <= measureRoom(fixed).limit,
 
     async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
-      const usable = measureUsable();
-      const limit = usable * policy.startAt;
+      const { usable, limit, target: most } = measureRoom(fixed);
       const before = countTokens(messages, fixed);
-      const target = Math.min(usable, force ? before : Infinity) * policy.aimFor;
       let usage = noUsage;
-      if (before <= limit && !force) return { messages, usage, tooLarge: false };
+      const isTooLarge = (size: number) => size > usable && size >= learnt.measureRefused(findServing());
+      const unchanged = { messages, usage, tooLarge: isTooLarge(before) };
+      if ((before <= limit && !force) || most === 0) return unchanged;
+
       let current = [...messages];
+      const correction = learnt.correction(findServing());
+      const measure = () => countTokens(current, fixed);
+      const base = countTokens([], fixed);
+      const target = force ? Math.min(most, (before - base) * policy.aimFor) : most;
+      const mayPay = force || countStepsSinceSummary(messages) >= stepsBetweenSummaries;
 
       const isEnough = () => {
-        const size = countTokens(current, fixed);
-        return size <= target || (!force && size <= limit && size <= before * (1 - worthwhile));
+        const size = measure();
+        const freed = (before - size) / (before - base);
+        return size <= base + target || (!force && size <= limit && freed >= worthwhile);
       };
 
-      const callIds = findLargeResults(
-        current,
-        policy.retainSteps,
-        counter,
-        Math.ceil(before - target) / correction,
-      );
-      if (callIds.length > 0) {
+      const trim = function* (keepLast: number, excess: number): Generator<AgentEvent> {
+        const callIds = findLargeResults(current, keepLast, counter, excess / correction);
+        if (callIds.length === 0) return;
+        const size = measure();
         current = trimResults(current, new Set(callIds));
-        yield { type: "trim", callIds, before, after: countTokens(current, fixed) };
-        if (isEnough()) return { messages: current, usage, tooLarge: false };
-      }
+        yield { type: "trim", callIds, before: size, after: measure() };
+      };
 
-      const keep = measureTail(
-        current,
-        policy,
-        (tail) => counter.countMessages(tail) * correction <= target / 2,
-      );
-      const summarised = yield* summariseOldest(current, keep, {
-        writer: meter(summariser),
-        limits: {
-          tokens: Math.floor(target / 3 / correction),
-          intents: Math.floor((usable - counter.countFixed(fixed)) * policy.aimFor * intentShare),
-          // What was learnt of this model says nothing of another one.
-          window:
-            summariser.id === model.id
-              ? Math.min(window, refused) / Math.max(1, correction)
-              : summariser.limits.contextTokens,
-          counter,
-        },
-        countTokens: (list) => countTokens(list, fixed),
-        signal,
-      });
-      current = summarised.messages;
-      usage = addUsage(usage, summarised.usage);
-      if (countTokens(current, fixed) <= limit) return { messages: current, usage, tooLarge: false };
+      const summarise = async function* (keep: number, isPaid: boolean): AsyncGenerator<AgentEvent> {
+        const writer = findServing(summariser);
+        const summarised = yield* summariseOldest(current, keep, {
+          ...(isPaid && { writer: meter(summariser) }),
+          limits: {
+            tokens: Math.floor((target * summaryShare) / correction),
+            intents: Math.floor((most * intentShare) / correction),
+            window: learnt.measureRefused(writer) / Math.max(1, learnt.correction(writer)),
+            counter,
+          },
+          countTokens: (list) => countTokens(list, fixed),
+          onOverflow: (size, { detail, model: refusedBy = writer.id }) =>
+            learnt.learnRefusal({ ...writer, id: refusedBy }, size * learnt.correction(writer), detail),
+          signal,
+        });
+        current = summarised.messages;
+        usage = addUsage(usage, summarised.usage);
+      };
+
+      yield* trim(policy.retainSteps, before - base - target);
+      if (isEnough() || (!mayPay && measure() <= usable))
+        return { messages: current, usage, tooLarge: false };
+
+      if (mayPay) {
+        const keep = measureTail(
+          current,
+          policy,
+          (tail) => counter.countMessages(tail) * correction <= target * tailShare,
+        );
+        yield* summarise(keep, true);
+      }
+      if (measure() <= (mayPay ? limit : usable)) return { messages: current, usage, tooLarge: false };
 
       // The last steps alone are too large: their results must go too.
-      const rest = findLargeResults(current, 0, counter, Infinity);
-      if (rest.length > 0) {
-        const size = countTokens(current, fixed);
-        current = trimResults(current, new Set(rest));
-        yield { type: "trim", callIds: rest, before: size, after: countTokens(current, fixed) };
-      }
-      return { messages: current, usage, tooLarge: countTokens(current, fixed) > usable };
+      yield* trim(0, Infinity);
+      // What is left is then replaced by facts that need no model: the last steps stay if they can.
+      const steps = measureTail(current, { ...policy, retainRounds: 0 }, () => false);
+      for (const keep of new Set([steps, 0])) if (measure() > usable) yield* summarise(keep, false);
+      return { messages: current, usage, tooLarge: isTooLarge(measure()) };
     },
 
-    learn(messages, fixed, usage) {
-      const counted = counter.countFixed(fixed) + counter.countMessages(messages);
-      const told = usage.input + usage.cacheRead + usage.cacheWrite;
-      if (counted === 0 || told === 0) return;
-      correction = Math.min(correctionBounds.most, Math.max(correctionBounds.least, told / counted));
+    learn: (messages, fixed, usage, id) => learnt.learnAccepted({ id }, countPlain(messages, fixed), usage),
+
+    learnRefusal(messages, fixed, detail, id) {
+      const serving = findServing();
+      learnt.learnRefusal({ ...serving, id: id ?? serving.id }, countTokens(messages, fixed), detail);
     },
 
-    learnRefusal(messages, fixed, detail) {
-      const size = countTokens(messages, fixed);
-      const told = readRefusedWindow(detail);
-      if (told !== undefined && told >= smallestWindow) window = Math.min(window, told);
-      // Where the service names no window, or counts so differently that it would refuse the same size again.
-      if (size <= measureUsable()) refused = Math.min(refused, Math.max(size, smallestWindow));
-    },
+    measureUsable,
 
     countTokens,
 
@@ -206,42 +230,4 @@ function findLargeResults(
     callIds.push(message.callId);
   }
   return callIds;
-}
-
-/** Where the last `steps` steps begin, or as many as there are. */
-function findStepStart(messages: readonly Message[], steps: number): number {
-  let start = messages.length;
-  let left = steps;
-  for (let at = messages.length - 1; at >= 0 && left > 0; at -= 1) {
-    if (messages[at]?.role !== "assistant") continue;
-    start = at;
-    left -= 1;
-  }
-  return start;
-}
-
-/**
- * How many messages stay verbatim: as many of the last rounds as `fits` allows, else the last steps. It never
- * starts with a tool's result, whose call would be lost.
- */
-function measureTail(
-  messages: readonly Message[],
-  policy: CompactionPolicy,
-  fits: (tail: readonly Message[]) => boolean,
-): number {
-  // What is not answered yet stays whole, however large.
-  const asked = messages.findLastIndex(isFromPerson);
-  const unanswered = asked >= 0 && messages.slice(asked).every(({ role }) => role === "user");
-  const steps = findStepStart(messages, policy.retainSteps);
-  let best = messages.length - (unanswered ? Math.min(asked, steps) : steps);
-  let rounds = 0;
-  for (let at = messages.length - 1; at > 0 && rounds < policy.retainRounds; at -= 1) {
-    const message = messages[at];
-    if (!message || !isFromPerson(message)) continue;
-    const tail = messages.slice(at);
-    if (!fits(tail)) break;
-    rounds += 1;
-    best = Math.max(best, tail.length);
-  }
-  return best;
 }

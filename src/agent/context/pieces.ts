@@ -1,9 +1,16 @@
 import type { AgentEvent } from "../events.ts";
 import type { Message, SummaryMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, ModelError, noUsage, type Usage } from "../model.ts";
+import { countSteps, countStepsSinceSummary } from "./measure-tail.ts";
 import { replaceSummarized } from "./shorten.ts";
 import { cutToTokens, extractState } from "./summary-text.ts";
-import { createSummaryMessage, summarise, type SummaryLimits, summarizeWithoutModel } from "./summary.ts";
+import {
+  createSummaryMessage,
+  readShare,
+  summarise,
+  type SummaryLimits,
+  summarizeWithoutModel,
+} from "./summary.ts";
 import { estimateTranscribed } from "./transcript.ts";
 
 /** Messages that would take up to so many of the writer's windows are summarised by one call, each of them in short. */
@@ -24,7 +31,7 @@ const mostHalvings = 3;
 /** Lengths to which a piece's messages may have to be cut, in characters: the first with which the pieces are few enough. */
 const pieceChars = [120, 60, 40];
 
-/** A lone summary is fitted anew only where that leaves at most this share of the conversation. */
+/** A summary is worth a call, and a lone one is fitted anew, only where that leaves at most this share. */
 const worthwhile = 0.8;
 
 /** Successive messages: how many, and whether a model reads them. */
@@ -34,7 +41,7 @@ interface Piece {
 }
 
 type Written = { kind: "written"; text: string; unread: number; usage: Usage };
-type Attempt = Written | { kind: "useless"; usage: Usage } | { kind: "failed"; isOverflow: boolean };
+type Attempt = Written | { kind: "useless"; usage: Usage } | { kind: "failed"; error: ModelError };
 
 /**
  * Replaces all but the last `keep` messages by a summary. A history much longer than the writer's window is summarised
@@ -47,29 +54,38 @@ export async function* summariseOldest(
   messages: Message[],
   keep: number,
   options: {
-    writer: LanguageModel;
+    /** Default: none, only facts that need no model. */
+    writer?: LanguageModel;
     limits: SummaryLimits;
     countTokens(messages: readonly Message[]): number;
+    /** Told when a service refuses to read so many tokens, as the counter has them. */
+    onOverflow?(tokens: number, error: ModelError): void;
     signal: AbortSignal;
   },
 ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage }> {
-  const { writer, countTokens, signal } = options;
+  const { writer, countTokens, onOverflow, signal } = options;
   let { limits } = options;
   let current = messages;
   let size = countTokens(current);
   let total = noUsage;
   let calls = 0;
   let halvings = 0;
-  const plan = () => planPieces(current.slice(0, current.length - keep), limits, mostCalls - calls);
+  let stepsBefore = countStepsSinceSummary(messages);
+  const plan = () => {
+    const head = current.slice(0, current.length - keep);
+    return writer ? planPieces(head, limits, mostCalls - calls) : planUnread(head);
+  };
   let pieces = plan();
   if (pieces.length > 1) yield { type: "notice", text: describePlan(pieces) };
   for (let piece = pieces.shift(); piece; piece = pieces.shift()) {
     const head = current.slice(0, countEarlier(current) + piece.length);
-    const isRead = piece.isRead && canShrink(head, limits);
-    if (isRead) calls += 1;
-    const attempt = isRead ? await trySummary(writer, head, limits, signal) : useless;
+    const reader = piece.isRead && canShrink(head, limits) ? writer : undefined;
+    if (reader) calls += 1;
+    const attempt = reader ? await trySummary(reader, head, limits, signal) : useless;
+    if (reader) stepsBefore = 0;
     const isFailed = attempt.kind === "failed";
-    if (isFailed && attempt.isOverflow && halvings < mostHalvings && calls < mostCalls) {
+    if (isFailed && attempt.error.kind === "overflow") onOverflow?.(limits.window * readShare, attempt.error);
+    if (isFailed && attempt.error.kind === "overflow" && halvings < mostHalvings && calls < mostCalls) {
       halvings += 1;
       limits = { ...limits, window: limits.window / 2 };
       pieces = plan();
@@ -79,9 +95,11 @@ export async function* summariseOldest(
     total = addUsage(total, usage);
     // A service that is down, after its own retries, would be waited for with each of the other pieces.
     const kept = isFailed ? keep : current.length - head.length;
-    const message = limits.counter.measure(
-      composeSummary(current.slice(0, current.length - kept), attempt, limits),
-    );
+    const behind = countSteps(current.slice(current.length - kept));
+    const message = limits.counter.measure({
+      ...composeSummary(current.slice(0, current.length - kept), attempt, limits),
+      ...(Number.isFinite(stepsBefore) && { stepsBefore: stepsBefore - behind }),
+    });
     const next = replaceSummarized(message, current, kept);
     const after = countTokens(next);
     if (after >= (piece.length > 0 ? size : size * worthwhile)) break;
@@ -107,12 +125,18 @@ function composeSummary(
   return createSummaryMessage(messages, state, unread, limits);
 }
 
-/** Whether a summary of these messages can be smaller at all: otherwise none is paid for. */
+/** Whether a summary of these messages can be much smaller: otherwise none is paid for. */
 function canShrink(messages: readonly Message[], limits: SummaryLimits): boolean {
-  const { counter } = limits;
-  return (
-    counter.countMessage(createSummaryMessage(messages, "", 0, limits)) < counter.countMessages(messages)
-  );
+  return countEmpty(messages, limits) < limits.counter.countMessages(messages) * worthwhile;
+}
+
+/** What a summary takes besides the state of the work. */
+function countEmpty(messages: readonly Message[], limits: SummaryLimits): number {
+  return limits.counter.countMessage(createSummaryMessage(messages, "", 0, limits));
+}
+
+function planUnread(messages: readonly Message[]): Piece[] {
+  return messages.length > 0 ? [{ length: messages.length - countEarlier(messages), isRead: false }] : [];
 }
 
 const useless: Attempt = { kind: "useless", usage: noUsage };
@@ -131,11 +155,14 @@ async function trySummary(
     // One that is no shorter than what it stands for is no summary.
     const isUseful = text && counter.count(text) < counter.countMessages(messages);
     if (!isUseful) return { kind: "useless", usage };
-    return { kind: "written", text: cutToTokens(text, Math.max(256, tokens), counter), unread, usage };
+    // One that makes the conversation no smaller would be paid for and thrown away.
+    const room = counter.countMessages(messages) - countEmpty(messages, limits);
+    const cut = cutToTokens(text, Math.min(Math.max(256, tokens), Math.floor(room * worthwhile)), counter);
+    return { kind: "written", text: cut, unread, usage };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ModelError)) throw error;
-    return { kind: "failed", isOverflow: error.kind === "overflow" };
+    return { kind: "failed", error };
   }
 }
 

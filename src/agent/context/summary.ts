@@ -29,7 +29,7 @@ const intentShare = 0.45;
 const stateShare = 0.4;
 
 /** Shares of the writer's window: what it reads, and the most that it may write. */
-const readShare = 0.6;
+export const readShare = 0.6;
 const writeShare = 0.2;
 
 const instructions = `You keep the memory of an agent that works in a team's chat thread. Older messages will be removed from its view and replaced by what you write. Write in the language that the people use, as short as the facts allow, under these headings; leave out a heading without content, and never invent:

@@ -10,7 +10,8 @@ const defaultRestMs = 60_000;
  * The first model, with the others as fallbacks, in order, for when it fails permanently: after its own retries, or
  * without credit. A failed model is skipped for a while, so that not every step waits for its retries again.
  *
- * Its limits are those of the first; if a fallback has a smaller window, its service reports an overflow.
+ * Its limits are those of the first; those of the model that the next call goes to are told by `serving`. A fallback
+ * that takes over within a call may have a smaller window: its refusal then names it.
  */
 export function createFallbackModel(options: {
   models: readonly [LanguageModel, ...LanguageModel[]];
@@ -22,11 +23,17 @@ export function createFallbackModel(options: {
   const { models, onFailure, now, restMs = defaultRestMs } = options;
   const restsUntil = new Map<LanguageModel, number>();
 
+  const findAwake = () => models.filter((model) => (restsUntil.get(model) ?? 0) <= now());
+
   return {
     id: models[0].id,
     limits: models[0].limits,
+    serving() {
+      const [first = models[0]] = findAwake();
+      return first.serving?.() ?? first;
+    },
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
-      const awake = models.filter((model) => (restsUntil.get(model) ?? 0) <= now());
+      const awake = findAwake();
       const candidates = awake.length > 0 ? awake : models;
       for (const [index, model] of candidates.entries()) {
         try {
@@ -36,6 +43,7 @@ export function createFallbackModel(options: {
           if (!(error instanceof ModelError)) throw error;
           onFailure(model.id, error);
           const next = candidates[index + 1];
+          if (error.kind === "overflow") throw nameModel(error, model.id);
           if (!worthAnother.has(error.kind)) throw error;
           restsUntil.set(model, now() + restMs);
           if (!next) throw error;
@@ -44,4 +52,9 @@ export function createFallbackModel(options: {
       }
     },
   };
+}
+
+function nameModel(error: ModelError, model: string): ModelError {
+  const { kind, message, attempts, detail, reason } = error;
+  return new ModelError(kind, message, { attempts, detail, reason, model: error.model ?? model, cause: error });
 }

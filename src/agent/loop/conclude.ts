@@ -47,7 +47,11 @@ export async function* judgeReply(
   if (message.stop === "refusal") return endRefused(state, answer);
 
   const isCut = message.stop === "max-tokens" || message.stop === "context-window";
-  if (message.stop === "context-window") yield* makeRoom(state, true);
+  if (message.stop === "context-window") {
+    // Prompt and reply together have filled the window.
+    state.turn.context.learnRefusal(state.messages, state.fixed, "", message.model);
+    yield* makeRoom(state, false);
+  }
   if (isCut && said.trim()) {
     yield* nudge(state, "Your reply was cut. Continue exactly where it stopped, repeating nothing.");
     return proceed;

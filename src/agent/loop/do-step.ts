@@ -35,8 +35,9 @@ export async function* callWithMoreRoom(state: TurnState, refused: Reply): Async
   let reply = refused;
   for (let shrinks = 0; shrinks < mostShrinks && isOverflow(reply); shrinks += 1) {
     const before = context.countTokens(state.messages, state.fixed);
-    context.learnRefusal(state.messages, state.fixed, reply.error.detail);
-    yield* makeRoom(state, true);
+    context.learnRefusal(state.messages, state.fixed, reply.error.detail, reply.error.model);
+    // Forced where the refused size is too small to learn from.
+    yield* makeRoom(state, context.fits(state.messages, state.fixed));
     if (state.isAborted) return { kind: "aborted" };
     if (context.countTokens(state.messages, state.fixed) >= before) return reply;
     reply = yield* callModel(state, state.steps, "auto");
@@ -49,7 +50,7 @@ export function acceptReply(state: TurnState, reply: Reply): StepResult {
   if (reply.kind !== "message") return reply;
   const { message, usage } = reply;
   state.addUsage(usage);
-  state.turn.context.learn(state.messages, state.fixed, usage);
+  state.turn.context.learn(state.messages, state.fixed, usage, message.model);
   state.addReply(message, usage.output);
   return state.open.length > 0 ? { kind: "calls" } : { kind: "replied", message };
 }

@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type CompactionPolicy, createContextWindow } from "../../../src/agent/context/compaction.ts";
+import { createLearntWindows } from "../../../src/agent/context/learnt-windows.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { replay, toRecord } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { createFallbackModel } from "../../../src/agent/llm/fallback.ts";
 import { heddle, type Message, toolCalls, type UserMessage } from "../../../src/agent/messages.ts";
 import { ModelError, noUsage } from "../../../src/agent/model.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
@@ -277,10 +279,13 @@ describe("Compaction", () => {
     expect(tooLarge || size(kept) < 500).toBe(true);
   });
 
-  test("says that it is too large when one message alone exceeds the window", async () => {
+  test("shortens one message that alone exceeds the window, without a model", async () => {
     const { context, requests } = keeper(400);
-    expect(await fit(context, [says(words(3_000))])).toMatchObject({ tooLarge: true });
-    expect(requests.length).toBeLessThanOrEqual(1);
+    const { messages, tooLarge } = await fit(context, [says(`begin ${words(3_000)} end`)]);
+    expect(tooLarge).toBe(false);
+    expect(size(messages)).toBeLessThan(300);
+    expect(messages[0]).toMatchObject({ text: expect.stringMatching(/\[Ada\] begin [^]* end/) });
+    expect(requests).toEqual([]);
   });
 
   test("cuts the newest results too after a refusal, pays for no summary, and remembers the size", async () => {
@@ -305,11 +310,91 @@ describe("Compaction", () => {
     expect(context.fits(messages, "")).toBe(false);
   });
 
+  test("forgets what it has learnt when a larger request is taken, or after an hour", async () => {
+    let now = 0;
+    const { model } = scriptedModel([]);
+    const learnt = createLearntWindows(() => now);
+    const context = createContextWindow({ model, counter, learnt });
+    const messages = [says(words(10_000))];
+    const taken = { ...noUsage, input: size(messages) };
+    context.learnRefusal(messages, "", "maximum context length is 16000 tokens");
+    expect(context.fits(messages, "")).toBe(false);
+    const larger = { ...noUsage, input: size(messages) * 2 };
+    context.learn([says(words(20_000))], "", larger, model.id);
+    expect(context.fits(messages, "")).toBe(true);
+    context.learnRefusal(messages, "", "");
+    expect(context.fits(messages, "")).toBe(false);
+    context.learn(messages, "", taken, model.id);
+    expect(context.fits(messages, "")).toBe(true);
+    context.learnRefusal(messages, "", "");
+    now += 60 * 60_000;
+    expect(context.fits(messages, "")).toBe(true);
+  });
+
+  test("keeps what a fallback refuses apart from the model that it stands in for", async () => {
+    const named = (id: string, reply: Reply) => ({ ...scriptedModel([reply]).model, id });
+    const down = { error: new ModelError("transient", "down") };
+    const refusal = {
+      error: new ModelError("overflow", "Too long.", { detail: "maximum context length is 16000" }),
+    };
+    const small = named("b/small", refusal);
+    let now = 0;
+    const model = createFallbackModel({
+      models: [named("a/large", down), small],
+      onFailure: () => undefined,
+      now: () => now,
+      restMs: 1_000,
+    });
+    const learnt = createLearntWindows(() => now);
+    const context = createContextWindow({ model, counter, learnt });
+    const messages = [says(words(10_000))];
+    const calling = model.stream({ system: "", messages, tools: [] }, new AbortController().signal);
+    const error = await Array.fromAsync(calling).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ kind: "overflow", model: "b/small" });
+    context.learnRefusal(messages, "", "maximum context length is 16000", "b/small");
+    // While the first one rests, the fallback serves.
+    expect(context.fits(messages, "")).toBe(false);
+    expect(createContextWindow({ model: small, counter, learnt }).fits(messages, "")).toBe(false);
+    now = 1_000;
+    expect(context.fits(messages, "")).toBe(true);
+  });
+
+  test.each([
+    [4_200, 1_500],
+    [12_000, 1_500],
+    [14_400, 1_500],
+    [16_200, 1_500],
+    [18_500, 1_500],
+    [20_400, 1_000],
+  ])(
+    "pays for at most one summary in eight steps beside a fixed part of %d tokens",
+    async (fixed, result) => {
+      const { model, requests } = scriptedModel(() => ({ text: "## Done\nMuch." }));
+      const local = { ...model, limits: { ...model.limits, contextTokens: 32_000, maxOutputTokens: 8_000 } };
+      const context = createContextWindow({ model: local, counter });
+      const prompt = " word".repeat(fixed);
+      const paidAt: number[] = [];
+      let messages: readonly Message[] = [says("go")];
+      for (let n = 1; n <= 40; n += 1) {
+        const paid = requests.length;
+        const fitted = await fit(context, [...messages, ...step(" word".repeat(result))], false, prompt);
+        expect(fitted.tooLarge).toBe(false);
+        expect(context.countTokens(fitted.messages, prompt)).toBeLessThanOrEqual(24_000);
+        messages = fitted.messages;
+        if (requests.length > paid) paidAt.push(n);
+        expect(requests.length - paid).toBeLessThanOrEqual(1);
+      }
+      const gaps = paidAt.map((n, index) => n - (paidAt[index - 1] ?? -Infinity));
+      expect(gaps.filter((gap) => gap < 8)).toEqual([]);
+      expect(JSON.stringify(messages)).toContain("go");
+    },
+  );
+
   test("learns from what the service counts", async () => {
     const { context } = keeper(2_000);
     const messages = [says(words(250)), ...step(words(100)), ...step("a"), ...step("b")];
     expect((await fit(context, messages)).events).toEqual([]);
-    context.learn(messages, "", { ...noUsage, input: size(messages) * 2.5 });
+    context.learn(messages, "", { ...noUsage, input: size(messages) * 2.5 }, "test/scripted");
     expect((await fit(context, messages)).events).not.toEqual([]);
   });
 
