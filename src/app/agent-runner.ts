@@ -3,6 +3,7 @@ import {
   type ContextWindow,
   createContextWindow,
 } from "../agent/context/compaction.ts";
+import { describeLargeFixed } from "../agent/context/fixed-part.ts";
 import { createLearntWindows, type LearntWindows } from "../agent/context/learnt-windows.ts";
 import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
@@ -81,6 +82,7 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
   const shared: Shared = {
     counter: createTokenCounter(),
     contexts: new Map(),
+    warned: new Set(),
     learnt: createLearntWindows(),
     breaker: createCircuitBreaker({ now: Date.now }),
     warned: new Set(),
@@ -120,6 +122,8 @@ interface Shared {
   /** One for each model with its fallbacks. */
   contexts: Map<LanguageModel, ContextWindow>;
   learnt: LearntWindows;
+  /** What the log was told of prompts and tools that are too large, once each. */
+  warned: Set<string>;
   /** What is broken stays known between turns, for each thread by itself. */
   breaker: CircuitBreaker;
   /** What the log was told once. */
@@ -192,6 +196,7 @@ async function* runAgent(
     const system = buildSystemPrompt({ ...prompt, servers: formatServerInstructions(said) });
     const dispatcher = assembleTools({ tools, system });
     warnOfLeftOut(model, dispatcher.definitions, shared, log);
+    warnOfLargeParts({ system, tools: dispatcher.definitions }, context, shared.warned, log);
     return { system, tools: dispatcher };
   };
   const outcome = yield* runTurn({
@@ -262,6 +267,18 @@ function contextOf(
     contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction, learnt });
   contexts.set(model, context);
   return context;
+}
+
+function warnOfLargeParts(
+  parts: Parameters<typeof describeLargeFixed>[0],
+  context: ContextWindow,
+  warned: Set<string>,
+  log: Logger,
+): void {
+  const text = describeLargeFixed(parts, context.measureUsable(), context);
+  if (text === undefined || warned.has(text)) return;
+  warned.add(text);
+  log.warn(text);
 }
 
 /** @param asked the people's messages of the turn; grows while it runs */

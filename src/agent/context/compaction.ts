@@ -66,6 +66,8 @@ export interface ContextWindow {
   learnRefusal(messages: readonly Message[], fixed: string, detail: string, model?: string): void;
   /** What the model takes of a prompt, in tokens. */
   measureUsable(): number;
+  /** The tokens of a text that goes with many requests. */
+  countFixed(text: string): number;
   /** The estimated size of a request, in tokens. */
   countTokens(messages: readonly Message[], fixed: string): number;
   /** Counts a message once, for storing with it. */
@@ -201,6 +203,8 @@ export function createContextWindow(options: {
     },
 
     measureUsable,
+
+    countFixed: (text) => countTokens([], text),
 
     countTokens,
 

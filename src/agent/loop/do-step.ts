@@ -1,12 +1,13 @@
+import { describeLargeFixed } from "../context/fixed-part.ts";
 import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, heddle, isFromPerson } from "../messages.ts";
-import type { ModelError } from "../model.ts";
+import { ModelError } from "../model.ts";
 import { createAsker } from "../questions.ts";
 import { callModel, type Reply } from "./call-model.ts";
 import type { CallOptions } from "./calls.ts";
 import { isCutWithinCall } from "./cut-calls.ts";
 import { remainingBudget, shareBudget } from "./limits.ts";
-import { makeRoom } from "./make-room.ts";
+import { explainTooLarge, makeRoom } from "./make-room.ts";
 import type { TurnState } from "./state.ts";
 
 /** What came of a step's model call. */
@@ -33,16 +34,27 @@ const mostShrinks = 4;
 export async function* callWithMoreRoom(state: TurnState, refused: Reply): AsyncGenerator<AgentEvent, Reply> {
   const { context } = state.turn;
   let reply = refused;
+  const explain = (last: Reply): Reply => {
+    const { system, tools } = state.turn;
+    const parts = { system, tools: tools.definitions };
+    const isFixed = describeLargeFixed(parts, context.measureUsable(), context) !== undefined;
+    if (!isOverflow(last) || !isFixed) return last;
+    const { attempts, detail } = last.error;
+    return {
+      kind: "failed",
+      error: new ModelError("overflow", explainTooLarge(state), { attempts, detail }),
+    };
+  };
   for (let shrinks = 0; shrinks < mostShrinks && isOverflow(reply); shrinks += 1) {
     const before = context.countTokens(state.messages, state.fixed);
     context.learnRefusal(state.messages, state.fixed, reply.error.detail, reply.error.model);
     // Forced where the refused size is too small to learn from.
     yield* makeRoom(state, context.fits(state.messages, state.fixed));
     if (state.isAborted) return { kind: "aborted" };
-    if (context.countTokens(state.messages, state.fixed) >= before) return reply;
+    if (context.countTokens(state.messages, state.fixed) >= before) return explain(reply);
     reply = yield* callModel(state, state.steps, "auto");
   }
-  return reply;
+  return explain(reply);
 }
 
 /** Takes the reply into the state. */

@@ -1,3 +1,4 @@
+import { describeLargeFixed } from "../context/fixed-part.ts";
 import type { AgentEvent } from "../events.ts";
 import type { TurnState } from "./state.ts";
 
@@ -19,4 +20,12 @@ export async function* makeRoom(state: TurnState, force: boolean): AsyncGenerato
     if (state.isAborted) return false;
     throw error;
   }
+}
+
+/** Why nothing helped, for people: prompt and tools where they are the cause, else the conversation. */
+export function explainTooLarge({ turn: { system, tools, context } }: TurnState): string {
+  const cause = describeLargeFixed({ system, tools: tools.definitions }, context.measureUsable(), context);
+  return cause === undefined
+    ? "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part."
+    : `${cause} No conversation fits beside that: the administrator must make it smaller or choose a model with a larger window.`;
 }

@@ -1,7 +1,7 @@
 import type { AgentEvent, TurnOutcome } from "../events.ts";
 import type { Message, UserMessage } from "../messages.ts";
 import { findReachedLimit, isUsedUp } from "./limits.ts";
-import { makeRoom } from "./make-room.ts";
+import { explainTooLarge, makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
 import { completesRounds, equalRounds, findRepetition, type Repetition } from "./repetition.ts";
@@ -31,7 +31,7 @@ export async function* prepareStep(state: TurnState): AsyncGenerator<AgentEvent,
 
   const fits = state.turn.context.fits(state.messages, state.fixed) || (yield* makeRoom(state, false));
   if (state.isAborted) return endAborted(state);
-  return fits ? proceed : endWithModelError(state, tooLarge);
+  return fits ? proceed : endWithModelError(state, explainTooLarge(state));
 }
 
 /** The limit that ends the turn before the next step, if it has reached one. */
@@ -76,9 +76,6 @@ function asksToCompact(messages: readonly Message[]): boolean {
 function isCompactOrder({ text }: UserMessage): boolean {
   return /^[/!]?compact$/i.test(text.trim());
 }
-
-const tooLarge =
-  "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part.";
 
 const repetitionHint =
   "You are making the same calls with the same results again and again. Try another way, or tell the people what is in the way. If you wait for something, wait longer in one call.";
