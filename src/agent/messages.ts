@@ -151,7 +151,9 @@ export interface SummaryMessage {
   text: string;
   /** What people asked, one entry a message, for the next compaction to carry on. */
   intents?: string[];
-  /** How many of the oldest requests have no entry. */
+  /** For each of them the number that opens it in search_history, where it is known. */
+  entries?: (number | null)[];
+  /** How many of the oldest requests are not among them. */
   unlisted?: number;
   /** How many of the replaced messages the state of the work says nothing about. */
   unsummarised?: number;
@@ -183,6 +185,11 @@ export function plainName(name: string): string {
 /** Whether a person said it, and not Heddle itself. */
 export function isFromPerson(message: Message): message is UserMessage {
   return message.role === "user" && message.author.id !== heddle.id;
+}
+
+/** Whether the message is nothing but the order to compact. */
+export function isCompactOrder({ text }: UserMessage): boolean {
+  return /^[/!]?compact$/i.test(text.trim());
 }
 
 /** The tool calls of a message, in order. */

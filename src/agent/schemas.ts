@@ -134,6 +134,7 @@ const summaryMessageFields = z.looseObject({
   role: z.literal("summary"),
   text: z.string(),
   intents: optional(z.array(z.string())),
+  entries: optional(z.array(z.number().nullable())),
   unlisted: optional(z.number()),
   unsummarised: optional(z.number()),
   pinned: optional(z.array(z.string())),

@@ -214,6 +214,7 @@ async function* runAgent(
       asked.push(...arrived.filter(isFromPerson));
       return openExtras(arrived, false);
     },
+    ...(services.history && { journal: services.history }),
     readNoteIndex: () => readNoteIndex(services.notes, log),
     ...(situation && { situation }),
     ...(told.createProjectReader && { readProjectInstructions: told.createProjectReader() }),

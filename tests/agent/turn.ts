@@ -94,6 +94,7 @@ export async function run(options: RunOptions) {
     ...(options.situation && { situation: options.situation }),
     ...(options.readProjectInstructions && { readProjectInstructions: options.readProjectInstructions }),
     ...(options.meter && { meter: options.meter }),
+    ...(options.services?.history && { journal: options.services.history }),
     signal: controller.signal,
     now: options.now ?? (() => 1_000),
   });

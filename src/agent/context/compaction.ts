@@ -1,6 +1,8 @@
 import type { AgentEvent } from "../events.ts";
+import type { JournalReader } from "../journal.ts";
 import type { Message } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
+import { findEntries } from "./intents.ts";
 import { createLearntWindows, type LearntWindows } from "./learnt-windows.ts";
 import { countStepsSinceSummary, findStepStart, measureTail } from "./measure-tail.ts";
 import { summariseOldest } from "./pieces.ts";
@@ -40,6 +42,7 @@ export interface ContextWindow {
    *
    * @param fixed text that goes with every request: system prompt and tool definitions
    * @param meter see `Turn`
+   * @param journal where people's messages stand, so that what is left out of them can be opened
    * @param force people asked for it: compact although the size does not, and however short ago that was
    */
   compactToFit(
@@ -48,6 +51,7 @@ export interface ContextWindow {
       fixed: string;
       force: boolean;
       meter?: (model: LanguageModel) => LanguageModel;
+      journal?: JournalReader;
       signal: AbortSignal;
     },
   ): AsyncGenerator<AgentEvent, { messages: readonly Message[]; usage: Usage; tooLarge: boolean }>;
@@ -81,6 +85,7 @@ const worthwhile = 0.2;
 const tailShare = 0.5;
 const intentShare = 0.3;
 const summaryShare = 1 / 3;
+const forcedIntentShare = 0.6;
 
 /** Between two summaries that a model writes lie at least so many steps, whatever the window; results are cut instead. */
 const stepsBetweenSummaries = 8;
@@ -125,7 +130,7 @@ export function createContextWindow(options: {
   return {
     fits: (messages, fixed) => countTokens(messages, fixed) <= measureRoom(fixed).limit,
 
-    async *compactToFit(messages, { fixed, force, meter = (writer) => writer, signal }) {
+    async *compactToFit(messages, { fixed, force, meter = (writer) => writer, journal, signal }) {
       const { usable, limit, target: most } = measureRoom(fixed);
       const before = countTokens(messages, fixed);
       let usage = noUsage;
@@ -134,6 +139,7 @@ export function createContextWindow(options: {
       if ((before <= limit && !force) || most === 0) return unchanged;
 
       let current = [...messages];
+      let entries: Map<string, number> | undefined;
       const correction = learnt.correction(findServing());
       const measure = () => countTokens(current, fixed);
       const base = countTokens([], fixed);
@@ -154,13 +160,19 @@ export function createContextWindow(options: {
         yield { type: "trim", callIds, before: size, after: measure() };
       };
 
-      const summarise = async function* (keep: number, isPaid: boolean): AsyncGenerator<AgentEvent> {
+      const summarise = async function* (
+        keep: number,
+        isPaid: boolean,
+        intents = most * intentShare,
+      ): AsyncGenerator<AgentEvent> {
         const writer = findServing(summariser);
+        entries ??= await findEntries(messages, journal);
         const summarised = yield* summariseOldest(current, keep, {
           ...(isPaid && { writer: meter(summariser) }),
           limits: {
             tokens: Math.floor((target * summaryShare) / correction),
-            intents: Math.floor((most * intentShare) / correction),
+            intents: Math.floor(intents / correction),
+            entries,
             window: learnt.measureRefused(writer) / Math.max(1, learnt.correction(writer)),
             counter,
           },
@@ -183,7 +195,11 @@ export function createContextWindow(options: {
           policy,
           (tail) => counter.countMessages(tail) * correction <= target * tailShare,
         );
+        const size = measure();
         yield* summarise(keep, true);
+        // Whoever asks to compact a conversation of hardly anything but requests wants those shortened.
+        const isFirst = current[0]?.role !== "summary";
+        if (force && isFirst && measure() === size) yield* summarise(keep, true, target * forcedIntentShare);
       }
       if (measure() <= (mayPay ? limit : usable)) return { messages: current, usage, tooLarge: false };
 

@@ -25,11 +25,11 @@ const trimmedChars = 200;
 export function trimResults(messages: readonly Message[], callIds: ReadonlySet<string>): Message[] {
   return messages.map((message) => {
     if (message.role !== "tool" || !callIds.has(message.callId)) return message;
-    const { images: _, tokens: __, ...rest } = message;
+    const { images, tokens: _, ...rest } = message;
     const start = message.text.slice(0, trimmedChars).replace(/[\ud800-\udbff]$/, "");
     return {
       ...rest,
-      text: `${start}\n[… cut to save space: search_history may find the rest, or run ${message.name} again]`,
+      text: `${start}\n[… cut to save space${images ? ", pictures too" : ""}: search_history may find the rest, or run ${message.name} again]`,
     };
   });
 }

@@ -1,15 +1,7 @@
-import {
-  formatUserText,
-  heddle,
-  isFromPerson,
-  type Message,
-  type SummaryMessage,
-  textOf,
-  toolCalls,
-} from "../messages.ts";
+import { heddle, type Message, type SummaryMessage, textOf, toolCalls } from "../messages.ts";
 import { type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { cutText } from "../text.ts";
-import { fitIntents } from "./intents.ts";
+import { collectIntents, fitIntents, isCut } from "./intents.ts";
 import { cutToTokens, extractState, headings } from "./summary-text.ts";
 import type { TokenCounter } from "./tokens.ts";
 import { fitTranscript } from "./transcript.ts";
@@ -17,15 +9,16 @@ import { fitTranscript } from "./transcript.ts";
 /** What a summary may cost, in tokens. */
 export interface SummaryLimits {
   tokens: number;
-  /** What people's requests may take at the very most. */
+  /** What people's requests may take: verbatim while they fit. */
   intents: number;
+  /** The numbers of people's messages for search_history, by the messages' ids. */
+  entries: ReadonlyMap<string, number>;
   /** The writer's window. */
   window: number;
   counter: TokenCounter;
 }
 
-/** Shares of a summary's budget. */
-const intentShare = 0.45;
+/** Share of a summary's budget that a model may write. */
 const stateShare = 0.4;
 
 /** Shares of the writer's window: what it reads, and the most that it may write. */
@@ -111,17 +104,18 @@ export function createSummaryMessage(
   messages: readonly Message[],
   state: string,
   unread: number,
-  { tokens, intents: hard, counter }: SummaryLimits,
+  { intents: most, entries, counter }: SummaryLimits,
 ): SummaryMessage {
-  const soft = Math.floor(tokens * intentShare);
-  const { kept: intents, dropped } = fitIntents(messages.flatMap(collectIntents), { soft, hard, counter });
+  const { kept, dropped } = fitIntents(collectIntents(messages, entries), { tokens: most, counter });
+  const intents = kept.map(({ text }) => text);
   const earlier = messages.filter((message) => message.role === "summary");
   const unlisted = earlier.reduce((sum, summary) => sum + (summary.unlisted ?? 0), dropped);
   const unsummarised = earlier.reduce((sum, summary) => sum + (summary.unsummarised ?? 0), unread);
   const pinned = [...new Set(messages.flatMap(collectPinned))];
   const plan = messages.map(planOf).findLast((text) => text !== undefined);
   const asked = [
-    unlisted > 0 && `- ${describeMissing(unlisted, "request", "listed")}`,
+    kept.some(isCut) && `- ${explainCut}`,
+    unlisted > 0 && `- ${describeMissing(unlisted, "request", "listed", kept[0]?.entry)}`,
     ...intents.map((intent) => `- ${intent.replaceAll("\n", "\n  ")}`),
   ].filter(Boolean);
   const sections = [
@@ -135,6 +129,7 @@ export function createSummaryMessage(
     role: "summary",
     text: sections.filter(Boolean).join("\n\n"),
     intents,
+    entries: kept.map(({ entry }) => entry ?? null),
     pinned,
     ...(unlisted > 0 && { unlisted }),
     ...(unsummarised > 0 && { unsummarised }),
@@ -142,20 +137,20 @@ export function createSummaryMessage(
   };
 }
 
-function describeMissing(count: number, noun: string, missing: string): string {
+const explainCut =
+  "[… #N …] stands for what was left out: search_history with entry N shows the whole message.";
+
+/** @param before the entry before which they stand, where it is known */
+function describeMissing(count: number, noun: string, missing: string, before?: number): string {
   const what = count === 1 ? `1 older ${noun} is` : `${count.toLocaleString("en-US")} older ${noun}s are`;
-  return `${what} not ${missing}; search_history finds ${count === 1 ? "it" : "them"}.`;
+  const where = before === undefined ? "" : ` before entry ${before}`;
+  return `${what} not ${missing}; search_history finds ${count === 1 ? "it" : "them"}${where}.`;
 }
 
 function planOf(message: Message): string | undefined {
   if (message.role === "summary") return message.plan;
   const lists = message.role === "tool" && message.name === "todo" && message.status === "ok";
   return lists ? message.text : undefined;
-}
-
-function collectIntents(message: Message): string[] {
-  if (message.role === "summary") return message.intents ?? [];
-  return isFromPerson(message) ? [formatUserText(message).trim()] : [];
 }
 
 function collectPinned(message: Message): string[] {

@@ -9,9 +9,15 @@ import type { TurnState } from "./state.ts";
  * @param force compact although the size does not ask for it
  */
 export async function* makeRoom(state: TurnState, force: boolean): AsyncGenerator<AgentEvent, boolean> {
-  const { context, signal, meter } = state.turn;
+  const { context, signal, meter, journal } = state.turn;
   try {
-    const options = { fixed: state.fixed, force, signal, ...(meter && { meter }) };
+    const options = {
+      fixed: state.fixed,
+      force,
+      signal,
+      ...(meter && { meter }),
+      ...(journal && { journal }),
+    };
     const fitted = yield* context.compactToFit(state.messages, options);
     state.replaceMessages(fitted.messages);
     state.addUsage(fitted.usage);

@@ -1,5 +1,5 @@
 import type { AgentEvent, TurnOutcome } from "../events.ts";
-import type { Message, UserMessage } from "../messages.ts";
+import { isCompactOrder, type Message } from "../messages.ts";
 import { findReachedLimit, isUsedUp } from "./limits.ts";
 import { explainTooLarge, makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
@@ -71,10 +71,6 @@ async function renewOffer(state: TurnState): Promise<void> {
 function asksToCompact(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
   return last?.role === "user" && isCompactOrder(last);
-}
-
-function isCompactOrder({ text }: UserMessage): boolean {
-  return /^[/!]?compact$/i.test(text.trim());
 }
 
 const repetitionHint =

@@ -1,5 +1,6 @@
 import type { ContextWindow } from "../context/compaction.ts";
 import type { History } from "../history.ts";
+import type { JournalReader } from "../journal.ts";
 import type { UserMessage } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
 import type { Dispatcher } from "../tools/dispatch.ts";
@@ -64,6 +65,8 @@ export interface Turn {
    * Default: no metering.
    */
   meter?(model: LanguageModel): LanguageModel;
+  /** Where the session's records are kept: a summary says where what it leaves out of people's messages can be read. */
+  journal?: JournalReader;
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?(): number;
 }

@@ -99,7 +99,11 @@ async function readEntry(
 ): Promise<Entry | undefined> {
   for await (const { records } of history.forward(number - 1)) {
     const [record] = records;
-    return record && toEntry(record, number, await lookBehind(history, number, isLate));
+    if (!record) return undefined;
+    const behind = await lookBehind(history, number, isLate);
+    const found = toEntry(record, number, behind);
+    const beside = record.type === "user" ? behind.beside.get(record.message.id) : undefined;
+    return found && beside ? { ...found, text: `${found.text}\n\n${beside}` } : found;
   }
   return undefined;
 }
@@ -108,12 +112,14 @@ async function readEntry(
 interface Behind {
   /** Ids of messages that were taken back. */
   withdrawn: Set<string>;
+  /** What came with messages, by their ids. */
+  beside: Map<string, string>;
   /** Whether they belong to a turn that the service has refused. */
   isRefused: boolean;
 }
 
 function nothingBehind(): Behind {
-  return { withdrawn: new Set(), isRefused: false };
+  return { withdrawn: new Set(), beside: new Map(), isRefused: false };
 }
 
 /** What the records from that position on say of those before it: those of the turn that it lies in. */
@@ -122,6 +128,7 @@ async function lookBehind(history: JournalReader, from: number, isLate: () => bo
   for await (const { records } of history.forward(from)) {
     for (const record of records) {
       noteBehind(behind, record);
+      if (record.type === "enclosure") behind.beside.set(record.message, record.beside);
       if (record.type === "turn-start" || record.type === "turn-end") return behind;
     }
     if (isLate()) break;

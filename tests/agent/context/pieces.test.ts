@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
-import { fitIntents } from "../../../src/agent/context/intents.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { replay } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
@@ -116,7 +115,7 @@ describe("A thread ten times larger than the window", () => {
     const wish = new RegExp(`Wish ${unlisted + 1}:`);
     expect(intents[0]).toMatch(wish);
     expect(intents.at(-1)).toMatch(
-      /^\[Ada\] Wish \d+: please look into report \d+ and tell us .* more of it$/,
+      /^\[Ada\] Wish \d+: please look into report \d+ and tell us [^]* more of it$/,
     );
     expect(counter.count(intents.join("\n"))).toBeLessThan(window * 0.15);
   });
@@ -216,29 +215,4 @@ test("A summary that is larger than the window by people's requests alone is mad
   expect(summariesOf(events)).toHaveLength(1);
   expect(lastSummary(journal).text).toContain("## Done\nHalf of it.");
   expect(lastSummary(journal).intents?.at(-1)).toBe("[Ada] wish 999");
-});
-
-describe("What is kept of people's requests", () => {
-  const fit = (intents: string[], soft: number, hard: number) => fitIntents(intents, { soft, hard, counter });
-
-  test("is all of it while it fits, lines included", () => {
-    const intents = ["[Ada] run\n  this: yaml", "[Bob] and this"];
-    expect(fit(intents, 100, 100)).toEqual({ kept: intents, dropped: 0 });
-  });
-
-  test("is the beginning and the end of long older ones, and the newest whole", () => {
-    const long = `[Ada] begin ${"and so on ".repeat(200)} end`;
-    const { kept, dropped } = fit([long, "[Ada] one", "[Ada] two"], 100, 200);
-    expect(kept[0]).toMatch(/^\[Ada\] begin .* … .* end$/);
-    expect(kept.slice(1)).toEqual(["[Ada] one", "[Ada] two"]);
-    expect(dropped).toBe(0);
-  });
-
-  test("never takes more than its limit, however many there are", () => {
-    const intents = Array.from({ length: 10_000 }, (_, n) => `[Ada] ${n}: ${"word ".repeat(30)}`);
-    const { kept, dropped } = fit(intents, 1_000, 2_000);
-    expect(kept.length + dropped).toBe(10_000);
-    expect(counter.count(kept.join("\n"))).toBeLessThanOrEqual(2_000);
-    expect(kept.at(-1)).toBe(intents.at(-1));
-  });
 });
