@@ -40,7 +40,7 @@ export function estimateTranscribed(
   chars = inputChars.most,
 ): number {
   // A message that is cut is never counted: the estimate is on the high side, and cheap.
-  return Math.min(counter.countMessage(message), estimateTokens(transcribe(message, chars))) + 1;
+  return Math.min(counter.countMessage(message), estimateTokens(transcribe(message, chars), 1 / 3)) + 1;
 }
 
 /** Only the state of the work when the whole is too long: people's words are kept elsewhere. */

@@ -50,12 +50,15 @@ function isDueForHint({ messages }: TurnState, repetition: Repetition): boolean 
 
 /** Compacts the conversation, which answers a turn that was asked for nothing else. */
 async function* obeyCompactOrder(state: TurnState): AsyncGenerator<AgentEvent, PhaseResult> {
-  const before = state.messages.length;
+  const measure = () => state.turn.context.countTokens(state.messages, state.fixed);
+  const before = measure();
   yield* makeRoom(state, true);
   if (state.isAborted) return endAborted(state);
+  const after = measure();
+  const figures = `${before.toLocaleString("en-US")} tokens before, ${after.toLocaleString("en-US")} after`;
   const text =
-    state.messages.length < before
-      ? "I summarised the earlier conversation."
+    after < before
+      ? `I summarised the earlier conversation: ${figures}.`
       : "There is nothing to summarise yet.";
   if (state.asked.every(isCompactOrder)) return endAnswered(state, text);
   yield { type: "notice", text };

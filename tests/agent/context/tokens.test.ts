@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -134,6 +135,11 @@ describe("before the vocabulary is loaded", () => {
     ["Chinese", chinese],
     ["Russian", "Съешь ещё этих мягких французских булок, да выпей же чаю."],
     ["emoji", "😀🎉🚀👍"],
+    ["base64", randomBytes(600).toString("base64")],
+    [
+      "JSON",
+      JSON.stringify(Array.from({ length: 20 }, (_unused, id) => ({ id, name: "part", price: id * 17 }))),
+    ],
   ])("the estimate of %s is not below the truth, nor above twice of it", (_, text) => {
     const truth = counter.count(text);
     expect(estimateTokens(text)).toBeGreaterThanOrEqual(truth);
