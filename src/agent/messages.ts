@@ -159,6 +159,8 @@ export interface SummaryMessage {
   unsummarised?: number;
   /** Bodies of skills in use, for the next compaction to carry on. */
   pinned?: string[];
+  /** Names of skills that were loaded and are out of view. */
+  released?: string[];
   /**
    * A model wrote it, or an earlier one, so many steps before those that stand behind it; negative for steps that
    * were kept behind it.

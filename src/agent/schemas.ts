@@ -138,6 +138,7 @@ const summaryMessageFields = z.looseObject({
   unlisted: optional(z.number()),
   unsummarised: optional(z.number()),
   pinned: optional(z.array(z.string())),
+  released: optional(z.array(z.string())),
   stepsBefore: optional(z.number()),
   plan: optional(z.string()),
   tokens: optional(z.number()),

@@ -4,6 +4,7 @@ import type { Message } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { findEntries } from "./intents.ts";
 import { createLearntWindows, type LearntWindows } from "./learnt-windows.ts";
+import { collectSkills, fitSkills, isLoadedSkill } from "./loaded-skills.ts";
 import { countStepsSinceSummary, findStepStart, measureTail } from "./measure-tail.ts";
 import { summariseOldest } from "./pieces.ts";
 import { trimResults } from "./shorten.ts";
@@ -99,7 +100,9 @@ interface Room {
   usable: number;
   /** Where compaction begins. */
   limit: number;
-  /** What it aims for in messages alone. */
+  /** What is left for messages. */
+  room: number;
+  /** What compaction aims for in messages. */
   target: number;
 }
 
@@ -124,14 +127,14 @@ export function createContextWindow(options: {
     const usable = measureUsable();
     // What compaction cannot make smaller does not count towards what it aims for.
     const room = Math.max(0, usable - countTokens([], fixed));
-    return { usable, limit: usable - room * (1 - policy.startAt), target: room * policy.aimFor };
+    return { usable, limit: usable - room * (1 - policy.startAt), room, target: room * policy.aimFor };
   };
 
   return {
     fits: (messages, fixed) => countTokens(messages, fixed) <= measureRoom(fixed).limit,
 
     async *compactToFit(messages, { fixed, force, meter = (writer) => writer, journal, signal }) {
-      const { usable, limit, target: most } = measureRoom(fixed);
+      const { usable, limit, room, target: most } = measureRoom(fixed);
       const before = countTokens(messages, fixed);
       let usage = noUsage;
       const isTooLarge = (size: number) => size > usable && size >= learnt.measureRefused(findServing());
@@ -153,7 +156,7 @@ export function createContextWindow(options: {
       };
 
       const trim = function* (keepLast: number, excess: number): Generator<AgentEvent> {
-        const callIds = findLargeResults(current, keepLast, counter, excess / correction);
+        const callIds = findLargeResults(current, keepLast, excess / correction, room / correction, counter);
         if (callIds.length === 0) return;
         const size = measure();
         current = trimResults(current, new Set(callIds));
@@ -173,6 +176,7 @@ export function createContextWindow(options: {
             tokens: Math.floor((target * summaryShare) / correction),
             intents: Math.floor(intents / correction),
             entries,
+            room: room / correction,
             window: learnt.measureRefused(writer) / Math.max(1, learnt.correction(writer)),
             counter,
           },
@@ -228,22 +232,25 @@ export function createContextWindow(options: {
   };
 }
 
-/** Tools whose results say how to go on, and are not cut. */
-const keptWhole: ReadonlySet<string> = new Set(["get_skill", "todo"]);
-
-/** Calls whose results are large, oldest first, until `excess` tokens are freed. The last `keepLast` steps are left alone. */
+/**
+ * Calls whose results are large, oldest first, until `excess` tokens are freed. The last `keepLast` steps, the plan, and
+ * the skills that fit into their share of the `room` are left alone.
+ */
 function findLargeResults(
   messages: readonly Message[],
   keepLast: number,
-  counter: TokenCounter,
   excess: number,
+  room: number,
+  counter: TokenCounter,
 ): string[] {
   const until = findStepStart(messages, keepLast);
+  const skills = new Set(fitSkills(collectSkills(messages), room, counter).kept);
   const callIds: string[] = [];
   let freed = 0;
   for (const message of messages.slice(0, until)) {
     if (freed >= excess) break;
-    if (message.role !== "tool" || keptWhole.has(message.name)) continue;
+    if (message.role !== "tool" || message.name === "todo") continue;
+    if (isLoadedSkill(message) && skills.has(message.text)) continue;
     const tokens = counter.countMessage(message);
     if (tokens < largeResults) continue;
     freed += tokens - largeResults / 2;

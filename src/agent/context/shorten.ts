@@ -1,4 +1,4 @@
-import type { Message, SummaryMessage } from "../messages.ts";
+import type { Message, SummaryMessage, ToolMessage } from "../messages.ts";
 
 /**
  * The last `keep` messages behind a summary of the others. Their thinking is left out: it is bound to all that
@@ -18,6 +18,14 @@ export function replaceSummarized(
   return [summary, ...kept];
 }
 
+/** Whether the result was cut by {@link trimResults}. */
+export function isTrimmed({ text }: ToolMessage): boolean {
+  return text.includes(trimMark, text.length - mostNoticeChars);
+}
+
+const trimMark = "\n[… cut to save space";
+const mostNoticeChars = 250;
+
 /** How much of a trimmed result stays, in characters. */
 const trimmedChars = 200;
 
@@ -29,7 +37,7 @@ export function trimResults(messages: readonly Message[], callIds: ReadonlySet<s
     const start = message.text.slice(0, trimmedChars).replace(/[\ud800-\udbff]$/, "");
     return {
       ...rest,
-      text: `${start}\n[… cut to save space${images ? ", pictures too" : ""}: search_history may find the rest, or run ${message.name} again]`,
+      text: `${start}${trimMark}${images ? ", pictures too" : ""}: search_history may find the rest, or run ${message.name} again]`,
     };
   });
 }

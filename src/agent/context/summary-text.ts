@@ -7,6 +7,7 @@ export const headings = {
   unread: "# Not summarised",
   state: "# Where the work stands",
   plan: "# Plan",
+  released: "# Skills that were released",
   skill: "# Skill in use",
 };
 
@@ -15,7 +16,9 @@ export function extractState(text: string): string {
   const start = text.startsWith(headings.state) ? 0 : text.indexOf(`\n\n${headings.state}\n`);
   if (start < 0) return text;
   const state = text.slice(start).trimStart().slice(headings.state.length);
-  const ends = [headings.plan, headings.skill].map((heading) => state.indexOf(`\n\n${heading}\n`));
+  const ends = [headings.plan, headings.released, headings.skill].map((heading) =>
+    state.indexOf(`\n\n${heading}\n`),
+  );
   return state.slice(0, Math.min(state.length, ...ends.filter((end) => end >= 0))).trim();
 }
 

@@ -2,6 +2,7 @@ import { heddle, type Message, type SummaryMessage, textOf, toolCalls } from "..
 import { type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { cutText } from "../text.ts";
 import { collectIntents, fitIntents, isCut } from "./intents.ts";
+import { collectSkills, fitSkills } from "./loaded-skills.ts";
 import { cutToTokens, extractState, headings } from "./summary-text.ts";
 import type { TokenCounter } from "./tokens.ts";
 import { fitTranscript } from "./transcript.ts";
@@ -11,6 +12,8 @@ export interface SummaryLimits {
   tokens: number;
   /** What people's requests may take: verbatim while they fit. */
   intents: number;
+  /** All that messages may take: loaded skills and the plan have shares of it. */
+  room: number;
   /** The numbers of people's messages for search_history, by the messages' ids. */
   entries: ReadonlyMap<string, number>;
   /** The writer's window. */
@@ -20,6 +23,10 @@ export interface SummaryLimits {
 
 /** Share of a summary's budget that a model may write. */
 const stateShare = 0.4;
+
+/** What the plan may take: this share of the room for messages, and at least so many tokens. */
+const planShare = 0.1;
+const leastPlan = 200;
 
 /** Shares of the writer's window: what it reads, and the most that it may write. */
 export const readShare = 0.6;
@@ -104,15 +111,16 @@ export function createSummaryMessage(
   messages: readonly Message[],
   state: string,
   unread: number,
-  { intents: most, entries, counter }: SummaryLimits,
+  { intents: most, room, entries, counter }: SummaryLimits,
 ): SummaryMessage {
   const { kept, dropped } = fitIntents(collectIntents(messages, entries), { tokens: most, counter });
   const intents = kept.map(({ text }) => text);
   const earlier = messages.filter((message) => message.role === "summary");
   const unlisted = earlier.reduce((sum, summary) => sum + (summary.unlisted ?? 0), dropped);
   const unsummarised = earlier.reduce((sum, summary) => sum + (summary.unsummarised ?? 0), unread);
-  const pinned = [...new Set(messages.flatMap(collectPinned))];
-  const plan = messages.map(planOf).findLast((text) => text !== undefined);
+  const { kept: pinned, released } = fitSkills(collectSkills(messages), room, counter);
+  const newestPlan = messages.map(planOf).findLast((text) => text !== undefined);
+  const plan = newestPlan && cutToTokens(newestPlan, Math.max(leastPlan, room * planShare), counter);
   const asked = [
     kept.some(isCut) && `- ${explainCut}`,
     unlisted > 0 && `- ${describeMissing(unlisted, "request", "listed", kept[0]?.entry)}`,
@@ -123,6 +131,8 @@ export function createSummaryMessage(
     unsummarised > 0 && `${headings.unread}\n${describeMissing(unsummarised, "message", "summarised")}`,
     `${headings.state}\n${state}`,
     plan && `${headings.plan}\n${plan}`,
+    released.length > 0 &&
+      `${headings.released}\n${released.map((name) => cutText(name, 80)).join(", ")}: load one again with get_skill before you follow it.`,
     ...pinned.map((body) => `${headings.skill}\n${body}`),
   ];
   return {
@@ -131,6 +141,7 @@ export function createSummaryMessage(
     intents,
     entries: kept.map(({ entry }) => entry ?? null),
     pinned,
+    ...(released.length > 0 && { released }),
     ...(unlisted > 0 && { unlisted }),
     ...(unsummarised > 0 && { unsummarised }),
     ...(plan !== undefined && { plan }),
@@ -151,11 +162,4 @@ function planOf(message: Message): string | undefined {
   if (message.role === "summary") return message.plan;
   const lists = message.role === "tool" && message.name === "todo" && message.status === "ok";
   return lists ? message.text : undefined;
-}
-
-function collectPinned(message: Message): string[] {
-  if (message.role === "summary") return message.pinned ?? [];
-  return message.role === "tool" && message.name === "get_skill" && message.status === "ok"
-    ? [message.text]
-    : [];
 }
