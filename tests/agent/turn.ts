@@ -1,6 +1,6 @@
 /** What the tests of whole turns share: a person, tools, and a worker's way to run a turn. */
 import { z } from "zod";
-import { createContextWindow } from "../../src/agent/context/compaction.ts";
+import { type ContextWindow, createContextWindow } from "../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import type { AgentEvent, TurnAbort, TurnOutcome } from "../../src/agent/events.ts";
 import { replay, toRecord } from "../../src/agent/history.ts";
@@ -49,6 +49,9 @@ export interface RunOptions {
   /** What the model says, or the model itself. */
   replies?: Reply[] | Parameters<typeof scriptedModel>[0];
   model?: LanguageModel;
+  /** Default: one for this turn alone. */
+  context?: ContextWindow;
+  system?: string;
   tools?: Tool[];
   dispatcher?: Dispatcher;
   services?: Partial<ToolServices>;
@@ -76,8 +79,8 @@ export async function run(options: RunOptions) {
     id: "t1",
     history: replay(journal),
     model,
-    system: "system",
-    context: createContextWindow({ model, counter }),
+    system: options.system ?? "system",
+    context: options.context ?? createContextWindow({ model, counter }),
     limits: { ...defaultTurnLimits, ...options.limits },
     tools:
       options.dispatcher ??
