@@ -36,11 +36,14 @@ const model = "claude-haiku-4-5";
 /** The fake's tokenizer. */
 const charsPerToken = 4;
 
+/** Of one length, so that no number ends with another. */
+const pad = (n: number) => String(n).padStart(4, "0");
+
 /** What a person asks: now and then with code, or a long specification. */
 function ask(n: number): string {
   const code = n % 7 === 0 ? `\n\`\`\`yaml\njobs:\n  build-${n}:\n    - run: make\n\`\`\`` : "";
   const more = n % 10 === 0 ? `\n${"- one more thing that matters\n".repeat(60)}Last of ${n}: blue.` : "";
-  return `Wish ${n}: look into part ${n}.${code}${more}`;
+  return `Wish ${pad(n)}: look into part ${n}.${code}${more}`;
 }
 
 export async function converse({ protocol, window, rounds }: Conversation): Promise<Findings> {
@@ -106,7 +109,7 @@ export async function converse({ protocol, window, rounds }: Conversation): Prom
           },
         });
   const limits = { contextTokens: window * 2, maxOutputTokens: 4_000, images: false };
-  const options = { model, limits, apiKey: service.apiKey, retry: { attempts: 1 } };
+  const options = { model, limits, apiKey: service.apiKey };
   const talker =
     "baseUrl" in service
       ? createOpenAIChatModel({ ...options, baseUrl: service.baseUrl })
@@ -167,8 +170,8 @@ async function countLostWords(journal: readonly JournalRecord[], rounds: number)
   for (let n = 1; n <= rounds; n += 1) {
     const text = ask(n);
     if (inView.has(text)) continue;
-    const cut = intents.find((intent) => intent.startsWith(`[Ada] Wish ${n}:`));
-    const hits = cut ?? (await search({ query: `"Wish ${n}:"`.replaceAll('"', "") }));
+    const cut = intents.find((intent) => intent.startsWith(`[Ada] Wish ${pad(n)}:`));
+    const hits = cut ?? (await search({ query: `Wish ${pad(n)}:` }));
     const entries = [...hits.matchAll(/#(\d+)/g)].map(([, entry]) => Number(entry));
     const opened = await Promise.all(entries.map((entry) => search({ entry })));
     if (!opened.some((whole) => whole.includes(text))) lost += 1;

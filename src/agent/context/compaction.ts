@@ -106,6 +106,12 @@ interface Room {
   target: number;
 }
 
+function divideWindow(usable: number, fixed: number, policy: CompactionPolicy): Room {
+  // What compaction cannot make smaller does not count towards what it aims for.
+  const room = Math.max(0, usable - fixed);
+  return { usable, limit: usable - room * (1 - policy.startAt), room, target: room * policy.aimFor };
+}
+
 export function createContextWindow(options: {
   model: LanguageModel;
   counter: TokenCounter;
@@ -123,12 +129,7 @@ export function createContextWindow(options: {
   const countTokens = (messages: readonly Message[], fixed: string) =>
     Math.ceil(countPlain(messages, fixed) * learnt.correction(findServing()));
   const measureUsable = () => learnt.measureUsable(findServing());
-  const measureRoom = (fixed: string): Room => {
-    const usable = measureUsable();
-    // What compaction cannot make smaller does not count towards what it aims for.
-    const room = Math.max(0, usable - countTokens([], fixed));
-    return { usable, limit: usable - room * (1 - policy.startAt), room, target: room * policy.aimFor };
-  };
+  const measureRoom = (fixed: string) => divideWindow(measureUsable(), countTokens([], fixed), policy);
 
   return {
     fits: (messages, fixed) => countTokens(messages, fixed) <= measureRoom(fixed).limit,
@@ -138,8 +139,7 @@ export function createContextWindow(options: {
       const before = countTokens(messages, fixed);
       let usage = noUsage;
       const isTooLarge = (size: number) => size > usable && size >= learnt.measureRefused(findServing());
-      const unchanged = { messages, usage, tooLarge: isTooLarge(before) };
-      if ((before <= limit && !force) || most === 0) return unchanged;
+      if ((before <= limit && !force) || most === 0) return { messages, usage, tooLarge: isTooLarge(before) };
 
       let current = [...messages];
       let entries: Map<string, number> | undefined;
@@ -189,11 +189,7 @@ export function createContextWindow(options: {
         usage = addUsage(usage, summarised.usage);
       };
 
-      yield* trim(policy.retainSteps, before - base - target);
-      if (isEnough() || (!mayPay && measure() <= usable))
-        return { messages: current, usage, tooLarge: false };
-
-      if (mayPay) {
+      const payForSummary = async function* (): AsyncGenerator<AgentEvent> {
         const keep = measureTail(
           current,
           policy,
@@ -202,33 +198,36 @@ export function createContextWindow(options: {
         const size = measure();
         yield* summarise(keep, true);
         // Whoever asks to compact a conversation of hardly anything but requests wants those shortened.
-        const isFirst = current[0]?.role !== "summary";
-        if (force && isFirst && measure() === size) yield* summarise(keep, true, target * forcedIntentShare);
-      }
+        if (force && current[0]?.role !== "summary" && measure() === size)
+          yield* summarise(keep, true, target * forcedIntentShare);
+      };
+
+      const squeeze = async function* (): AsyncGenerator<AgentEvent> {
+        // The last steps alone are too large: their results must go too.
+        yield* trim(0, Infinity);
+        // What is left is then replaced by facts that need no model: the last steps stay if they can.
+        for (const keep of [measureTail(current, { ...policy, retainRounds: 0 }, () => false), 0])
+          if (measure() > usable) yield* summarise(keep, false);
+      };
+
+      yield* trim(policy.retainSteps, before - base - target);
+      if (isEnough() || (!mayPay && measure() <= usable))
+        return { messages: current, usage, tooLarge: false };
+
+      if (mayPay) yield* payForSummary();
       if (measure() <= (mayPay ? limit : usable)) return { messages: current, usage, tooLarge: false };
 
-      // The last steps alone are too large: their results must go too.
-      yield* trim(0, Infinity);
-      // What is left is then replaced by facts that need no model: the last steps stay if they can.
-      const steps = measureTail(current, { ...policy, retainRounds: 0 }, () => false);
-      for (const keep of new Set([steps, 0])) if (measure() > usable) yield* summarise(keep, false);
+      yield* squeeze();
       return { messages: current, usage, tooLarge: isTooLarge(measure()) };
     },
 
     learn: (messages, fixed, usage, id) => learnt.learnAccepted({ id }, countPlain(messages, fixed), usage),
 
-    learnRefusal(messages, fixed, detail, id) {
-      const serving = findServing();
-      learnt.learnRefusal({ ...serving, id: id ?? serving.id }, countTokens(messages, fixed), detail);
-    },
+    learnRefusal: (messages, fixed, detail, id = findServing().id) =>
+      learnt.learnRefusal({ ...findServing(), id }, countTokens(messages, fixed), detail),
 
-    measureUsable,
-
+    ...{ measureUsable, countTokens, measure: counter.measure },
     countFixed: (text) => countTokens([], text),
-
-    countTokens,
-
-    measure: counter.measure,
   };
 }
 

@@ -59,7 +59,7 @@ export async function* summariseOldest(
     limits: SummaryLimits;
     countTokens(messages: readonly Message[]): number;
     /** Told when a service refuses to read so many tokens, as the counter has them. */
-    onOverflow?(tokens: number, error: ModelError): void;
+    onOverflow(tokens: number, error: ModelError): void;
     signal: AbortSignal;
   },
 ): AsyncGenerator<AgentEvent, { messages: Message[]; usage: Usage }> {
@@ -80,12 +80,14 @@ export async function* summariseOldest(
   for (let piece = pieces.shift(); piece; piece = pieces.shift()) {
     const head = current.slice(0, countEarlier(current) + piece.length);
     const reader = piece.isRead && canShrink(head, limits) ? writer : undefined;
-    if (reader) calls += 1;
+    if (reader) {
+      calls += 1;
+      stepsBefore = 0;
+    }
     const attempt = reader ? await trySummary(reader, head, limits, signal) : useless;
-    if (reader) stepsBefore = 0;
     const isFailed = attempt.kind === "failed";
-    if (isFailed && attempt.error.kind === "overflow") onOverflow?.(limits.window * readShare, attempt.error);
-    if (isFailed && attempt.error.kind === "overflow" && halvings < mostHalvings && calls < mostCalls) {
+    if (isOverflow(attempt) && halvings < mostHalvings && calls < mostCalls) {
+      onOverflow(limits.window * readShare, attempt.error);
       halvings += 1;
       limits = { ...limits, window: limits.window / 2 };
       pieces = plan();
@@ -96,10 +98,8 @@ export async function* summariseOldest(
     // A service that is down, after its own retries, would be waited for with each of the other pieces.
     const kept = isFailed ? keep : current.length - head.length;
     const behind = countSteps(current.slice(current.length - kept));
-    const message = limits.counter.measure({
-      ...composeSummary(current.slice(0, current.length - kept), attempt, limits),
-      ...(Number.isFinite(stepsBefore) && { stepsBefore: stepsBefore - behind }),
-    });
+    const replaced = current.slice(0, current.length - kept);
+    const message = limits.counter.measure(composeSummary(replaced, attempt, stepsBefore - behind, limits));
     const next = replaceSummarized(message, current, kept);
     const after = countTokens(next);
     if (after >= (piece.length > 0 ? size : size * worthwhile)) break;
@@ -115,14 +115,23 @@ export async function* summariseOldest(
 function composeSummary(
   messages: readonly Message[],
   attempt: Attempt,
+  stepsBefore: number,
   limits: SummaryLimits,
 ): SummaryMessage {
-  if (attempt.kind === "written") return createSummaryMessage(messages, attempt.text, attempt.unread, limits);
+  const create = (state: string, unread: number): SummaryMessage => ({
+    ...createSummaryMessage(messages, state, unread, limits),
+    ...(Number.isFinite(stepsBefore) && { stepsBefore }),
+  });
+  if (attempt.kind === "written") return create(attempt.text, attempt.unread);
   const unread = messages.length - countEarlier(messages);
   const [first] = messages;
   const isLone = unread === 0 && first?.role === "summary";
   const state = isLone ? extractState(first.text) : summarizeWithoutModel(messages, limits);
-  return createSummaryMessage(messages, state, unread, limits);
+  return create(state, unread);
+}
+
+function isOverflow(attempt: Attempt): attempt is Extract<Attempt, { kind: "failed" }> {
+  return attempt.kind === "failed" && attempt.error.kind === "overflow";
 }
 
 /** Whether a summary of these messages can be much smaller: otherwise none is paid for. */
