@@ -82,7 +82,6 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
   const shared: Shared = {
     counter: createTokenCounter(),
     contexts: new Map(),
-    warned: new Set(),
     learnt: createLearntWindows(),
     breaker: createCircuitBreaker({ now: Date.now }),
     warned: new Set(),
@@ -122,8 +121,6 @@ interface Shared {
   /** One for each model with its fallbacks. */
   contexts: Map<LanguageModel, ContextWindow>;
   learnt: LearntWindows;
-  /** What the log was told of prompts and tools that are too large, once each. */
-  warned: Set<string>;
   /** What is broken stays known between turns, for each thread by itself. */
   breaker: CircuitBreaker;
   /** What the log was told once. */

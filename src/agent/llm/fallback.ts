@@ -56,5 +56,11 @@ export function createFallbackModel(options: {
 
 function nameModel(error: ModelError, model: string): ModelError {
   const { kind, message, attempts, detail, reason } = error;
-  return new ModelError(kind, message, { attempts, detail, reason, model: error.model ?? model, cause: error });
+  return new ModelError(kind, message, {
+    attempts,
+    detail,
+    reason,
+    model: error.model ?? model,
+    cause: error,
+  });
 }
