@@ -35,7 +35,7 @@ export async function* callWithMoreRoom(state: TurnState, refused: Reply): Async
   const { context } = state.turn;
   let reply = refused;
   const explain = (last: Reply): Reply => {
-    const { system, tools } = state.turn;
+    const { system, tools } = state;
     const parts = { system, tools: tools.definitions };
     const isFixed = describeLargeFixed(parts, context.measureUsable(), context) !== undefined;
     if (!isOverflow(last) || !isFixed) return last;

@@ -29,7 +29,7 @@ export async function* makeRoom(state: TurnState, force: boolean): AsyncGenerato
 }
 
 /** Why nothing helped, for people: prompt and tools where they are the cause, else the conversation. */
-export function explainTooLarge({ turn: { system, tools, context } }: TurnState): string {
+export function explainTooLarge({ system, tools, turn: { context } }: TurnState): string {
   const cause = describeLargeFixed({ system, tools: tools.definitions }, context.measureUsable(), context);
   return cause === undefined
     ? "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part."
