@@ -167,13 +167,12 @@ async function* runAgent(
     ...describeSurroundings(options, thread, probe),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
+  const place = situation && { situation };
   const told = {
-    ...(situation && { situation }),
+    ...place,
     ...(sandbox && provideProjectReader(options, { sandbox, model, signal, log })),
   };
-  const turnBudget = options.budgets.turnBudget(thread, history.turn);
-  const meter = (unmetered: LanguageModel) =>
-    meteredModel({ model: unmetered, turnBudget, counter: shared.counter });
+  const meter = createMeter(options.budgets.turnBudget(thread, history.turn), shared);
   const assembleTools = createTurnTools({
     dispatch: {
       services,
@@ -213,7 +212,7 @@ async function* runAgent(
     },
     ...(services.history && { journal: services.history }),
     readNoteIndex: () => readNoteIndex(services.notes, log),
-    ...(situation && { situation }),
+    ...place,
     ...(told.createProjectReader && { readProjectInstructions: told.createProjectReader() }),
     signal,
     now: Date.now,
@@ -224,6 +223,14 @@ async function* runAgent(
     await settleWorkspace(options, thread);
   }
   return outcome;
+}
+
+/** See `Turn.meter`. */
+function createMeter(
+  turnBudget: ReturnType<Budgets["turnBudget"]>,
+  { counter }: Shared,
+): (model: LanguageModel) => LanguageModel {
+  return (model) => meteredModel({ model, turnBudget, counter });
 }
 
 /** What the system prompt says of place and operator, whatever the tools. */

@@ -47,6 +47,8 @@ function check(schema: z.core.$ZodType, name: string, names: Names): string {
       return `if (typeof ${name} !== "number" || !Number.isFinite(${name})) return false;`;
     case "literal":
       return `if (${definition.values.map((value) => `${name} !== ${JSON.stringify(value)}`).join(" && ")}) return false;`;
+    case "nullable":
+      return `if (${name} !== null) { ${check(definition.innerType, name, names)} }`;
     case "array": {
       const item = names();
       return `if (!Array.isArray(${name})) return false; for (const ${item} of ${name}) { ${check(definition.element, item, names)} }`;

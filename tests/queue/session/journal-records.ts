@@ -102,7 +102,7 @@ const tool = fc.record(
 const summary = fc.record(
   {
     ...{ role: fc.constant("summary" as const), text, intents: fc.array(text), pinned: fc.array(text) },
-    ...{ plan: text, tokens: count },
+    ...{ plan: text, tokens: count, entries: fc.array(fc.option(count)) },
   },
   { requiredKeys: ["role", "text"] },
 );
