@@ -85,7 +85,7 @@ test.each([
 });
 
 test("a death after a while of serving costs no pause", async () => {
-  const { warnings } = await supervising(serving("process.abort()"), { ...long, servedMs: 1 });
+  const { warnings } = await supervising(serving("process.abort()"), { ...long, servedMs: 0 });
   for (const warning of await warnings(3)) expect(warning).toMatch(/ at once\.$/);
 });
 
