@@ -3,15 +3,20 @@ import type { Author, ContextMessage } from "./inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "./outbound.ts";
 import type { MessageRef, ThreadRef } from "./threads.ts";
 
+/** Kinds of writes that a platform limits apart from each other. */
+export type WriteLane = "messages" | "edits" | "marks";
+
 /** A rate limit: `burst` writes at once, and then one every `intervalMs` milliseconds. */
 interface WriteBudget {
   burst: number;
   intervalMs: number;
+  /** How much of the burst progress leaves to what people wait for. */
+  reserve?: number;
 }
 
 export interface SurfaceLimits {
-  /** What one channel takes from all processes together. Absent where there is no limit. */
-  budget?: { messages: WriteBudget; marks: WriteBudget };
+  /** What one place takes from all processes together; see `ChatSurface.budgetPlace`. Absent where there is no limit. */
+  budget?: Record<WriteLane, WriteBudget>;
   /** The shortest interval between two edits of one message, in milliseconds. */
   editIntervalMs: number;
   /** A message older than this, in milliseconds, should be replaced by a new one rather than edited. Absent: never. */
@@ -41,8 +46,8 @@ export interface ChatSurface {
   readonly limits: SurfaceLimits;
   /** For how long `post` is idempotent by its key, in milliseconds; 0 where it is not. */
   readonly idempotentMs: number;
-  /** The place whose writes share one rate limit, where that is not the channel. */
-  budgetPlace?(of: ThreadRef | MessageRef): string;
+  /** The place whose writes of that kind share one rate limit, where that is not the channel. */
+  budgetPlace?(of: ThreadRef | MessageRef, lane: WriteLane): string;
   /**
    * Posts a message, split if it is too long; gives the refs of all parts in order.
    * @param key the same for every attempt to post the same thing: the idempotency key, where the platform has one
@@ -122,16 +127,27 @@ export class SurfaceError extends Error {
   readonly retryAfterMs: number;
   /** Whether some parts of a long message were posted before the failure. */
   readonly partly: boolean;
+  /**
+   * For `rate-limited`: the kinds of writes to that place that the platform limits, so that no other waits. Absent: the
+   * kind that was tried. Empty: something that is no write, for which only this caller has to wait.
+   */
+  readonly limits: readonly WriteLane[] | undefined;
 
   constructor(
     kind: SurfaceErrorKind,
     message: string,
-    options: { retryAfterMs?: number; partly?: boolean; cause?: unknown } = {},
+    options: {
+      retryAfterMs?: number;
+      partly?: boolean;
+      limits?: readonly WriteLane[] | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs ?? 0;
     this.partly = options.partly ?? false;
+    this.limits = options.limits;
   }
 }
 

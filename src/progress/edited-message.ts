@@ -46,14 +46,15 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   let shown: typeof latest;
   let writing: Promise<void> | undefined;
 
+  const isOld = () => Date.now() - postedAt > (surface.limits.editableMs ?? Number.POSITIVE_INFINITY);
+
   const write = async () => {
     const render = latest;
     if (!render) return;
     if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince)) ?? [];
     const message = render();
     const known = ref;
-    const isOld = Date.now() - postedAt > (surface.limits.editableMs ?? Number.POSITIVE_INFINITY);
-    if (known && !isOld) {
+    if (known && !isOld()) {
       await failpoint("progress", () => surface.edit(known, message));
       const last = await options.overtaken();
       if (last) await surface.edit(known, last);
@@ -82,7 +83,8 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
     try {
       do {
         await delay(surface.limits.editIntervalMs, undefined, { signal: closing.signal });
-        await output.write(surface, thread, "progress", closing.signal, write);
+        const lane = ref && !isOld() ? "edits" : "messages";
+        await output.write(surface, ref ?? thread, "progress", closing.signal, write, lane);
       } while (isBehind());
     } catch (error) {
       if (!closing.signal.aborted) {

@@ -84,8 +84,8 @@ export function createMetrics(redis: Redis): Metrics {
     }),
     display: observeDisplay,
     output: (output) => ({
-      write: (surface, channel, urgency, signal, write) =>
-        output.write(surface, channel, urgency, signal, async () => {
+      write(surface, channel, urgency, signal, write, lane) {
+        const counted = async () => {
           try {
             return await write();
           } catch (error) {
@@ -94,7 +94,9 @@ export function createMetrics(redis: Redis): Metrics {
             }
             throw error;
           }
-        }),
+        };
+        return output.write(surface, channel, urgency, signal, counted, lane);
+      },
     }),
     model: createMeasuredModel({
       calls: counter("heddle_model_calls_total", "Calls of models, by how they ended.", ["model", "result"]),

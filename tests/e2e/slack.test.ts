@@ -4,6 +4,7 @@ import { isInstalled } from "../../src/sandbox/bubblewrap/inspect-host.ts";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { buttonsOf } from "../fakes/slack/blocks.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
@@ -234,6 +235,35 @@ test("Without Socket Mode, signed requests bring the question in and the press o
   const progress = await slack.message(({ text }) => text.includes("sleep 600"));
   await ada.presses("heddle_stop", progress);
   await slack.message(({ text }) => text.includes("Stopped by ada"));
+});
+
+test("While Slack takes no edits, answers, questions, decisions and receipts come at once", async () => {
+  const { command } = uniqueSleep();
+  model.push(runs(command), says("Quick."), runs("git push origin main"), says("Pushed."));
+  const config = `${place.folder}/rules.yaml`;
+  await writeFile(
+    config,
+    'tools: { rules: [{ tool: bash, command: "*git push*", action: ask, why: It leaves. }] }\n',
+  );
+  await heddle({ HEDDLE_CONFIG: config });
+  const general = slack.channel("general");
+  const [ada, bob, eve] = [slack.user("ada"), slack.user("bob"), slack.user("eve")];
+  const busy = await ada.says(general, "<@BOT> work");
+  await running(command);
+  await slack.message(({ text }) => text.includes(command));
+  slack.fail("chat.update", { kind: "rate-limit", retryAfterSeconds: 20 }, 1_000);
+  // What the edits of other turns would be.
+  await slack.until(() => slack.calls.some(({ method }) => method === "chat.update"));
+  const startedAt = performance.now();
+  await bob.says(general, "<@BOT> be quick");
+  await slack.message(({ text }) => text.includes("Quick."));
+  await eve.says(general, "<@BOT> push it");
+  const question = await slack.message(({ text }) => text.includes("May I run"));
+  await eve.presses(buttonsOf(question)[0]?.action_id ?? "", question);
+  await slack.message(({ text }) => text.includes("Pushed."));
+  await ada.reacts("octagonal_sign", busy);
+  await slack.message(({ text }) => text.includes("Stopped by ada"));
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });
 
 describe("A worker that is killed with SIGKILL in the middle of a turn", () => {

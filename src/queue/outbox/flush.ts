@@ -74,9 +74,8 @@ async function edit(
   await attempt(`A message in ${lease.thread} could not be edited.`, options, async () => {
     const ref = readMessageRef(options.redis, lease.thread, field, (await lease.head())[field]);
     if (!ref) return;
-    await output.write(surface, ref, "question", signal, () =>
-      failpoint("settle", () => surface.edit(ref, message)),
-    );
+    const write = () => failpoint("settle", () => surface.edit(ref, message));
+    await output.write(surface, ref, "question", signal, write, "edits");
   });
   // The progress message goes on; a question, or an offer, has ended with its edit.
   const fields = field === "progress" ? {} : { [field]: "" };
@@ -103,9 +102,10 @@ async function settle(
     // Posted by a worker that died before it could note so.
     const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since))[0] : undefined);
     if (!ref) return;
-    await output.write(surface, thread, "progress", signal, () =>
-      failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref))),
-    );
+    const write = () =>
+      failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref)));
+    // It tells how the turn has ended, so it does not wait behind those that go on.
+    await output.write(surface, ref, "receipt", signal, write, "edits");
   });
   await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
 }

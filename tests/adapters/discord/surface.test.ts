@@ -491,8 +491,8 @@ describe("the thread of a message", () => {
 
 test("each thread has a budget of its own", async () => {
   const { surface, thread, rootRef } = await scene();
-  expect(surface.budgetPlace?.(thread)).toBe(thread.thread);
-  expect(surface.budgetPlace?.({ ...rootRef, message: `${thread.thread}/5` })).toBe(thread.thread);
+  expect(surface.budgetPlace?.(thread, "messages")).toBe(thread.thread);
+  expect(surface.budgetPlace?.({ ...rootRef, message: `${thread.thread}/5` }, "edits")).toBe(thread.thread);
 });
 
 test("without the intent, an answer in a server says how to go on; elsewhere it does not", async () => {

@@ -1,8 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
+import { type ChatSurface, SurfaceError, type WriteLane } from "../../../src/chat/surface.ts";
 import { markMessage } from "../../../src/queue/outbox/message-marks.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
@@ -27,7 +30,10 @@ const newChannel = () => ({ platform: "memory", workspace: "w", channel: `c${++c
 function surfaceWith(burst: number, intervalMs: number): ChatSurface {
   const { surface } = memoryChat();
   const budget = { burst, intervalMs };
-  return { ...surface, limits: { ...surface.limits, budget: { messages: budget, marks: budget } } };
+  return {
+    ...surface,
+    limits: { ...surface.limits, budget: { messages: budget, edits: budget, marks: budget } },
+  };
 }
 
 describe("The output of all processes into a channel", () => {
@@ -90,6 +96,92 @@ describe("The output of all processes into a channel", () => {
     expect(order[0]).toBe("elsewhere");
     expect(order.toSorted()).toEqual(["elsewhere", "one", "other"]);
     expect(Date.now() - refusedAt).toBeGreaterThanOrEqual(145);
+  });
+
+  test("pauses what the platform limits, and nothing else", async () => {
+    const output = createRateLimiter(server.client());
+    const surface = { ...surfaceWith(10, 1), budgetPlace: () => "*" };
+    const [here, elsewhere] = [newChannel(), newChannel()];
+    const leaving = new AbortController();
+    const [edit, look] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const refuse = (refused: PromiseWithResolvers<void>, limits?: readonly WriteLane[]) => async () => {
+      setImmediate(refused.resolve);
+      throw new SurfaceError("rate-limited", "slow down", { retryAfterMs: 60_000, limits });
+    };
+    const write = output.write;
+    const limited = [
+      write(surface, here, "progress", leaving.signal, refuse(edit), "edits"),
+      // Something that is no write, such as a look into the thread, which only this caller has to repeat.
+      write(surface, here, "final", leaving.signal, refuse(look, [])),
+    ];
+    await Promise.all([edit.promise, look.promise]);
+    const { platform, workspace } = here;
+    const pausedUntil = (lane: WriteLane) =>
+      server.client().hget(keys.rateLimit({ platform, workspace, channel: "*" }, lane), "paused");
+    await expect.poll(() => pausedUntil("edits")).not.toBeNull();
+    const written = ["final", "question", "receipt", "mark"] as const;
+    for (const urgency of written) {
+      await write(surface, here, urgency, never, async () => urgency);
+      await write(surface, elsewhere, urgency, never, async () => urgency);
+    }
+    expect(await pausedUntil("messages")).toBeNull();
+    expect(await pausedUntil("marks")).toBeNull();
+    const waits = write(surface, elsewhere, "question", leaving.signal, async () => "too early", "edits");
+    leaving.abort(new Error("enough"));
+    for (const left of [...limited, waits]) await expect(left).rejects.toThrow("enough");
+  });
+
+  test("shares the edits that a workspace takes among all who work, and keeps room for what people wait for", async () => {
+    // Time goes 25 times as fast, for Slack and for its budget of edits: a minute is 2.4 s.
+    const speed = 25;
+    const minuteMs = 60_000 / speed;
+    const slack = createSlackSurface({ botToken: "", log: pino({ level: "silent" }) });
+    const { budget = expect.fail("Slack limits nothing.") } = slack.limits;
+    const edits = { ...budget.edits, intervalMs: budget.edits.intervalMs / speed };
+    const surface = { ...slack, limits: { ...slack.limits, budget: { ...budget, edits } } };
+    const outputs = [createRateLimiter(server.client()), createRateLimiter(server.client())];
+    const workspace = `w${++channels}`;
+    const threads = Array.from({ length: 12 }, (_, index) => {
+      return { platform: "slack", workspace, channel: `c${index % 4}`, thread: `t${index}` };
+    });
+    const recent: number[] = [];
+    let refused = 0;
+    const edit = async () => {
+      const now = Date.now();
+      while (recent[0] !== undefined && recent[0] <= now - minuteMs) recent.shift();
+      recent.push(now);
+      if (recent.length <= 50) return;
+      refused += 1;
+      throw new SurfaceError("rate-limited", "slow down", { retryAfterMs: 100, limits: ["edits"] });
+    };
+    const over = new AbortController();
+    const gaps = threads.map(async (thread, index) => {
+      const output = outputs[index % 2] ?? expect.fail();
+      await output.write(surface, thread, "progress", over.signal, async () => undefined);
+      let [longest, last] = [0, Date.now()];
+      while (!over.signal.aborted) {
+        await output.write(surface, thread, "progress", over.signal, edit, "edits").catch(() => undefined);
+        longest = Math.max(longest, Date.now() - last);
+        last = Date.now();
+      }
+      return longest;
+    });
+    await delay(1_600);
+    const startedAt = Date.now();
+    const receipts = await Promise.all(
+      threads.map(async (thread, index) => {
+        const output = outputs[index % 2] ?? expect.fail();
+        await output.write(surface, thread, "receipt", never, async () => undefined);
+        return Date.now() - startedAt;
+      }),
+    );
+    await (outputs[0] ?? expect.fail()).write(surface, threads[0] ?? expect.fail(), "question", never, edit, "edits");
+    const decided = Date.now() - startedAt;
+    over.abort();
+    expect(refused).toBe(0);
+    expect(Math.max(...(await Promise.all(gaps)))).toBeLessThan(25_000 / speed);
+    expect(Math.max(...receipts)).toBeLessThan(1_000);
+    expect(decided).toBeLessThan(1_000);
   });
 
   test("pauses for as long as the longest of several answers says", async () => {

@@ -293,7 +293,8 @@ test.each(cases)("$scripts run twice keep $what once", async ({ before, work, to
 test("A write that is counted twice delays the next one, and no more", async () => {
   const budget = { burst: 1, intervalMs: 40 };
   const { surface } = memoryChat();
-  const slow = { ...surface, limits: { ...surface.limits, budget: { messages: budget, marks: budget } } };
+  const budgets = { messages: budget, edits: budget, marks: budget };
+  const slow = { ...surface, limits: { ...surface.limits, budget: budgets } };
   const place = { ...ref, channel: "slow" };
   // The first of them asks for its write by a script that is loaded, and so runs twice.
   await createRateLimiter(server.client()).write(slow, place, "final", signal, async () => 0);

@@ -18,7 +18,11 @@ import { createInThread, inOpenThread } from "./threads.ts";
  * Discord states its rate limits only in the headers of its answers; these are what it is known to allow in a thread, so
  * that it rarely has to refuse. https://docs.discord.com/developers/topics/rate-limits
  */
-const budget = { messages: { burst: 5, intervalMs: 1_000 }, marks: { burst: 1, intervalMs: 300 } };
+const budget = {
+  messages: { burst: 5, intervalMs: 1_000, reserve: 2 },
+  edits: { burst: 5, intervalMs: 1_000, reserve: 2 },
+  marks: { burst: 1, intervalMs: 300 },
+};
 const editIntervalMs = 1_500;
 /** “… is typing” goes away after ten seconds, and with our next message. https://docs.discord.com/developers/resources/channel#trigger-typing-indicator */
 const statusPace = { changeMs: 9_000, fadesMs: 0 };

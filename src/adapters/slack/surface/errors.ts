@@ -1,5 +1,5 @@
 import { WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
-import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
+import { SurfaceError, type SurfaceErrorKind, type WriteLane } from "../../../chat/surface.ts";
 import { isUnsent } from "../../../chat/unsent.ts";
 import { refusalCode } from "../connection/web.ts";
 
@@ -37,6 +37,15 @@ const kinds: Record<string, SurfaceErrorKind> = {
 };
 
 const defaultRetryMs = 1_000;
+
+/** The writes that a limit of a method concerns; methods that are not listed limit no write. */
+const lanes: Record<string, WriteLane> = {
+  "chat.postMessage": "messages",
+  "chat.update": "edits",
+  "reactions.add": "marks",
+  "reactions.get": "marks",
+  "reactions.remove": "marks",
+};
 
 /** Turns the failure of a call into an error of the contract. */
 export function toSurfaceError(method: string, cause: unknown): SurfaceError {
@@ -83,7 +92,8 @@ function toRefusal(method: string, cause: WebAPIPlatformError): SurfaceError {
 function toRateLimited(method: string, seconds: number | undefined, cause: unknown): SurfaceError {
   const retryAfterMs = seconds === undefined ? defaultRetryMs : seconds * 1_000;
   const message = `Slack limits the rate of ${method}; wait ${retryAfterMs} ms.`;
-  return new SurfaceError("rate-limited", message, { retryAfterMs, cause });
+  const lane = lanes[method];
+  return new SurfaceError("rate-limited", message, { retryAfterMs, limits: lane ? [lane] : [], cause });
 }
 
 function explainRemedy(error: WebAPIPlatformError): string {
@@ -112,6 +122,9 @@ const refusedLayouts = new Set([
 
 /** Whether Slack refused how a message is laid out, not that it is posted. */
 export function refusesLayout(error: unknown): boolean {
-  const code = refusalCode(error instanceof SurfaceError ? error.cause : error) ?? "";
-  return refusedLayouts.has(code);
+  return refusedLayouts.has(readCode(error));
+}
+
+function readCode(error: unknown): string {
+  return refusalCode(error instanceof SurfaceError ? error.cause : error) ?? "";
 }

@@ -61,8 +61,9 @@ export function createPost({ posts, files, cards, onPosted }: PostDeps): ChatSur
       const isShared = whole && refs.length === 1 && (await shareWhole(thread, whole));
       if (!isShared) for (const part of renderAll(shown).slice(refs.length)) await postNext(part);
     } catch (error) {
-      const { kind, message: text, retryAfterMs, cause } = toSurfaceError("chat.postMessage", error);
-      throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > posted.length, cause });
+      const { kind, message: text, retryAfterMs, limits, cause } = toSurfaceError("chat.postMessage", error);
+      const partly = refs.length > posted.length;
+      throw new SurfaceError(kind, text, { retryAfterMs, partly, limits, cause });
     }
     onPosted(thread);
     return refs;

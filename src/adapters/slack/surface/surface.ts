@@ -22,20 +22,25 @@ import {
 import { type Layout, messageChars, renderOne } from "./render.ts";
 import { createThreadStatus } from "./status.ts";
 
-/** chat.update allows some 50 calls a minute. https://docs.slack.dev/apis/web-api/rate-limits */
+/** Between two edits of one message; what the workspace takes of all of them is below. */
 const editIntervalMs = 1_200;
 
 /** Slack limits how often a status changes, and removes it after two minutes. https://docs.slack.dev/ai/agent-sessions */
 const statusPace = { changeMs: 3_000, fadesMs: 60_000 };
 
 /**
- * "Generally one message a second in a channel, with short bursts". Reactions have a quota for the whole
- * workspace, which Slack states only roughly: what counts are the pauses that it asks for. https://docs.slack.dev/apis/web-api/rate-limits
+ * Slack limits each method for itself, in a workspace; new messages in a channel: "generally […] one message per second
+ * per channel", with short bursts. `chat.update` is of Tier 3, 50 a minute: in no minute are there more than 2 + 48. Of
+ * reactions what counts are the pauses that it asks for.
+ * https://docs.slack.dev/apis/web-api/rate-limits
  */
 const budget = {
-  messages: { burst: 5, intervalMs: 1_000 },
-  marks: { burst: 50, intervalMs: 100 },
+  messages: { burst: 5, intervalMs: 1_000, reserve: 3 },
+  edits: { burst: 2, intervalMs: 1_250, reserve: 1 },
+  marks: { burst: 100, intervalMs: 50 },
 };
+/** No channel is called so. */
+const wholeWorkspace = "*";
 
 /**
  * A way to write into Slack threads. It needs no socket, so it works in worker processes too, and it neither retries nor
@@ -56,6 +61,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     platform: "slack",
     limits: { budget, editIntervalMs, places: placeReactions.length, status: statusPace, messageChars },
     idempotentMs: 0,
+
+    budgetPlace: ({ channel }, lane) => (lane === "messages" ? channel : wholeWorkspace),
 
     post: createPost({ posts, files, cards, onPosted: (thread) => void status.onPosted(thread) }),
 

@@ -24,11 +24,12 @@ export function createTeamsSurface(installations: Installations, server: SlackSe
     return surface;
   };
   // These do not depend on the token.
-  const { platform, limits, idempotentMs } = createSlackSurface({ ...server, botToken: "" });
+  const { platform, limits, idempotentMs, budgetPlace } = createSlackSurface({ ...server, botToken: "" });
   return {
     platform,
     limits,
     idempotentMs,
+    ...(budgetPlace && { budgetPlace }),
     post: async (thread, ...rest) => (await surfaceOf(thread)).post(thread, ...rest),
     find: async (thread, ...rest) => (await (await surfaceOf(thread)).find?.(thread, ...rest)) ?? [],
     edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
