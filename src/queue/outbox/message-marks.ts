@@ -4,7 +4,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { MessageMark } from "../../chat/outbound.ts";
 import { messageMarkSchema } from "../../chat/schemas.ts";
-import type { ChatSurface } from "../../chat/surface.ts";
+import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
@@ -62,6 +62,9 @@ export async function markMessage(
       // An end comes after another mark, which may have been forgotten since.
       const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
       await failpoint("mark", () => surface.mark(ref, now, shown));
+    } catch (error) {
+      // Somebody has deleted it: there is nothing to be marked, and nothing wrong.
+      if (!(error instanceof SurfaceError && error.kind === "gone")) throw error;
     } finally {
       clearInterval(renewing);
     }

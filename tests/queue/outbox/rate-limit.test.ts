@@ -175,7 +175,14 @@ describe("The output of all processes into a channel", () => {
         return Date.now() - startedAt;
       }),
     );
-    await (outputs[0] ?? expect.fail()).write(surface, threads[0] ?? expect.fail(), "question", never, edit, "edits");
+    await (outputs[0] ?? expect.fail()).write(
+      surface,
+      threads[0] ?? expect.fail(),
+      "question",
+      never,
+      edit,
+      "edits",
+    );
     const decided = Date.now() - startedAt;
     over.abort();
     expect(refused).toBe(0);
@@ -299,6 +306,20 @@ test("The end of a message waits for a slow writer of an earlier mark for as lon
   goOn.resolve();
   await Promise.allSettled([taken, answered]);
   expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
+});
+
+test("A message that somebody has deleted is marked without a complaint", async () => {
+  const chat = memoryChat();
+  const mark = async () => {
+    throw new SurfaceError("gone", "message_not_found");
+  };
+  const by = {
+    redis: server.client(),
+    output: createRateLimiter(server.client()),
+    surface: { ...chat.surface, mark },
+  };
+  await markMessage(by, { ...newChannel(), message: "m3" }, "taken", never);
+  await markMessage(by, { ...newChannel(), message: "m3" }, "answered", never);
 });
 
 test("The end of what has waited for more than a day still takes the earlier mark away", async () => {
