@@ -8,8 +8,11 @@ import { clientOptions, type SlackServer } from "./web.ts";
 
 type SocketModeClient = SocketModeReceiver["client"];
 
-/** After a connection that lasted this long, the next attempt needs no back-off. */
-const stableMs = 10_000;
+/**
+ * Slack renews connections as it likes, and one that it has greeted may be opened again at once; but not without end,
+ * as something between us and Slack may cut each of them.
+ */
+const renewals = { most: 12, withinMs: 60_000 };
 const firstRetryMs = 250;
 const longestRetryMs = 30_000;
 /** Slack says hello at once. The client itself would wait for it for as long as the other side answers its pings. */
@@ -90,12 +93,13 @@ async function connect(client: SocketModeClient, signal: AbortSignal): Promise<v
 
 async function reconnect(client: SocketModeClient, signal: AbortSignal, log: BaseLogger): Promise<void> {
   let failures = 0;
+  let ends: number[] = [];
   while (!signal.aborted) {
-    const since = Date.now();
     // Also when the other side is silent: the client gives up a connection on which pings stay unanswered for 5 s.
     await new Promise((resolve) => client.once("disconnected", resolve));
     if (!signal.aborted) reconnects.publish({ platform: "slack" } satisfies Reconnect);
-    failures = Date.now() - since > stableMs ? 0 : failures + 1;
+    ends = [...ends, Date.now()].filter((at) => at > Date.now() - renewals.withinMs);
+    failures = ends.length <= renewals.most ? 0 : failures + 1;
     for (let isConnected = false; !isConnected; ) {
       await pause(failures, signal);
       if (signal.aborted) return;
