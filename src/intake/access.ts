@@ -168,7 +168,8 @@ function isAmong(allowed: AccessSettings["slack"]["allow"], standing: Author["st
   }
 }
 
-function explainRefusal({ platform }: Place, { id, standing }: Author): string {
+function explainRefusal({ platform }: Place, { id, standing, unseenFor }: Author): string {
+  if (unseenFor !== undefined) return `I cannot see who you are; whoever runs me must grant ${unseenFor}.`;
   if (platform === "discord" && standing === "guest") {
     return "I only take work from people who have accepted the rules of this server. Please accept them, then write again.";
   }

@@ -31,6 +31,17 @@ describe("Who may give work", () => {
     expect(accessFor().permission(says(platform, person(standing))).allowed).toBe(allowed);
   });
 
+  test("somebody of whom Slack tells nothing is told why, and may do no more than a guest", () => {
+    const unseen = { ...person("guest"), unseenFor: "users:read" };
+    expect(accessFor().permission(says("slack", unseen))).toMatchObject({
+      allowed: false,
+      reply: "I cannot see who you are; whoever runs me must grant users:read.",
+    });
+    expect(accessFor().permission(says("slack", person("guest")))).toMatchObject({
+      reply: expect.stringContaining("you are here as a guest"),
+    });
+  });
+
   test("on Slack guests and people of other organisations, where they are listed by kind or by name", () => {
     const guests = accessFor({ slack: { allow: ["members", "guests"] } });
     expect(guests.permission(says("slack", person("guest"))).allowed).toBe(true);

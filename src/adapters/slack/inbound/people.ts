@@ -38,7 +38,8 @@ export function createPeople(client: WebClient, teamId: string, log: BaseLogger)
         log.warn(
           `Slack does not tell who ${userId} is (${code}), so that person counts as a guest: grant users:read.`,
         );
-        return { id: userId, name: userId, standing: "guest", roles: [] };
+        const unseen = code === "missing_scope" ? { unseenFor: "users:read" } : {};
+        return { id: userId, name: userId, standing: "guest", roles: [], ...unseen };
       }
     }
     return { id: userId, name: userId, standing: "external", roles: [] };
