@@ -9,6 +9,8 @@ export interface Author extends Speaker {
    */
   standing: "operator" | "member" | "guest" | "external" | "bot";
   roles: string[];
+  /** The permission without which the platform does not tell who this is; such a person counts as a guest. */
+  unseenFor?: string;
 }
 
 /** What somebody wrote in the channel, as context for the model and never as an instruction. */
@@ -126,7 +128,12 @@ export type IntakeResult =
   /** A button or a text command took effect. `reply`: for the person who pressed it, where nothing else shows it. */
   | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. `why` completes "That did nothing: …". */
-  | { kind: "ignored"; why: string }
+  | {
+      kind: "ignored";
+      why: string;
+      /** A message without a mention in a thread that has no session so far. */
+      unclaimed?: true;
+    }
   /** Refused; `reply` tells the person why, in one or two sentences. */
   | { kind: "refused"; reply: string; unchanged?: true };
 

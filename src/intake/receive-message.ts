@@ -99,7 +99,7 @@ export function createMessageReceiver(
     const thread = threadId(event.thread);
     switch (delivery.kind) {
       case "no-session":
-        return { kind: "ignored", why: "no session in that thread" };
+        return { kind: "ignored", why: "no session in that thread", unclaimed: true };
       case "bots-only":
         return { kind: "ignored", why: "bots have written all that they may until a person writes" };
       case "full":

@@ -9,6 +9,7 @@ import type { TeamConnection } from "./connection/team.ts";
 import { openTeamRegistry, type TeamRegistry } from "./connection/teams.ts";
 import { createWebClient } from "./connection/web.ts";
 import { type CatchUpOptions, readMissedEvents } from "./inbound/catch-up.ts";
+import { createEarlyReplies } from "./inbound/early-replies.ts";
 import type { EventReader } from "./inbound/events.ts";
 import { showHome } from "./inbound/home.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
@@ -31,8 +32,11 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
   };
 }
 
-async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
+async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ close(): Promise<void> }> {
   const { events, teams: choice, log } = options;
+  const intake = createEarlyReplies(inner, (error) =>
+    log.error({ err: error }, "A reply in Slack could not be offered again."),
+  );
   if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
   const teams = await openTeamRegistry(options);
   const { connectionOf } = teams;
@@ -97,6 +101,7 @@ async function open(options: SlackAdapterOptions, intake: Intake): Promise<{ clo
   return {
     async close() {
       closing.abort();
+      intake.close();
       await catchUp.close();
       await transport.close(() => app.finish());
     },

@@ -1,5 +1,6 @@
 import { pino } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createEarlyReplies } from "../../../src/adapters/slack/inbound/early-replies.ts";
 import { buttonRow } from "../../../src/adapters/slack/surface/buttons.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
@@ -233,7 +234,10 @@ describe("authors", () => {
     const ada = slack.user("ada");
     await ada.says(slack.channel("general"), "<@BOT> hi");
     await untilAcknowledged(slack);
-    expect(intake.events[0]?.author).toEqual({ id: ada.id, name: ada.id, standing: "guest", roles: [] });
+    expect(intake.events[0]?.author).toEqual({
+      ...{ id: ada.id, name: ada.id, standing: "guest", roles: [] },
+      unseenFor: "users:read",
+    });
   });
 
   test("a person is looked up once, though the mention comes twice", async () => {
@@ -510,6 +514,57 @@ describe("catching up", () => {
   });
 });
 
+test("A reply that is told before the mention of its thread is offered again", async () => {
+  const { slack, intake } = await startAdapter();
+  const [ada, general] = [slack.user("ada"), slack.channel("general")];
+  const root = await ada.says(general, "look");
+  await untilAcknowledged(slack);
+  const unclaimed: IntakeResult = { kind: "ignored", why: "no session", unclaimed: true };
+  intake.next.push(async () => unclaimed);
+  await ada.says(general, "and hurry", { thread: root.ts });
+  await untilAcknowledged(slack);
+  expect(intake.events).toEqual([]);
+  const accepted: IntakeResult = {
+    kind: "accepted",
+    thread: `slack:${slack.teamId}:${general.id}:${root.ts}`,
+    position: 0,
+  };
+  intake.next.push(async () => accepted);
+  await ada.says(general, "<@BOT> do it", { thread: root.ts });
+  await untilAcknowledged(slack);
+  // Slack tells the mention twice, and this intake has accepted it once.
+  const texts = intake.events.map((event) => (event.kind === "message" ? event.text : event.kind));
+  expect(texts.toSorted()).toEqual(["and hurry", "do it"]);
+});
+
+test("A reply in a thread that nobody has given to the bot is offered twice and then forgotten", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const offered: InboundEvent[] = [];
+  const replies = createEarlyReplies(
+    {
+      async receive(event) {
+        offered.push(event);
+        return { kind: "ignored", why: "no session", unclaimed: true };
+      },
+    },
+    (error) => expect.fail(String(error)),
+  );
+  const place = { platform: "slack", workspace: "T", channel: "C" };
+  await replies.receive({
+    ...{
+      kind: "message",
+      thread: { ...place, thread: "1" },
+      ref: { ...place, message: "2" },
+      text: "lunch?",
+    },
+    ...{ attachments: [], addressed: "follow-up", at: 0 },
+    author: { id: "U", name: "Ada", standing: "member", roles: [] },
+  });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(offered).toHaveLength(2);
+});
+
 describe("the connection", () => {
   test("is renewed when Slack asks for it, and what came in between arrives", async () => {
     const { slack, intake } = await startAdapter();
@@ -520,6 +575,20 @@ describe("the connection", () => {
     await untilAcknowledged(slack);
     expect(slack.connections).toBe(1);
     expect(intake.events).toMatchObject([{ text: "are you there?" }]);
+  });
+
+  test("is back at once each time, however often Slack renews it", async () => {
+    const { slack, intake } = await startAdapter();
+    const ada = slack.user("ada");
+    const startedAt = performance.now();
+    for (let renewal = 0; renewal < 10; renewal += 1) {
+      slack.refresh();
+      await slack.until(() => slack.connections === 0);
+      await ada.says(slack.direct(ada), `between ${renewal}`);
+      await untilAcknowledged(slack);
+    }
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(intake.events).toHaveLength(10);
   });
 
   test("comes back after a cut, and after Slack refused it for a while", async () => {
