@@ -2,10 +2,12 @@ import { describe, expect, test } from "vitest";
 import { nobody, renderOne, renderParts } from "../../src/adapters/discord/surface/render.ts";
 import {
   renderOne as renderOneForSlack,
-  renderParts as renderPartsForSlack,
+  renderPart as renderPartForSlack,
+  splitMessage as splitForSlack,
 } from "../../src/adapters/slack/surface/render.ts";
 import type { ToolCall } from "../../src/agent/messages.ts";
 import type { Decision, Question } from "../../src/agent/questions.ts";
+import type { OutboundMessage } from "../../src/chat/outbound.ts";
 import { createTerminalView } from "../../src/commands/run/terminal-view.ts";
 import { describeCall } from "../../src/progress/describe.ts";
 import { renderDecision, renderQuestion } from "../../src/progress/question-messages.ts";
@@ -34,10 +36,17 @@ function onDiscord(call: ToolCall): string[] {
   return [asked?.content ?? "", renderOne(renderDecision(question, call, place, approved)).content ?? ""];
 }
 
+function onSlackInParts(message: OutboundMessage) {
+  const texts = splitForSlack(message);
+  return texts.flatMap((text, index) =>
+    renderPartForSlack(message, text, index === texts.length - 1 ? "end" : "middle"),
+  );
+}
+
 function onSlack(call: ToolCall) {
   const wide = { ...place, messageChars: 11_500 };
   const layouts = [
-    ...renderPartsForSlack(renderQuestion(question, call, wide)).flat(),
+    ...onSlackInParts(renderQuestion(question, call, wide)),
     ...renderOneForSlack(renderDecision(question, call, wide, approved), false),
   ];
   return layouts.map((layout) => JSON.stringify(layout));
@@ -163,7 +172,8 @@ describe("The question about a call", () => {
   test("is plain to Slack where blocks of Markdown are refused: every piece of a long call is code", () => {
     const command = Array.from({ length: 400 }, (_, line) => `echo line ${line} && true`).join("\n");
     const wide = { ...place, messageChars: 11_500 };
-    const plainest = renderPartsForSlack(renderQuestion(question, bash(command), wide))[0]?.at(-1);
+    const message = renderQuestion(question, bash(command), wide);
+    const plainest = onSlackInParts(message).at(-1);
     const texts = (plainest?.blocks ?? []).flatMap((block) =>
       block.type === "section" && block.text ? [block.text.text] : [],
     );
@@ -197,7 +207,7 @@ describe("A question calls", () => {
     const deciders = ["U7ADA", "123456", "!channel", "W1> <!here"];
     const wide = { ...place, messageChars: 11_500, deciders };
     const mentions = /<(?:@\w+|!\w+)>?/g;
-    for (const layout of renderPartsForSlack(renderQuestion(question, call, wide)).flat()) {
+    for (const layout of onSlackInParts(renderQuestion(question, call, wide))) {
       const shown = JSON.stringify(layout);
       expect(new Set(shown.match(mentions))).toEqual(new Set(["<@U7ADA>"]));
     }

@@ -218,6 +218,76 @@ describe("post", () => {
     expect(slack.transcript(general)).toBe("ada: @heddle do it\n  heddle: Over. (edited)");
   });
 
+  test.each([
+    ["after Slack has shared it", "lost-response", 1],
+    ["before Slack has read it", "lost-request", 0],
+  ] as const)("tells whether a file is there when the connection breaks %s", async (_when, kind, shared) => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("files.completeUploadExternal", { kind });
+    const upload = surface.upload(thread, { name: "plot.png", data: Buffer.from("png") }, "k");
+    if (shared === 1) expect(await upload).toEqual([]);
+    else expect((await failure(upload)).message).toContain("is not in the thread and can be shared again");
+    expect(replies()).toHaveLength(shared);
+  });
+
+  test("a file of which Slack does not even tell whether it is there is called not known", async () => {
+    const { slack, surface, thread } = await scene({ withoutScopes: ["files:read"] });
+    slack.fail("files.completeUploadExternal", { kind: "lost-response" });
+    const upload = surface.upload(thread, { name: "plot.png", data: Buffer.from("png") }, "k");
+    expect(await failure(upload)).toMatchObject({
+      kind: "uncertain",
+      message: expect.stringContaining("ask the people there"),
+    });
+  });
+
+  describe("that Slack refuses", () => {
+    const long = `${"# Heading\n\nSome words & more <words>.\n\n".repeat(250)}The end.`;
+    const words = (texts: readonly string[]) =>
+      texts.join("\n").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&").split(/\s+/);
+
+    const answer = { kind: "answer", markdown: long, footer: "end" } as const;
+    const sizeOf = (args: Record<string, unknown>) =>
+      Math.max(...Object.values(args).map((v) => String(v).length));
+
+    test("comes in its plainest layout when Slack finds it too long or gives a code that nobody knows", async () => {
+      const once = await scene();
+      once.slack.fail("chat.postMessage", { kind: "refuse", error: "msg_too_long" });
+      await once.surface.post(once.thread, answer, "k");
+      expect(words(once.replies().map(visibleText))).toEqual(words([long, "end"]));
+
+      const always = await scene();
+      always.slack.refuse("chat.postMessage", ({ blocks }) => (blocks === "[]" ? undefined : "no_such_code"));
+      await always.surface.post(always.thread, answer, "k");
+      expect(always.replies()).toHaveLength(1);
+      expect(words(always.replies().map(visibleText))).toEqual(words([long, "end"]));
+    });
+
+    test("comes in halves, in order, and goes on where a lost answer left it", async () => {
+      const { slack, surface, thread, replies } = await scene();
+      const since = Date.now();
+      slack.refuse("chat.postMessage", (args) => (sizeOf(args) > 4_000 ? "msg_too_long" : undefined));
+      // Two layouts of the whole and two of a half are refused, a quarter is posted, and the answer to the next is lost.
+      slack.fail("chat.postMessage", { kind: "pass" }, 5);
+      slack.fail("chat.postMessage", { kind: "lost-response" });
+      const error = await failure(surface.post(thread, answer, "k"));
+      expect(error.kind).toBe("uncertain");
+      const found = (await surface.find?.(thread, "k", since)) ?? [];
+      expect(found).toHaveLength(2);
+      const refs = await surface.post(thread, answer, "k", found);
+      expect(refs.map(({ message }) => message)).toEqual(replies().map(({ ts }) => ts));
+      expect(words(replies().map(visibleText))).toEqual(words([long, "(end)"]));
+    });
+
+    test("comes as a file where Slack takes no message of it, and fails where it takes no file either", async () => {
+      const { slack, surface, thread, replies } = await scene();
+      slack.refuse("chat.postMessage", (args) => (sizeOf(args) > 300 ? "no_such_code" : undefined));
+      expect(await surface.post(thread, answer, "k")).toEqual([]);
+      expect(replies().map(({ files }) => files.map((file) => file.content?.toString()))).toEqual([[long]]);
+      slack.refuse("files.getUploadURLExternal", () => "file_uploads_disabled");
+      expect(await failure(surface.post(thread, answer, "k2"))).toMatchObject({ kind: "rejected" });
+    });
+  });
+
   test("an empty message is still one", async () => {
     const { surface, thread, replies } = await scene();
     await surface.post(thread, { kind: "answer", markdown: " " }, "k");

@@ -131,6 +131,8 @@ export interface FakeSlack {
   transcript(channel: FakeChannel): string;
   /** Lets the next calls of a method fail (default 1). */
   fail(method: string, fault: Fault, times?: number): void;
+  /** From now on refuses every call of a method for which this gives a code. */
+  refuse(method: string, code: (args: Record<string, unknown>) => string | undefined): void;
   /** Answers downloads with a redirect to that address. */
   redirectFiles(address: string): void;
   /** Asks the app to open new connections, as Slack does every few hours. */
@@ -305,6 +307,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     until,
     transcript: (channel) => transcript(workspace, channel),
     fail: (method, fault, times = 1) => api.fail(method, fault, times),
+    refuse: (method, code) => api.refuse(method, code),
     redirectFiles: (to) => {
       api.redirectFiles = to;
     },

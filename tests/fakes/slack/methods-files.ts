@@ -21,6 +21,7 @@ export const fileMethods: Record<string, Method> = {
         name,
         mediaType: "application/octet-stream",
         user: workspace.bot.id,
+        isIncomplete: true,
       };
       workspace.files.set(file.id, file);
       return { upload_url: address(`/upload/${file.id}`), file_id: file.id };
@@ -38,6 +39,7 @@ export const fileMethods: Record<string, Method> = {
       const files = listed.data.map(({ id }) => {
         const file = workspace.files.get(id);
         if (!file?.content) throw new Refusal("file_not_found");
+        file.isIncomplete = false;
         return file;
       });
       if (args.has("channel_id")) {
@@ -58,7 +60,7 @@ export const fileMethods: Record<string, Method> = {
     scope: "files:read",
     run: (args, { workspace }) => {
       const file = workspace.files.get(args.text("file"));
-      if (!file?.content) throw new Refusal("file_not_found");
+      if (!file?.content || file.isIncomplete) throw new Refusal("file_not_found");
       return { file: wireFile(workspace, file) };
     },
   },

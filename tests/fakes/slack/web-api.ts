@@ -37,6 +37,7 @@ export class WebApi {
   readonly calls: Call[] = [];
   readonly #options: WebApiOptions;
   readonly #faults = new Map<string, Fault[]>();
+  readonly #refusals = new Map<string, (args: Record<string, unknown>) => string | undefined>();
   /** Where downloads are redirected to. */
   redirectFiles: string | undefined;
 
@@ -48,6 +49,11 @@ export class WebApi {
   fail(method: string, fault: Fault, times: number): void {
     const planned = this.#faults.get(method) ?? [];
     this.#faults.set(method, [...planned, ...Array.from({ length: times }, () => fault)]);
+  }
+
+  /** From now on refuses every call of a method for which this gives a code. */
+  refuse(method: string, code: (args: Record<string, unknown>) => string | undefined): void {
+    this.#refusals.set(method, code);
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -106,6 +112,8 @@ export class WebApi {
       if (!method) throw new Refusal("unknown_method", { req_method: name });
       this.#authorise(method, args, request);
       args.expectOnly((method.args ?? "").split(" "));
+      const refusal = this.#refusals.get(name)?.(args.shown());
+      if (refusal !== undefined) throw new Refusal(refusal);
       return { ok: true, ...method.run(args, this.#options) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

@@ -39,6 +39,8 @@ interface FakeFile {
   isForeign?: boolean;
   /** Undefined until the bytes have been uploaded. */
   content?: Buffer;
+  /** Uploaded by a bot that has not completed it: nobody sees it. */
+  isIncomplete?: boolean;
 }
 
 export interface FakeMessage {

@@ -125,6 +125,13 @@ export function refusesLayout(error: unknown): boolean {
   return refusedLayouts.has(readCode(error));
 }
 
+const tooLong = new Set(["msg_too_long", "msg_blocks_too_long"]);
+
+/** Whether Slack refused a message because it is too long. */
+export function refusesLength(error: unknown): boolean {
+  return tooLong.has(readCode(error));
+}
+
 function readCode(error: unknown): string {
   return refusalCode(error instanceof SurfaceError ? error.cause : error) ?? "";
 }

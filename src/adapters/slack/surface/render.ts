@@ -18,6 +18,8 @@ const outputChars = 250;
 const besideChars = 3_000;
 /** https://docs.slack.dev/reference/block-kit/blocks/section-block */
 const sectionChars = 3_000;
+/** From about 4,000 characters on Slack may find a text too long; it documents 40,000 (seratch/ChatGPT-in-Slack#102). */
+const shortChars = 3_000;
 const maxMentions = 20;
 /** Notifications show the first lines only. */
 const fallbackChars = 3_000;
@@ -37,34 +39,39 @@ export type RenderedMessage = readonly [Layout, ...Layout[]];
 /** An answer of more than three messages is better read in a file. */
 export const maxAnswerChars = 3 * messageChars;
 
-/** The messages that show it; the footer and the buttons belong to the last one. */
-export function renderParts(message: OutboundMessage): RenderedMessage[] {
-  const parts = splitMarkdown(escapeMentions(message.markdown), messageChars);
-  return parts.map((part, index) =>
-    index === parts.length - 1 ? render(part, message, mentionPeople(message)) : render(part, {}),
-  );
+/** The texts of the messages that show it, for `renderPart`. */
+export function splitMessage(message: OutboundMessage): [string, ...string[]] {
+  return splitMarkdown(escapeMentions(message.markdown), messageChars);
 }
 
-/** The first message of an answer that is too long for messages. */
-export function renderBeginning(message: OutboundMessage): RenderedMessage {
-  const [beginning] = splitMarkdown(escapeMentions(message.markdown), messageChars);
-  return render(beginning, message);
+/**
+ * The message that shows a piece of it; the footer and the buttons belong to the last one. `beginning`: the rest is in a
+ * file.
+ */
+export function renderPart(
+  message: OutboundMessage,
+  text: string,
+  place: "beginning" | "middle" | "end",
+): RenderedMessage {
+  return render(text, place === "middle" ? {} : message, place === "end" ? mentionPeople(message) : "");
 }
 
 /** The one message that shows it, cut if it is too long. @param withCards whether calls may be cards */
 export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
-  const plainer = render(cutMarkdown(escapeMentions(message.markdown), messageChars), message);
+  const text = escapeMentions(message.markdown);
+  const [, plainest] = render(cutMarkdown(text, shortChars), message);
+  const plainer = [...render(cutMarkdown(text, messageChars), message), plainest] as const;
   const { calls } = message;
   if (!calls?.items.length || !withCards) return plainer;
   // Notifications and screen readers get the list.
-  const [{ text }] = plainer;
+  const [{ text: list }] = plainer;
   const beside = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
   const blocks = [
     ...[...beside(calls.above), planBlock(calls), ...beside(calls.below)],
     ...footerBlocks(smallPrint(message)),
     ...buttonRow(message),
   ];
-  return [{ text, blocks, hasCards: true }, ...plainer];
+  return [{ text: list, blocks, hasCards: true }, ...plainer];
 }
 
 /**
@@ -130,7 +137,7 @@ function render(
   markdown: string,
   message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
   called = "",
-): RenderedMessage {
+): [Layout, Layout] {
   const text = markdown.trim() === "" ? "…" : markdown;
   const small = smallPrint(message);
   const buttons = buttonRow(message);

@@ -10,16 +10,10 @@ import { createCardSupport } from "./cards.ts";
 import { readEarlierMessages } from "./earlier-messages.ts";
 import { toSurfaceError } from "./errors.ts";
 import { createMarks, placeReactions } from "./marks.ts";
-import {
-  createPost,
-  findPosted,
-  messageRef,
-  shareFile,
-  shareUntilAborted,
-  uploadMs,
-  withFallbackLayout,
-} from "./posting.ts";
+import { findPosted } from "./find-posted.ts";
+import { createPost, messageRef, withFallbackLayout } from "./posting.ts";
 import { type Layout, messageChars, renderOne } from "./render.ts";
+import { shareFile, shareUntilAborted, uploadMs } from "./sharing.ts";
 import { createThreadStatus } from "./status.ts";
 
 /** Between two edits of one message; what the workspace takes of all of them is below. */
