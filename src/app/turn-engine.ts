@@ -151,7 +151,7 @@ export function createTurnOutput(
     },
     flushOutbox: (lease, signal, progressQuiet) =>
       flushOutbox(lease, {
-        ...{ redis, output, signal, progressQuiet },
+        ...{ redis, output, signal, progressQuiet, now: Date.now },
         surface: surface(parseThreadId(lease.thread).platform),
         onProblem: (problem, error) => deps.onProblem(problem, error, { thread: lease.thread }),
       }),

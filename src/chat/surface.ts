@@ -19,12 +19,20 @@ export interface SurfaceLimits {
   budget?: Record<WriteLane, WriteBudget>;
   /** The shortest interval between two edits of one message, in milliseconds. */
   editIntervalMs: number;
+  /**
+   * How long a turn works before it shows its progress, and then before each further edit of it, in milliseconds; the
+   * last one holds for all later ones. Absent: `editIntervalMs` for each.
+   */
+  progressMs?: readonly [number, ...number[]];
   /** A message older than this, in milliseconds, should be replaced by a new one rather than edited. Absent: never. */
   editableMs?: number;
   /** How many places in the queue a mark can show; the last one stands for all later ones. Absent: all. */
   places?: number;
-  /** How often a status may change, and after what time an unchanged one must be set again, in milliseconds. */
-  status?: { changeMs: number; fadesMs: number };
+  /**
+   * How often a status may change, and after what time an unchanged one must be set again, in milliseconds. `firstMs`:
+   * after what time a turn has one; absent: `editIntervalMs`. `endsWithPosts`: a message of the bot takes it away.
+   */
+  status?: { changeMs: number; fadesMs: number; firstMs?: number; endsWithPosts?: true };
   /** Characters of one message; the surface splits longer answers. */
   messageChars: number;
 }
@@ -76,8 +84,9 @@ export interface ChatSurface {
    * Shows next to the thread what the bot is doing ("is thinking…") or that it is doing something; undefined removes
    * it. Rejects only where that is not possible at all.
    * @param waits nothing is being done, because people are to decide something
+   * @param title what the thread is about, for platforms that list threads
    */
-  status?(thread: ThreadRef, text: string | undefined, waits?: boolean): Promise<void>;
+  status?(thread: ThreadRef, text: string | undefined, waits?: boolean, title?: string): Promise<void>;
   /**
    * Tells one person something that concerns nobody else in the thread. Where that person takes nothing of the bot,
    * nothing is said. Absent where there is no such way.
@@ -132,6 +141,8 @@ export class SurfaceError extends Error {
    * kind that was tried. Empty: something that is no write, for which only this caller has to wait.
    */
   readonly limits: readonly WriteLane[] | undefined;
+  /** For `forbidden` and `gone`: people in the channel can lift it at any time, as by inviting the bot again. */
+  readonly isLiftable: boolean;
 
   constructor(
     kind: SurfaceErrorKind,
@@ -140,6 +151,7 @@ export class SurfaceError extends Error {
       retryAfterMs?: number;
       partly?: boolean;
       limits?: readonly WriteLane[] | undefined;
+      isLiftable?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -148,6 +160,7 @@ export class SurfaceError extends Error {
     this.retryAfterMs = options.retryAfterMs ?? 0;
     this.partly = options.partly ?? false;
     this.limits = options.limits;
+    this.isLiftable = options.isLiftable ?? false;
   }
 }
 

@@ -11,9 +11,17 @@ import type { RateLimiter } from "./rate-limit.ts";
 export type OutboxEntry =
   /**
    * `begun`: ms since the epoch of the first attempt; with it the message may already be there. `question`: its id;
-   * where it was posted is noted, so that it can be edited.
+   * where it was posted is noted, so that it can be edited. `heldSince`: ms since the epoch; the bot is not in the
+   * channel, and may be invited again.
    */
-  | { do: "post"; message: OutboundMessage; begun?: number; attempts: number; question?: string }
+  | {
+      do: "post";
+      message: OutboundMessage;
+      begun?: number;
+      attempts: number;
+      question?: string;
+      heldSince?: number;
+    }
   /** Edits the message that the head's field refers to, if there is one. */
   | { do: "edit"; field: "progress" | `asked:${string}`; message: OutboundMessage }
   /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
@@ -28,5 +36,7 @@ export interface OutboxOptions {
   signal: AbortSignal;
   /** Resolves when nobody else writes to the progress message, with whether there may be one that the head does not know. */
   progressQuiet: Promise<boolean>;
+  /** ms since the epoch. */
+  now(): number;
   onProblem(problem: string, error: unknown): void;
 }

@@ -18,6 +18,8 @@ export type MarkEntry = { key: string; entry: Extract<OutboxEntry, { do: "mark" 
  * elsewhere one lost copy is better than ten.
  */
 export const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
+/** How long an answer waits for an invitation, and between which bounds it is tried again meanwhile, ms. */
+const held = { forMs: 6 * 3_600_000, leastMs: 60_000, mostMs: 1_800_000 };
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
 
@@ -39,6 +41,7 @@ type Attempt = { kind: "posted"; refs: MessageRef[] } | { kind: "failed"; error:
  * for good the thread is told, if it takes other messages.
  *
  * @param answered are marked as failed where the platform takes no answer
+ * @returns when it is to be tried again, ms since the epoch, where the bot must be invited first; else it is done
  */
 export async function deliverPost(
   lease: SessionLease,
@@ -46,7 +49,7 @@ export async function deliverPost(
   entry: Extract<OutboxEntry, { do: "post" }>,
   answered: readonly MarkEntry[],
   options: OutboxOptions,
-): Promise<void> {
+): Promise<number | undefined> {
   const { message, begun, attempts } = entry;
   const post: PendingPost = { ...{ lease, key, entry, options, message, begun, attempts } };
   /** What the first refusal makes of it; a notice that takes its place changes nothing of that. */
@@ -55,8 +58,10 @@ export async function deliverPost(
     const attempt = await tryPost(post);
     if (attempt.kind === "posted") {
       await rememberMessages(options.redis, lease.thread, attempt.refs);
-      const fields = { ...refused.fields, ...notePosted(post, attempt.refs) };
-      return lease.append([], { fields, outbox: { ...refused.outbox, [key]: null } });
+      const said = entry.heldSince === undefined ? {} : { unsaid: "" };
+      const fields = { ...said, ...refused.fields, ...notePosted(post, attempt.refs) };
+      await lease.append([], { fields, outbox: { ...refused.outbox, [key]: null } });
+      return undefined;
     }
     const { error } = attempt;
     post.attempts += 1;
@@ -64,15 +69,38 @@ export async function deliverPost(
       await waitBeforeRetry(post.attempts, options.signal);
       continue;
     }
+    const retryAt = error.isLiftable ? await hold(post, error) : undefined;
+    if (retryAt !== undefined) return retryAt;
     options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
     refused = noteRefused(post, answered, error);
     // The thread takes messages, only not this one.
     const takesNotice = error.kind === "rejected" && post.message.kind !== "notice";
-    if (entry.question !== undefined || !takesNotice)
-      return lease.append([], { ...refused, outbox: { ...refused.outbox, [key]: null } });
+    if (entry.question !== undefined || !takesNotice) {
+      await lease.append([], { ...refused, outbox: { ...refused.outbox, [key]: null } });
+      return undefined;
+    }
     post.message = { kind: "notice", markdown: unpostable(error.message) };
     [post.begun, post.attempts] = [undefined, 0];
   }
+}
+
+/**
+ * Keeps a message for a channel that the bot was removed from, and shows the thread as failed until it is posted.
+ *
+ * @returns when to try again, ms since the epoch; undefined where it has waited long enough, or is a question
+ */
+async function hold(
+  { lease, key, entry, options }: PendingPost,
+  error: SurfaceError,
+): Promise<number | undefined> {
+  const { heldSince = options.now(), begun: _, ...rest } = entry;
+  const waited = options.now() - heldSince;
+  if (entry.question !== undefined || waited > held.forMs) return undefined;
+  if (entry.heldSince === undefined)
+    options.onProblem(`A message waits until the bot is invited to ${lease.thread} again.`, error);
+  const kept: OutboxEntry = { ...rest, heldSince };
+  await lease.append([], { fields: { unsaid: "1" }, outbox: { [key]: JSON.stringify(kept) } });
+  return options.now() + Math.min(Math.max(waited, held.leastMs), held.mostMs);
 }
 
 /** Posts it when the channel's budget allows. @throws whatever is no error of the platform's */

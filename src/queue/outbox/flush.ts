@@ -14,12 +14,13 @@ import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts"
 /**
  * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
  *
- * @returns the marks and edits that are still being made: nothing else has to wait for them
+ * @returns the marks and edits that are still being made: nothing else has to wait for them; and when to look again, ms
+ * since the epoch, where the bot must be invited before it can do the rest
  */
 export async function flushOutbox(
   lease: SessionLease,
   options: OutboxOptions,
-): Promise<{ rest: Promise<void> }> {
+): Promise<{ rest: Promise<void>; retryAt?: number }> {
   const stored = await options.redis.hgetall(keys.outbox(lease.thread));
   const entries = readEntries(options.redis, lease.thread, stored).toSorted((a, b) =>
     a.key < b.key ? -1 : 1,
@@ -28,20 +29,34 @@ export async function flushOutbox(
     work.catch((error: unknown) => {
       if (!options.signal.aborted || error !== options.signal.reason) throw error;
     });
+  /** When to try those again whose turn's message waits for an invitation, by turn. */
+  const held = new Map<string, number>();
+  const isHeld = (key: string) => held.has(turnOf(key));
   await untilAborted(
     (async () => {
-      for (const { key, entry } of entries)
-        if (entry.do === "post") await deliverPost(lease, key, entry, marksBeside(key, entries), options);
+      for (const { key, entry } of entries) {
+        if (entry.do !== "post") continue;
+        const retryAt = await deliverPost(lease, key, entry, marksBeside(key, entries), options);
+        if (retryAt !== undefined) held.set(turnOf(key), retryAt);
+      }
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries)
-        if (entry.do === "settle") await settle(lease, key, entry, mayBeShown, options);
+        if (entry.do === "settle" && !isHeld(key)) await settle(lease, key, entry, mayBeShown, options);
     })(),
   );
   const rest = entries.map(async ({ key, json, entry }) => {
+    if (isHeld(key)) return;
     if (entry.do === "mark") await mark(lease, { key, json }, entry, options);
     if (entry.do === "edit") await edit(lease, { key, json }, entry, options);
   });
-  return { rest: untilAborted(Promise.all(rest).then(() => undefined)) };
+  return {
+    rest: untilAborted(Promise.all(rest).then(() => undefined)),
+    ...(held.size > 0 && { retryAt: Math.min(...held.values()) }),
+  };
+}
+
+function turnOf(key: string): string {
+  return key.split(":")[0] ?? key;
 }
 
 /** Whether the thread must still be told how its turn has ended; marks and edits may come later. */
@@ -52,7 +67,7 @@ export async function hasUnsentEnding(redis: Redis, thread: ThreadId): Promise<b
 
 /** The marks that say of what a turn's last message answers that it was answered. */
 function marksBeside(key: string, entries: readonly { key: string; entry: OutboxEntry }[]): MarkEntry[] {
-  const [turn] = key.split(":");
+  const turn = turnOf(key);
   return entries.flatMap(({ key: other, entry }) =>
     other.startsWith(`${turn}:`) && entry.do === "mark" && entry.mark === "answered"
       ? [{ key: other, entry }]

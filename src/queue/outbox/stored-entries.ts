@@ -16,6 +16,7 @@ const outboxEntrySchema: z.ZodType<OutboxEntry> = z.discriminatedUnion("do", [
     begun: z.exactOptional(z.number()),
     attempts: z.number(),
     question: z.exactOptional(z.string()),
+    heldSince: z.exactOptional(z.number()),
   } satisfies Fields<Entry<"post">>),
   z.looseObject({
     do: z.literal("edit"),

@@ -37,6 +37,8 @@ export interface HeldSession {
   readonly flush: (quiet: Promise<boolean>) => Promise<void>;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   readonly rest: Promise<void>[];
+  /** When the outbox is to be looked at again, ms since the epoch; undefined where nothing in it waits. */
+  retryAt: number | undefined;
   /** The journal as far as it is replayed. */
   readonly journal: LoadedJournal;
   /** Absent when it may have changed since it was read. */
@@ -103,11 +105,13 @@ export async function openSession<Deps extends SessionDeps>(
     told: [],
     clock: () => claimedAt + (performance.now() - readAt),
     listedSince: undefined,
+    retryAt: undefined,
     looks: 0,
     async flush(quiet) {
       session.head = undefined;
       const flushed = await options.flushOutbox(lease, job, quiet);
       rest.push(flushed.rest);
+      session.retryAt = flushed.retryAt;
       // Whoever waits for it at the end is told of a failure.
       flushed.rest.catch(() => undefined);
     },

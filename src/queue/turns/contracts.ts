@@ -125,7 +125,7 @@ export interface SessionRunnerOptions {
     lease: SessionLease,
     signal: AbortSignal,
     quiet: Promise<boolean>,
-  ): Promise<{ rest: Promise<void> }>;
+  ): Promise<{ rest: Promise<void>; retryAt?: number }>;
   expireSeconds: number;
   now(): number;
   newId(): string;

@@ -184,6 +184,7 @@ async function becomeIdle({
   job,
   rest,
   listedSince,
+  retryAt,
   lost,
   told,
 }: ClaimedSession): Promise<boolean> {
@@ -195,7 +196,8 @@ async function becomeIdle({
   // What a shutdown has cut short is left to the next worker.
   if (!isQuiet || job.aborted || listedSince === undefined) return false;
   const known = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));
-  const wakeAt = known.length > 0 ? Math.min(...known) : undefined;
+  const times = retryAt === undefined ? known : [...known, retryAt];
+  const wakeAt = times.length > 0 ? Math.min(...times) : undefined;
   await unlist(options.redis, lease.thread, listedSince, wakeAt);
   if (wakeAt !== undefined) await listForLater(options.redis, lease.thread, wakeAt);
   return true;

@@ -127,8 +127,9 @@ describe("The output of all processes into a channel", () => {
     expect(await pausedUntil("messages")).toBeNull();
     expect(await pausedUntil("marks")).toBeNull();
     const waits = write(surface, elsewhere, "question", leaving.signal, async () => "too early", "edits");
+    const left = [...limited, waits].map((each) => expect(each).rejects.toThrow("enough"));
     leaving.abort(new Error("enough"));
-    for (const left of [...limited, waits]) await expect(left).rejects.toThrow("enough");
+    await Promise.all(left);
   });
 
   test("shares the edits that a workspace takes among all who work, and keeps room for what people wait for", async () => {

@@ -264,6 +264,7 @@ async function flush(redis: Redis, thread: string, chat: ReturnType<typeof memor
     output: createRateLimiter(redis),
     signal: AbortSignal.timeout(5_000),
     progressQuiet: Promise.resolve(true),
+    now: Date.now,
     onProblem: (problem, error) => expect.unreachable(`${problem} ${String(error)}`),
   });
   await rest;

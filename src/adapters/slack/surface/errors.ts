@@ -36,6 +36,9 @@ const kinds: Record<string, SurfaceErrorKind> = {
   service_unavailable: "uncertain",
 };
 
+/** The bot is not in the channel; a private one that it has left does not exist for it. */
+const uninvited = new Set(["not_in_channel", "channel_not_found"]);
+
 const defaultRetryMs = 1_000;
 
 /** The writes that a limit of a method concerns; methods that are not listed limit no write. */
@@ -75,9 +78,15 @@ function toRefusal(method: string, cause: WebAPIPlatformError): SurfaceError {
     case "rate-limited":
       return toRateLimited(method, cause.data.response_metadata?.retryAfter, cause);
     case "gone":
-      return new SurfaceError(kind, `The place of ${method} no longer exists in Slack (${code}).`, { cause });
+      return new SurfaceError(kind, `The place of ${method} no longer exists in Slack (${code}).`, {
+        isLiftable: uninvited.has(code),
+        cause,
+      });
     case "forbidden":
-      return new SurfaceError(kind, `Slack forbids ${method} (${code}): ${explainRemedy(cause)}`, { cause });
+      return new SurfaceError(kind, `Slack forbids ${method} (${code}): ${explainRemedy(cause)}`, {
+        isLiftable: uninvited.has(code),
+        cause,
+      });
     case "uncertain":
       return new SurfaceError(kind, `Slack failed in ${method} (${code}); it may have been done.`, { cause });
     case "rejected":

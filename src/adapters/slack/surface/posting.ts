@@ -35,9 +35,10 @@ export function createPost(deps: PostDeps): ChatSurface["post"] {
     try {
       await post.run();
     } catch (error) {
-      const { kind, message: text, retryAfterMs, limits, cause } = toSurfaceError("chat.postMessage", error);
+      const failure = toSurfaceError("chat.postMessage", error);
+      const { kind, message: text, retryAfterMs, limits, isLiftable, cause } = failure;
       const partly = post.refs.length > posted.length;
-      throw new SurfaceError(kind, text, { retryAfterMs, partly, limits, cause });
+      throw new SurfaceError(kind, text, { retryAfterMs, partly, limits, isLiftable, cause });
     }
     deps.onPosted(thread);
     return post.refs;
