@@ -62,6 +62,8 @@ export interface ShownCall {
   name: string;
   /** The primary argument, on one line; may be empty. */
   about: string;
+  /** What the model says that the call is for: the heading of the call where the call itself stands beside it. */
+  title?: string;
   /** `pending`: it waits for a decision. */
   state: ToolStatus | "running" | "pending";
   /** The beginning of its result, where people want to see it: to be collapsed where that is possible. */
@@ -74,6 +76,8 @@ export interface ActionButton {
   id: string;
   label: string;
   style: "plain" | "primary" | "danger";
+  /** It says how good the answer above is, for platforms that have a way of their own to ask. */
+  rates?: "good" | "bad";
   /** A question that the person answers first, where the platform can ask; the text comes with the event. */
   asksFor?: string;
 }

@@ -26,6 +26,7 @@ const shownCall = z.looseObject({
   id: z.string(),
   name: z.string(),
   about: z.string(),
+  title: optional(z.string()),
   state: z.literal(["ok", "error", "partial", "stopped", "unknown", "running", "pending"]),
   result: optional(z.string()),
 } satisfies Fields<ShownCall>);
@@ -41,6 +42,7 @@ const actionButton = z.looseObject({
   id: z.string(),
   label: z.string(),
   style: z.literal(["plain", "primary", "danger"]),
+  rates: optional(z.literal(["good", "bad"])),
   asksFor: optional(z.string()),
 } satisfies Fields<ActionButton>);
 

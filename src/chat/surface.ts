@@ -24,6 +24,8 @@ export interface SurfaceLimits {
    * last one holds for all later ones. Absent: `editIntervalMs` for each.
    */
   progressMs?: readonly [number, ...number[]];
+  /** Characters of an answer that a progress message of text alone may become. Absent: it is removed. */
+  answerInPlaceChars?: number;
   /** A message older than this, in milliseconds, should be replaced by a new one rather than edited. Absent: never. */
   editableMs?: number;
   /** How many places in the queue a mark can show; the last one stands for all later ones. Absent: all. */

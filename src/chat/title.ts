@@ -39,7 +39,8 @@ export function makeTitle(markdown: string, chars: number): string {
   return "";
 }
 
-function stripMarks(text: string): string {
+/** A line of Markdown without the marks of emphasis, code and links. */
+export function stripMarks(text: string): string {
   return text.replace(inline, (...match) => {
     // The last argument of a replacer is the named groups, and there are some.
     const groups = match.at(-1) as Partial<Record<string, string>>;

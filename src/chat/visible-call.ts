@@ -19,10 +19,12 @@ export interface VisibleCall {
 }
 
 /** @param mask applied first, since a secret is known by its own characters */
-export function toVisibleCall({ input }: ToolCall, mask: (text: string) => string): VisibleCall {
-  const { command, ...others } = (typeof input === "object" && input !== null ? input : {}) as {
-    command?: unknown;
-  };
+export function toVisibleCall({ name, input }: ToolCall, mask: (text: string) => string): VisibleCall {
+  const given = (typeof input === "object" && input !== null ? input : {}) as Record<string, unknown>;
+  const { command, ...all } = given;
+  // Of a command it is what the model says about it, and must not stand where people judge the command itself.
+  const { title: _title, ...besidesTitle } = all;
+  const others = name === "bash" ? besidesTitle : all;
   const isCommand = typeof command === "string";
   const text = isCommand ? escapeHidden(mask(command)) : toVisibleJson(input, mask, 2);
   const hasOthers = isCommand && Object.keys(others).length > 0;

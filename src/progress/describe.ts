@@ -34,6 +34,13 @@ export function primaryArgument(call: ToolCall): string {
   return text === "{}" ? "" : cutText(escapeHidden(takeFirstLine(text)).text, shownCharacters);
 }
 
+/** What the model says that a command is for, on one line and without a hidden character; undefined where it says nothing. */
+export function readTitle({ name, input }: ToolCall): string | undefined {
+  const { title } = (input ?? {}) as { title?: unknown };
+  if (name !== "bash" || typeof title !== "string" || title.trim() === "") return undefined;
+  return cutText(escapeHidden(takeFirstLine(title)).text, shownCharacters);
+}
+
 const shownItems = 20;
 
 /** The todo list as people see it; undefined when this is not the result of `todo`. */

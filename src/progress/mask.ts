@@ -23,11 +23,12 @@ export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessa
   };
 }
 
-function maskCall({ name, about, result, ...call }: ShownCall, mask: Mask): ShownCall {
+function maskCall({ name, about, title, result, ...call }: ShownCall, mask: Mask): ShownCall {
   return {
     ...call,
     name: mask(name),
     about: mask(about),
+    ...(title !== undefined && { title: mask(title) }),
     ...(result !== undefined && { result: mask(result) }),
   };
 }

@@ -68,8 +68,8 @@ const leftOut =
 
 function ratingButtons(turn: string): ActionButton[] {
   return [
-    { id: ratingActionId(turn, "liked"), label: "👍", style: "plain" },
-    { id: ratingActionId(turn, "disliked"), label: "👎", style: "plain" },
+    { id: ratingActionId(turn, "liked"), label: "👍", style: "plain", rates: "good" },
+    { id: ratingActionId(turn, "disliked"), label: "👎", style: "plain", rates: "bad" },
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ShownCall } from "../chat/outbound.ts";
-import { describeCall, formatCount, nameCall, primaryArgument } from "./describe.ts";
+import { describeCall, formatCount, nameCall, primaryArgument, readTitle } from "./describe.ts";
 import { toCodeBlock } from "../chat/visible-call.ts";
 
 /** The calls of a turn as its thread shows them. */
@@ -46,11 +46,13 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       // Call ids repeat with some models; the place in the turn does not.
       const id = String(hidden + tools.length);
       const text = describeCall(call);
+      const title = readTitle(call);
       tools.push({
         id,
         callId: call.id,
         name: nameCall(call),
         about: primaryArgument(call),
+        ...(title !== undefined && { title }),
         text,
         state,
         start: "",
@@ -83,8 +85,9 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       return [earlier(), ...lines].filter(Boolean).join("  \n");
     },
     items: () =>
-      tools.map(({ id, name, about, state, result }) => {
-        return { id, name, about, state, ...(result !== undefined && { result }) };
+      tools.map(({ id, name, about, title, state, result }) => {
+        const optional = { ...(title !== undefined && { title }), ...(result !== undefined && { result }) };
+        return { id, name, about, state, ...optional };
       }),
   };
 }

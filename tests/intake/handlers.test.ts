@@ -49,6 +49,7 @@ const policies: Record<string, Policy> = {
   "slack event app_home_opened": { none: "shows people the threads that they have begun themselves" },
   "slack action heddle_stop": ["stop"],
   "slack action /^heddle_act:/": ["action"],
+  "slack action heddle_rate": ["action"],
   "slack action /^heddle_ask:/": { none: "opens a form; what is written there is the press" },
   "slack view heddle_sentence": ["action"],
   "slack command /agent": ["message"],

@@ -36,10 +36,12 @@ function onDiscord(call: ToolCall): string[] {
   return [asked?.content ?? "", renderOne(renderDecision(question, call, place, approved)).content ?? ""];
 }
 
+const plainSlack = { has: () => false };
+
 function onSlackInParts(message: OutboundMessage) {
   const texts = splitForSlack(message);
   return texts.flatMap((text, index) =>
-    renderPartForSlack(message, text, index === texts.length - 1 ? "end" : "middle"),
+    renderPartForSlack(message, text, index === texts.length - 1 ? "end" : "middle", plainSlack),
   );
 }
 
@@ -47,7 +49,7 @@ function onSlack(call: ToolCall) {
   const wide = { ...place, messageChars: 11_500 };
   const layouts = [
     ...onSlackInParts(renderQuestion(question, call, wide)),
-    ...renderOneForSlack(renderDecision(question, call, wide, approved), false),
+    ...renderOneForSlack(renderDecision(question, call, wide, approved), plainSlack),
   ];
   return layouts.map((layout) => JSON.stringify(layout));
 }
@@ -211,7 +213,7 @@ describe("A question calls", () => {
       const shown = JSON.stringify(layout);
       expect(new Set(shown.match(mentions))).toEqual(new Set(["<@U7ADA>"]));
     }
-    for (const layout of renderOneForSlack(renderDecision(question, call, wide, approved), false))
+    for (const layout of renderOneForSlack(renderDecision(question, call, wide, approved), plainSlack))
       expect(JSON.stringify(layout).match(mentions)).toBeNull();
   });
 });

@@ -18,6 +18,10 @@ export const bash = defineSandboxTool({
     "For servers and long work use run_in_background.",
   input: z.object({
     command: z.string().min(1).max(maxCommandChars),
+    title: z
+      .string()
+      .optional()
+      .describe("What it is for, in at most six words, for the people who watch; no rule reads it"),
     timeout_seconds: z
       .number()
       .optional()

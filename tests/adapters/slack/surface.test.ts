@@ -77,7 +77,7 @@ describe("post", () => {
       ["ada: @heddle do it", "  heddle: **Done.**", "    (3 steps &amp; 2 &lt; 3)"].join("\n"),
     );
     const [message] = replies();
-    expect(message).toMatchObject({ text: "**Done.**", unfurls: false });
+    expect(message).toMatchObject({ text: "Done.", unfurls: false });
     expect(refs).toEqual([
       { platform: "slack", workspace: slack.teamId, channel: general.id, message: message?.ts },
     ]);
@@ -286,6 +286,58 @@ describe("post", () => {
       slack.refuse("files.getUploadURLExternal", () => "file_uploads_disabled");
       expect(await failure(surface.post(thread, answer, "k2"))).toMatchObject({ kind: "rejected" });
     });
+  });
+
+  test("shows words without marks in notifications, and cannot be made to call anybody by them", async () => {
+    const { surface, thread, replies } = await scene();
+    const markdown = "## Result\n\nThe **build** of <`@U0ADA`> and <`!channel`> `fails`.";
+    await surface.post(thread, { kind: "answer", markdown }, "k");
+    const [posted] = replies();
+    expect(posted?.text.replaceAll("\u200B", "")).toBe(
+      "Result\n\nThe build of &lt;@U0ADA&gt; and &lt;!channel&gt; fails.",
+    );
+    expect(posted && notified(posted)).toEqual([]);
+  });
+
+  test("asks for a rating in Slack's own way, and with plain buttons where Slack does not take that", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    const actions: OutboundMessage["actions"] = [
+      { id: "rate:t:liked", label: "👍", style: "plain", rates: "good" },
+      { id: "rate:t:disliked", label: "👎", style: "plain", rates: "bad" },
+    ];
+    const kinds = () =>
+      replies()
+        .at(-1)
+        ?.blocks.map(({ type }) => type);
+    await surface.post(thread, { kind: "answer", markdown: "Done", actions }, "1");
+    expect(kinds()).toEqual(["markdown", "context_actions"]);
+    slack.refuse("chat.postMessage", ({ blocks }) =>
+      String(blocks).includes("context_actions") ? "invalid_blocks" : undefined,
+    );
+    await surface.post(thread, { kind: "answer", markdown: "Done", actions }, "2");
+    expect(kinds()).toEqual(["markdown", "actions"]);
+    const before = slack.calls.length;
+    await surface.post(thread, { kind: "answer", markdown: "Done", actions }, "3");
+    expect(slack.calls.length - before).toBe(1);
+    expect(kinds()).toEqual(["markdown", "actions"]);
+  });
+
+  test("shows on a card what a call is for, and the call behind it", async () => {
+    const { surface, thread, replies } = await scene();
+    const call = { name: "bash", about: "npm test", state: "ok" } as const;
+    const items = [
+      { ...call, id: "0", title: `Run <!channel> tests ${"x".repeat(200)}`, result: "exit code 0" },
+      { ...call, id: "1" },
+    ];
+    const calls = { title: "Working", above: "", below: "", items };
+    await surface.post(thread, { kind: "progress", markdown: "", calls }, "k");
+    const [posted] = replies();
+    const shown = posted ? visibleText(posted) : "";
+    expect(shown).toMatch(
+      /- Run <\u200B!channel> tests x{100,140} \(complete\): bash npm test\nexit code 0\n/,
+    );
+    expect(shown).toContain("- bash npm test (complete)");
+    expect(posted && notified(posted)).toEqual([]);
   });
 
   test("an empty message is still one", async () => {
@@ -601,8 +653,9 @@ describe("status", () => {
       surface.status?.(thread, "is late…"),
       surface.post(thread, { kind: "answer", markdown: "Done again." }, "2"),
     ]);
-    await slack.until(() => lines() === 3);
-    expect([late, slack.status(general, root.ts)]).toEqual([undefined, undefined]);
+    // Which of the two Slack takes first is open.
+    await slack.until(() => lines() >= 2 && slack.status(general, root.ts) === undefined);
+    expect(late).toBeUndefined();
   });
 
   test("is quiet where it is not granted or does not work, and not asked for again where it never will", async () => {

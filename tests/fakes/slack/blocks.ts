@@ -49,7 +49,31 @@ const taskCard = z.strictObject({
   output: richText.optional(),
 });
 
+// https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element
+const feedbackChoice = z.strictObject({
+  text: plainText(75),
+  value: z.string().max(2_000),
+  accessibility_label: z.string().max(75).optional(),
+});
+
+// https://docs.slack.dev/reference/block-kit/blocks/context-actions-block
+const contextActions = z.strictObject({
+  type: z.literal("context_actions"),
+  elements: z
+    .array(
+      z.strictObject({
+        type: z.literal("feedback_buttons"),
+        action_id: z.string().min(1).max(255),
+        positive_button: feedbackChoice,
+        negative_button: feedbackChoice,
+      }),
+    )
+    .min(1)
+    .max(5),
+});
+
 const block = z.discriminatedUnion("type", [
+  contextActions,
   z.strictObject({ type: z.literal("plan"), title: z.string().min(1), tasks: z.array(taskCard) }),
   taskCard,
   z.strictObject({ type: z.literal("markdown"), text: z.string().min(1).max(12_000) }),
@@ -146,6 +170,10 @@ function visibleBlock(value: FakeBlock): string {
       return `(${data.elements.map(({ text }) => text).join(" ")})`;
     case "actions":
       return data.elements.map(({ text }) => `[${text.text}]`).join(" ");
+    case "context_actions":
+      return feedbackButtons(data)
+        .map(({ text }) => `[${text.text}]`)
+        .join(" ");
     case "plan":
       return [data.title, ...data.tasks.map((task) => `- ${visibleCard(task)}`)].join("\n");
     case "task_card":
@@ -163,12 +191,23 @@ function visibleCard({ title, status, output }: z.infer<typeof taskCard>): strin
   return `${title} (${status})${text === undefined ? "" : `: ${text}`}`;
 }
 
-/** The buttons of a message. */
-export function buttonsOf(message: FakeMessage): z.infer<typeof button>[] {
-  return message.blocks.flatMap((value) => {
+type FakeButton = Omit<z.infer<typeof button>, "type"> & { type: "button" | "feedback_buttons" };
+
+/** The buttons of a message. Of feedback, which has one `action_id` for both, each is found by its value. */
+export function buttonsOf(message: FakeMessage): (FakeButton & { actionId?: string })[] {
+  return message.blocks.flatMap((value): (FakeButton & { actionId?: string })[] => {
     const { data } = block.safeParse(value);
+    if (data?.type === "context_actions") return feedbackButtons(data);
     return data?.type === "actions" ? data.elements : [];
   });
+}
+
+function feedbackButtons({ elements }: z.infer<typeof contextActions>) {
+  return elements.flatMap(({ action_id: actionId, positive_button: good, negative_button: bad }) =>
+    [good, bad].map(({ text, value }) => {
+      return { type: "feedback_buttons" as const, action_id: value, actionId, text, value };
+    }),
+  );
 }
 
 /** Whom a message notifies: users and groups that its text or its blocks mention. */

@@ -71,7 +71,14 @@ export function interactions(
         message: wireMessage(workspace, message),
         state: { values: {} },
         response_url: workspace.address("/response"),
-        actions: [{ ...pressed, block_id: "b", action_ts: workspace.timestamp() }],
+        actions: [
+          {
+            ...pressed,
+            action_id: pressed.actionId ?? pressed.action_id,
+            block_id: "b",
+            action_ts: workspace.timestamp(),
+          },
+        ],
       });
     },
 

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Arguments } from "./arguments.ts";
 import { checkBlocks } from "./blocks.ts";
 import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
@@ -107,7 +108,13 @@ export const chatMethods: Record<string, Method> = {
       const { threadTs } = threadOf(args, channel);
       if (threadTs === undefined)
         throw invalid("invalid_arguments", "[ERROR] missing required field: thread_ts");
-      context.workspace.sessions.set(`${channel.id}:${threadTs}`, status);
+      const title = args.optionalText("title");
+      if (title !== undefined && title.length > 200) throw invalid("invalid_arguments", "[ERROR] title");
+      const id = `${channel.id}:${threadTs}`;
+      // Its title is set only where the session is created.
+      // https://docs.slack.dev/reference/methods/agents.sessions.setStatus
+      if (title !== undefined && !context.workspace.sessions.has(id)) context.workspace.titles.set(id, title);
+      context.workspace.sessions.set(id, status);
       return { session: { channel_id: channel.id, thread_ts: threadTs, status } };
     },
   },
@@ -121,6 +128,12 @@ export const chatMethods: Record<string, Method> = {
       args.text("thread_ts");
       const { threadTs } = threadOf(args, channel);
       const status = args.optionalText("status") ?? "";
+      // "Maximum of 10 messages." https://docs.slack.dev/reference/methods/assistant.threads.setStatus
+      const loading = z
+        .array(z.string().min(1))
+        .max(10)
+        .safeParse(args.json("loading_messages") ?? []);
+      if (!loading.success) throw invalid("invalid_arguments", "[ERROR] loading_messages");
       if (status === "") context.workspace.statuses.delete(`${channel.id}:${threadTs}`);
       else context.workspace.statuses.set(`${channel.id}:${threadTs}`, status);
       return {};

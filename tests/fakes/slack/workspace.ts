@@ -106,6 +106,8 @@ export class Workspace {
   readonly files = new Map<string, FakeFile>();
   /** Status of agent sessions by `channel:thread`. */
   readonly sessions = new Map<string, string>();
+  /** Their titles. */
+  readonly titles = new Map<string, string>();
   /** What stands under a thread ("is thinking…") by `channel:thread`. */
   readonly statuses = new Map<string, string>();
   /** What the app has told one person alone, and what Slack tells when the app did not answer. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { explainResult, type InboundEvent, type Intake } from "../../../chat/inbound.ts";
 import { type ConnectionOf, NotInstalled, type TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
-import { actNow, askFirst, readOfferedAction, stopAction } from "../surface/buttons.ts";
+import { actNow, askFirst, rateAction, readOfferedAction, stopAction } from "../surface/buttons.ts";
 import { parseTs } from "./events.ts";
 import {
   askForSentence,
@@ -27,6 +27,8 @@ const pressedSchema = z.object({
     }),
   ]),
 });
+
+type PressedAction = z.infer<typeof pressedSchema>["actions"][0];
 
 /** The team of the bot that posted the message. */
 const postedSchema = z.object({ message: z.object({ team: z.string().optional() }) });
@@ -65,17 +67,21 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
     if (problem) await team.postEphemeral({ user, channel, thread }, problem);
   });
 
-  app.action(actNow, async ({ body, context }) => {
-    const team = await findPosterOf(body, context.teamId);
+  const act = async (body: unknown, teamId: string | undefined, read: (pressed: PressedAction) => string) => {
+    const team = await findPosterOf(body, teamId);
     const { channel, thread, user, message, action } = readPress(body);
-    const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
+    const press = { channel, thread, message, action: read(action) };
     const result = await intake.receive({
       ...(await readAction(team, user, press)),
       at: parseTs(action.action_ts),
     });
     const reply = result.kind === "acted" ? result.reply : explainResult(result);
     if (reply) await team.postEphemeral({ user, channel, thread }, reply);
-  });
+  };
+  app.action(actNow, ({ body, context }) =>
+    act(body, context.teamId, ({ action_id: id }) => readOfferedAction(id)),
+  );
+  app.action(rateAction, ({ body, context }) => act(body, context.teamId, ({ value = "" }) => value));
 
   app.action(askFirst, async ({ body, context }) => {
     const team = await findPosterOf(body, context.teamId);

@@ -4,6 +4,9 @@ import type { ActionButton, OutboundMessage } from "../../../chat/outbound.ts";
 /** The action of the Stop button. */
 export const stopAction = "heddle_stop";
 
+/** The action of Slack's own feedback buttons; which one was pressed is in the value. */
+export const rateAction = "heddle_rate";
+
 /** The actions of the buttons that a message offers: those that act at once, and those that ask first. */
 export const actNow = /^heddle_act:/;
 export const askFirst = /^heddle_ask:/;
@@ -22,6 +25,35 @@ export function buttonRow({
     elements.push({ type: "button", action_id: stopAction, style: "danger", text });
   }
   return elements.length === 0 ? [] : [{ type: "actions", elements }];
+}
+
+/**
+ * Slack's own way to ask how good an answer is, for a message that offers nothing else; none for other messages.
+ * https://docs.slack.dev/reference/block-kit/blocks/context-actions-block
+ */
+export function feedbackRow({
+  stoppable = false,
+  actions = [],
+}: Pick<OutboundMessage, "stoppable" | "actions">): types.ContextActionsBlock[] {
+  const [good, bad, ...others] = actions;
+  if (stoppable || others.length > 0 || good?.rates !== "good" || bad?.rates !== "bad") return [];
+  const choice = ({ id, label }: ActionButton, meaning: string) => {
+    const text = { type: "plain_text", text: label.slice(0, labelChars) } as const;
+    return { text, value: id, accessibility_label: meaning };
+  };
+  return [
+    {
+      type: "context_actions",
+      elements: [
+        {
+          type: "feedback_buttons",
+          action_id: rateAction,
+          positive_button: choice(good, "This answer helped"),
+          negative_button: choice(bad, "This answer did not help"),
+        },
+      ],
+    },
+  ];
 }
 
 function button({ id, label, style, asksFor }: ActionButton): types.Button {

@@ -3,8 +3,8 @@ import { keepWholeAnswer } from "../../../chat/markdown.ts";
 import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
-import type { CardSupport } from "./cards.ts";
 import { refusesLayout, refusesLength, toSurfaceError } from "./errors.ts";
+import type { Features } from "./features.ts";
 import { findPart } from "./find-posted.ts";
 import { halve, type Part, partsAfter, toParts } from "./parts.ts";
 import {
@@ -20,7 +20,7 @@ import { shareFile } from "./sharing.ts";
 interface PostDeps {
   posts: WebClient;
   files: WebClient;
-  cards: CardSupport;
+  features: Features;
   /** Called after each message that was posted. */
   onPosted(thread: ThreadRef): void;
 }
@@ -77,14 +77,17 @@ class Post {
 
   async #postAll(shown: OutboundMessage): Promise<void> {
     if (shown.calls) {
-      if (this.refs.length === 0) await this.#postNext(renderOne(shown, this.#deps.cards.areSupported), "0");
+      if (this.refs.length === 0) await this.#postNext(renderOne(shown, this.#deps.features), "0");
       return;
     }
     const whole = keepWholeAnswer(this.#message.markdown, maxAnswerChars);
     const parts = toParts(splitMessage(shown));
     const [beginning] = parts;
     if (whole && beginning && this.refs.length === 0)
-      await this.#postNext(renderPart(shown, beginning.markdown, "beginning"), beginning.path);
+      await this.#postNext(
+        renderPart(shown, beginning.markdown, "beginning", this.#deps.features),
+        beginning.path,
+      );
     if (whole && this.refs.length === 1 && (await this.#share(whole))) return;
     const last = this.refs.at(-1);
     const path =
@@ -95,7 +98,7 @@ class Post {
   async #postParts(shown: OutboundMessage, parts: readonly Part[]): Promise<void> {
     const left = [...parts];
     for (let part = left.shift(); part; part = left.shift()) {
-      const rendered = renderPart(shown, part.markdown, part.isLast ? "end" : "middle");
+      const rendered = renderPart(shown, part.markdown, part.isLast ? "end" : "middle", this.#deps.features);
       try {
         await this.#postNext(rendered, part.path);
       } catch (error) {
@@ -122,9 +125,9 @@ class Post {
 
   async #postNext(part: RenderedMessage, path: string): Promise<void> {
     const key = `${this.#key}#${this.refs.length}`;
-    const { posts, cards } = this.#deps;
+    const { posts, features } = this.#deps;
     const post = (layout: Layout) => postOnce(posts, this.#thread, layout, { key, part: path });
-    const ts = await withFallbackLayout(part, post, cards.onRefused);
+    const ts = await withFallbackLayout(part, post, features);
     this.refs.push(messageRef(this.#thread, ts));
   }
 }
@@ -138,13 +141,11 @@ export function messageRef({ workspace, channel }: ThreadRef, ts: string): Messa
 
 /**
  * Writes a message in the best layout that Slack takes: a layout that it refuses must not cost the answer.
- *
- * @param onRefused told about a layout that was refused as such
  */
 export async function withFallbackLayout<T>(
   [layout, ...plainer]: RenderedMessage,
   write: (layout: Layout) => Promise<T>,
-  onRefused: (layout: Layout) => void,
+  features: Pick<Features, "onRefused">,
 ): Promise<T> {
   try {
     return await write(layout);
@@ -152,8 +153,8 @@ export async function withFallbackLayout<T>(
     const [next, ...others] = plainer;
     // Slack adds codes without saying so: whatever it refuses may be about the layout.
     if (!next || toSurfaceError("", error).kind !== "rejected") throw error;
-    if (refusesLayout(error)) onRefused(layout);
-    return await withFallbackLayout([next, ...others], write, onRefused);
+    if (refusesLayout(error) && layout.needs) features.onRefused(layout.needs);
+    return await withFallbackLayout([next, ...others], write, features);
   }
 }
 

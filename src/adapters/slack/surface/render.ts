@@ -2,7 +2,9 @@ import type { types } from "@slack/bolt";
 import { cutText } from "../../../agent/text.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
-import { buttonRow } from "./buttons.ts";
+import { buttonRow, feedbackRow } from "./buttons.ts";
+import type { Feature, Features } from "./features.ts";
+import { toPlainText } from "./plain-text.ts";
 
 /**
  * Characters of one message. A message takes 12,000 in markdown blocks and about 13,200 in all blocks; the
@@ -19,18 +21,20 @@ const besideChars = 3_000;
 /** https://docs.slack.dev/reference/block-kit/blocks/section-block */
 const sectionChars = 3_000;
 /** From about 4,000 characters on Slack may find a text too long; it documents 40,000 (seratch/ChatGPT-in-Slack#102). */
-const shortChars = 3_000;
+export const shortChars = 3_000;
 const maxMentions = 20;
 /** Notifications show the first lines only. */
 const fallbackChars = 3_000;
+
+type HasFeature = Pick<Features, "has">;
 
 /** A message as `chat.postMessage` and `chat.update` take it. */
 export interface Layout {
   /** The fallback for notifications and screen readers; what shows where there are no blocks. */
   text: string;
   blocks: types.KnownBlock[];
-  /** Not every team has task cards. */
-  hasCards?: true;
+  /** What it has that not every workspace takes. */
+  needs?: Feature;
 }
 
 /** The same message from the best layout to the plainest, which Slack takes whatever is in the text. */
@@ -52,17 +56,20 @@ export function renderPart(
   message: OutboundMessage,
   text: string,
   place: "beginning" | "middle" | "end",
+  features: HasFeature,
 ): RenderedMessage {
-  return render(text, place === "middle" ? {} : message, place === "end" ? mentionPeople(message) : "");
+  const beside = place === "middle" ? {} : message;
+  return render(text, beside, features, place === "end" ? mentionPeople(message) : "");
 }
 
-/** The one message that shows it, cut if it is too long. @param withCards whether calls may be cards */
-export function renderOne(message: OutboundMessage, withCards: boolean): RenderedMessage {
+/** The one message that shows it, cut if it is too long. */
+export function renderOne(message: OutboundMessage, features: HasFeature): RenderedMessage {
   const text = escapeMentions(message.markdown);
-  const [, plainest] = render(cutMarkdown(text, shortChars), message);
-  const plainer = [...render(cutMarkdown(text, messageChars), message), plainest] as const;
+  const [plainest] = render(cutMarkdown(text, shortChars), message, features).slice(-1);
+  const whole = render(cutMarkdown(text, messageChars), message, features);
+  const plainer: RenderedMessage = plainest ? [...whole, plainest] : whole;
   const { calls } = message;
-  if (!calls?.items.length || !withCards) return plainer;
+  if (!calls?.items.length || !features.has("cards")) return plainer;
   // Notifications and screen readers get the list.
   const [{ text: list }] = plainer;
   const beside = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
@@ -71,7 +78,7 @@ export function renderOne(message: OutboundMessage, withCards: boolean): Rendere
     ...footerBlocks(smallPrint(message)),
     ...buttonRow(message),
   ];
-  return [{ text: list, blocks, hasCards: true }, ...plainer];
+  return [{ text: list, blocks, needs: "cards" }, ...plainer];
 }
 
 /**
@@ -83,14 +90,27 @@ function planBlock({ title, items }: CallList): types.PlanBlock {
   return {
     type: "plan",
     title,
-    tasks: items.map(({ id, name, about, state, result }) => ({
+    tasks: items.map((item) => ({
       type: "task_card",
-      task_id: id,
-      title: escapeMentions(`${name} ${about}`).trim().slice(0, cardChars),
-      status: cardStatus[state],
-      ...(result !== undefined && { output: outputBlock(result) }),
+      task_id: item.id,
+      title: escapeMentions(item.title ?? nameCard(item))
+        .trim()
+        .slice(0, cardChars),
+      status: cardStatus[item.state],
+      ...toOutput(item),
     })),
   };
+}
+
+function nameCard({ name, about }: ShownCall): string {
+  return `${name} ${about}`.trim();
+}
+
+/** Behind a title of the model's own stands the call itself. */
+function toOutput(item: ShownCall): { output?: types.RichTextBlock } {
+  const lines = [...(item.title === undefined ? [] : [nameCard(item)]), item.result ?? ""];
+  const text = lines.filter(Boolean).join("\n");
+  return text === "" ? {} : { output: outputBlock(text) };
 }
 
 const cardStatus = {
@@ -136,21 +156,27 @@ function mentionPeople({ mentions = [] }: Pick<OutboundMessage, "mentions">): st
 function render(
   markdown: string,
   message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
+  features: HasFeature,
   called = "",
-): [Layout, Layout] {
+): RenderedMessage {
   const text = markdown.trim() === "" ? "…" : markdown;
   const small = smallPrint(message);
   const buttons = buttonRow(message);
   const beside = [...sectionBlocks(called), ...footerBlocks(small), ...buttons];
   const blocks = [...markdownBlocks(text), ...beside];
   const escaped = escapeText(text);
-  const short = [called, escaped.slice(0, fallbackChars)].filter(Boolean).join("\n");
+  const words = cutText(escapeText(escapeMentions(toPlainText(text))), fallbackChars);
+  const short = [called, words].filter(Boolean).join("\n");
   const plainest: Layout = {
     text: [called, escaped, small].filter(Boolean).join("\n"),
     // The text shows only where there are no blocks, and there are no buttons without.
     blocks: buttons.length > 0 ? [...sectionBlocks(escaped), ...beside] : [],
   };
-  return [{ text: short, blocks }, plainest];
+  const plain: RenderedMessage = [{ text: short, blocks }, plainest];
+  const rating = feedbackRow(message);
+  if (rating.length === 0 || !features.has("feedback")) return plain;
+  const before = [...markdownBlocks(text), ...sectionBlocks(called), ...footerBlocks(small)];
+  return [{ text: short, blocks: [...before, ...rating], needs: "feedback" }, ...plain];
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
+import { cutText } from "../../../agent/text.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../../chat/threads.ts";
 import { refusalCode } from "../connection/web.ts";
 
@@ -13,7 +14,8 @@ type SessionState = "processing" | "suspended" | "active";
 
 /** Both are additions to what our messages show: a failure is logged and otherwise ignored. */
 interface ThreadStatus {
-  setSession(thread: ThreadRef, state: SessionState): Promise<void>;
+  /** @param title counts only for a session that Slack does not know yet: a person's own name for it stays */
+  setSession(thread: ThreadRef, state: SessionState, title?: string): Promise<void>;
   /** The line "Heddle is …" under the thread. Slack removes it after two minutes or with our next message. */
   setLine(thread: ThreadRef, text: string): Promise<void>;
   /** To be called after a message was posted: a line that is being set would appear after it and stay. */
@@ -23,6 +25,9 @@ interface ThreadStatus {
 /** A session that is processing is set to that again after this time: another worker may have set something else. */
 const refreshMs = 50_000;
 
+/** https://docs.slack.dev/reference/methods/agents.sessions.setStatus */
+const titleChars = 200;
+
 /** Refusals that are permanent: the app may not do this here. */
 const final = new Set(["not_authorized", "missing_scope", "unknown_method", "access_denied", "not_allowed"]);
 
@@ -31,16 +36,20 @@ export function createThreadStatus(client: WebClient, log: BaseLogger): ThreadSt
   const callLine = untilRefused("the status of a thread", log);
   const processing = new Map<ThreadId, number>();
   const pending = new Map<ThreadId, Promise<void>>();
-  const show = ({ channel, thread }: ThreadRef, status: string) =>
-    callLine(() => client.assistant.threads.setStatus({ channel_id: channel, thread_ts: thread, status }));
+  const show = ({ channel, thread }: ThreadRef, status: string) => {
+    const place = { channel_id: channel, thread_ts: thread };
+    const loading = status === "" ? {} : { loading_messages: [toSentence(status), ...stillWorking] };
+    return callLine(() => client.assistant.threads.setStatus({ ...place, status, ...loading }));
+  };
   return {
-    async setSession(thread, status) {
+    async setSession(thread, status, title = "") {
       const id = threadId(thread);
       if (status !== "processing") processing.delete(id);
       else if (Date.now() - (processing.get(id) ?? 0) < refreshMs) return;
       else processing.set(id, Date.now());
       const place = { channel_id: thread.channel, thread_ts: thread.thread };
-      await callSession(() => client.agents.sessions.setStatus({ ...place, status }));
+      const named = title === "" ? {} : { title: cutText(title, titleChars) };
+      await callSession(() => client.agents.sessions.setStatus({ ...place, status, ...named }));
     },
     async setLine(thread, text) {
       const id = threadId(thread);
@@ -53,9 +62,18 @@ export function createThreadStatus(client: WebClient, log: BaseLogger): ThreadSt
       const setting = pending.get(threadId(thread));
       if (!setting) return;
       await setting;
-      await show(thread, "");
+      // Another one is being set, after the message.
+      if (!pending.has(threadId(thread))) await show(thread, "");
     },
   };
+}
+
+const stillWorking = ["Working on it…", "Still at it…"];
+
+/** "is using bash…" as a line of its own: "Using bash…". */
+function toSentence(status: string): string {
+  const words = status.replace(/^is /, "");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Creates what makes calls until Slack says that the app may not. */

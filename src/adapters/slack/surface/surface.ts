@@ -6,21 +6,27 @@ import { createWebClient, type SlackAccess } from "../connection/web.ts";
 import { createPeople, type People } from "../inbound/people.ts";
 import { downloadFile, fetchFileDetails } from "./attachments.ts";
 import { callSlack } from "./call.ts";
-import { createCardSupport } from "./cards.ts";
 import { readEarlierMessages } from "./earlier-messages.ts";
 import { toSurfaceError } from "./errors.ts";
 import { createMarks, placeReactions } from "./marks.ts";
+import { createFeatures } from "./features.ts";
 import { findPosted } from "./find-posted.ts";
 import { createPost, messageRef, withFallbackLayout } from "./posting.ts";
-import { type Layout, messageChars, renderOne } from "./render.ts";
+import { type Layout, messageChars, renderOne, shortChars } from "./render.ts";
 import { shareFile, shareUntilAborted, uploadMs } from "./sharing.ts";
 import { createThreadStatus } from "./status.ts";
 
 /** Between two edits of one message; what the workspace takes of all of them is below. */
 const editIntervalMs = 1_200;
 
-/** Slack limits how often a status changes, and removes it after two minutes. https://docs.slack.dev/ai/agent-sessions */
-const statusPace = { changeMs: 3_000, fadesMs: 60_000 };
+/** What a turn shows besides its status: an edit that nobody waits for costs everybody else one. */
+const progressMs = [2_000, 3_000, 4_500, 6_000] as const;
+
+/**
+ * Slack removes a status after two minutes and with each of our messages. What is answered at once needs none.
+ * https://docs.slack.dev/reference/methods/assistant.threads.setStatus
+ */
+const statusPace = { changeMs: 15_000, fadesMs: 90_000, firstMs: 150, endsWithPosts: true } as const;
 
 /**
  * Slack limits each method for itself, in a workspace; new messages in a channel: "generally […] one message per second
@@ -48,17 +54,25 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const files = createWebClient(access, { timeoutMs: uploadMs });
   const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
   const status = createThreadStatus(edits, access.log);
-  const cards = createCardSupport();
+  const features = createFeatures(access.log);
   const findPeople = createPeopleByTeam(readers, access.log);
 
   return {
     platform: "slack",
-    limits: { budget, editIntervalMs, places: placeReactions.length, status: statusPace, messageChars },
+    limits: {
+      budget,
+      editIntervalMs,
+      progressMs,
+      answerInPlaceChars: shortChars,
+      places: placeReactions.length,
+      status: statusPace,
+      messageChars,
+    },
     idempotentMs: 0,
 
     budgetPlace: ({ channel }, lane) => (lane === "messages" ? channel : wholeWorkspace),
 
-    post: createPost({ posts, files, cards, onPosted: (thread) => void status.onPosted(thread) }),
+    post: createPost({ posts, files, features, onPosted: (thread) => void status.onPosted(thread) }),
 
     async find(thread, key, since) {
       const found = await callSlack("conversations.replies", () => findPosted(posts, thread, key, since));
@@ -69,8 +83,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       // Slack would look for names in an edit ("client"), which it does not do in a new message.
       const update = ({ text, blocks }: Layout) =>
         edits.chat.update({ channel, ts, text, blocks, parse: "none" });
-      const layouts = renderOne(message, cards.areSupported);
-      await callSlack("chat.update", () => withFallbackLayout(layouts, update, cards.onRefused));
+      const layouts = renderOne(message, features);
+      await callSlack("chat.update", () => withFallbackLayout(layouts, update, features));
     },
 
     async remove({ channel, message: ts }) {
@@ -89,10 +103,9 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
     mark: createMarks(edits, access.marks),
 
-    async status(thread, text, waits = false) {
+    async status(thread, text, waits = false, title = "") {
       if (text === undefined) return status.setSession(thread, waits ? "suspended" : "active");
-      await status.setSession(thread, "processing");
-      await status.setLine(thread, text);
+      await Promise.all([status.setSession(thread, "processing", title), status.setLine(thread, text)]);
     },
 
     async tellPrivately({ channel, thread }, user, text) {
