@@ -79,10 +79,13 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   };
 
   const isBehind = () => latest !== shown;
+  const { progressMs = [surface.limits.editIntervalMs] as const } = surface.limits;
+  let writes = 0;
+  const nextWaitMs = () => progressMs[Math.min(writes++, progressMs.length - 1)] ?? progressMs[0];
   const writeLatest = async () => {
     try {
       do {
-        await delay(surface.limits.editIntervalMs, undefined, { signal: closing.signal });
+        await delay(nextWaitMs(), undefined, { signal: closing.signal });
         const lane = ref && !isOld() ? "edits" : "messages";
         await output.write(surface, ref ?? thread, "progress", closing.signal, write, lane);
       } while (isBehind());

@@ -3,13 +3,14 @@ import type { UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { MessageMark, OutboundMessage } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
+import { makeTitle } from "../chat/title.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { isOver } from "../queue/turns/stops.ts";
-import { formatCount, formatDuration, nameCall, renderHeadline } from "./describe.ts";
+import { formatDuration, nameCall, renderHeadline } from "./describe.ts";
 import { createEditedMessage } from "./edited-message.ts";
 import type { LiveEvent } from "./live-event.ts";
 import { maskMessage } from "./mask.ts";
@@ -44,6 +45,9 @@ export interface ReporterOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
+/** Of a thread's title; a platform takes what it can show of it. */
+const titleChars = 200;
+
 /** The key under which a turn's progress message is posted and settled. */
 export function progressKey(turn: string): string {
   return `${turn}:progress`;
@@ -58,7 +62,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   let isWaiting = false;
 
   const work = createWorkView({ banner, withResults: options.verbosity === "full", calls: turn.calls });
-  const status = createThreadStatus(surface, thread);
+  const title = () => options.mask(makeTitle(messages[0]?.text ?? "", titleChars));
+  const status = createThreadStatus(surface, thread, title);
   const marks = new TurnMarks({ ...options, turn: turn.id, thread });
   const progress = createEditedMessage({
     surface,
@@ -68,7 +73,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     known: turn.progress,
     knownSince: turn.startedAt,
     lookSince: turn.resumed ? turn.startedAt : undefined,
-    onPosted: options.onProgressPosted,
+    async onPosted(ref) {
+      await options.onProgressPosted(ref);
+      status.onPosted();
+    },
     overtaken: options.overtaken,
     onProblem: options.onProblem,
   });
@@ -81,6 +89,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     deciders: options.deciders(question),
     mask: options.mask,
   });
+
+  const renderElapsed = () => formatDuration(Math.max(1_000, Date.now() - turn.startedAt));
 
   const renderWork = (line: string) => mask(work.working(line));
 
@@ -104,7 +114,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       publish(event);
       if (event.type === "step-start") status.show("is thinking…");
       if (event.type === "tool-start") status.show(`is using ${nameCall(event.call)}…`);
-      if (work.apply(event) && !isQuiet) progress.show(() => renderWork("⏳ **Working**"));
+      if (work.apply(event) && !isQuiet)
+        progress.show(() => renderWork(`⏳ **Working** · ${renderElapsed()}`));
     },
     question: (question, call) => mask(renderQuestion(question, call, placeOf(question))),
     settled: (question, call, decision) => mask(renderDecision(question, call, placeOf(question), decision)),
@@ -119,12 +130,15 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       };
     },
     closing(receipt) {
-      const { outcome, durationMs } = receipt;
+      const { outcome } = receipt;
       const [message, offer] = renderLast(receipt);
-      const line = `${renderHeadline(outcome)} · ${formatCount(outcome.steps, "step")} · ${formatDuration(durationMs)}`;
-      const last = isQuiet ? null : work.done(line);
+      // The figures stand under the answer.
+      const last = isQuiet ? null : work.done(renderHeadline(outcome));
+      const { answerInPlaceChars = 0 } = surface.limits;
+      const isInPlace =
+        outcome.kind === "answered" && last === null && message.markdown.length <= answerInPlaceChars;
       const entries: Record<string, OutboxEntry> = {
-        [`${turn.id}:answer`]: { do: "post", message, attempts: 0 },
+        [`${turn.id}:answer`]: { do: "post", message, attempts: 0, ...(isInPlace && { inPlace: true }) },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
         [progressKey(turn.id)]: { do: "settle", message: last && mask(last), since: turn.startedAt },
         ...marks.toEntries(listFinished(outcome), chooseFinalMark(outcome)),

@@ -5,6 +5,8 @@ import type { ThreadRef } from "../chat/threads.ts";
 export interface ThreadStatus {
   /** The text goes after the name of the bot: "is thinking…". */
   show(text: string): void;
+  /** To be called after a message of the turn was posted: it may have taken the status away. */
+  onPosted(): void;
   /** To be called when an earlier worker may have left it on. */
   takeOver(): void;
   /** Removes it, in the background. @param waits see `ChatSurface.status` */
@@ -12,17 +14,28 @@ export interface ThreadStatus {
 }
 
 /** Nothing depends on the indicator: its failures are ignored. */
-export function createThreadStatus(surface: ChatSurface, thread: ThreadRef): ThreadStatus {
+export function createThreadStatus(
+  surface: ChatSurface,
+  thread: ThreadRef,
+  title: () => string,
+): ThreadStatus {
   const pace = surface.limits.status;
   if (!surface.status || !pace)
-    return { show: () => undefined, takeOver: () => undefined, end: () => undefined };
+    return {
+      show: () => undefined,
+      onPosted: () => undefined,
+      takeOver: () => undefined,
+      end: () => undefined,
+    };
   let latest = "";
   let shown: { text: string; at: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isLeft = false;
   let sending = Promise.resolve();
   const send = (text: string | undefined, waits = false) => {
-    sending = sending.then(() => surface.status?.(thread, text, waits)).catch(() => clearTimeout(timer));
+    sending = sending
+      .then(() => surface.status?.(thread, text, waits, title()))
+      .catch(() => clearTimeout(timer));
   };
   const tick = () => {
     timer = setTimeout(tick, pace.changeMs).unref();
@@ -34,7 +47,13 @@ export function createThreadStatus(surface: ChatSurface, thread: ThreadRef): Thr
     show(text) {
       latest = text;
       // A turn that ends before this needs no status.
-      timer ??= setTimeout(tick, surface.limits.editIntervalMs).unref();
+      timer ??= setTimeout(tick, pace.firstMs ?? surface.limits.editIntervalMs).unref();
+    },
+    onPosted() {
+      if (!pace.endsWithPosts || !shown) return;
+      clearTimeout(timer);
+      shown = undefined;
+      tick();
     },
     takeOver() {
       isLeft = true;

@@ -30,7 +30,6 @@ export function createWorkView(options: {
 }): WorkView {
   const tools = createToolList({ withResults: options.withResults });
   let plan = "";
-  let step = 0;
   let text = "";
   let tail = "";
   let notice = "";
@@ -66,7 +65,6 @@ export function createWorkView(options: {
 
   return {
     apply(event) {
-      if ("step" in event) step = event.step;
       switch (event.type) {
         case "step-start":
           text = "";
@@ -114,7 +112,7 @@ export function createWorkView(options: {
     },
 
     working(headline) {
-      const above = [options.banner, `${headline} · step ${step}`, plan];
+      const above = [options.banner, headline, plan];
       const below: string[] = [];
       if (tail) below.push(toCodeBlock(tail.trimEnd()));
       if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);

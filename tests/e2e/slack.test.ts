@@ -237,8 +237,26 @@ test("Without Socket Mode, signed requests bring the question in and the press o
   await slack.message(({ text }) => text.includes("Stopped by ada"));
 });
 
+test("A turn of eight steps costs few calls, has its status at once and its title in the list", async () => {
+  model.push(...Array.from({ length: 8 }, (_, step) => runs(`sleep 0.3; echo ${step}`)), says("All done."));
+  await heddle();
+  const [ada, general] = [slack.user("ada"), slack.channel("general")];
+  const question = await ada.says(general, "<@BOT> **count** to eight");
+  await slack.until(() => slack.status(general, question.ts) !== undefined);
+  await slack.message(({ text }) => text.includes("All done."));
+  await slack.until(
+    () => slack.session(general, question.ts) === "active" && !question.reactions.has("eyes"),
+  );
+  expect(slack.workspace.titles.get(`${general.id}:${question.ts}`)).toBe("count to eight");
+  const shown = slack.calls.filter(({ method }) => /^(?:chat|reactions|agents|assistant)\./.test(method));
+  expect(shown.length).toBeLessThanOrEqual(14);
+  const texts = shown.filter(({ method }) => method === "assistant.threads.setStatus");
+  expect(texts.map(({ args }) => args["status"])).not.toContain("");
+});
+
 test("While Slack takes no edits, answers, questions, decisions and receipts come at once", async () => {
-  const { command } = uniqueSleep();
+  // Its output changes what is shown all the time.
+  const command = "while sleep 0.2; do echo tick; done";
   model.push(runs(command), says("Quick."), runs("git push origin main"), says("Pushed."));
   const config = `${place.folder}/rules.yaml`;
   await writeFile(
@@ -249,10 +267,8 @@ test("While Slack takes no edits, answers, questions, decisions and receipts com
   const general = slack.channel("general");
   const [ada, bob, eve] = [slack.user("ada"), slack.user("bob"), slack.user("eve")];
   const busy = await ada.says(general, "<@BOT> work");
-  await running(command);
   await slack.message(({ text }) => text.includes(command));
   slack.fail("chat.update", { kind: "rate-limit", retryAfterSeconds: 20 }, 1_000);
-  // What the edits of other turns would be.
   await slack.until(() => slack.calls.some(({ method }) => method === "chat.update"));
   const startedAt = performance.now();
   await bob.says(general, "<@BOT> be quick");

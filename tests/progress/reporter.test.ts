@@ -214,7 +214,7 @@ test("offers its calls apart too, each with a name of its own, for platforms tha
   await shows("looking");
   const calls = chat.shown[0]?.message.calls;
   expect(calls).toMatchObject({
-    above: "⏳ **Working** · step 1\n\n… 2 earlier calls",
+    above: expect.stringMatching(/^⏳ \*\*Working\*\* · \d.*\n\n… 2 earlier calls$/),
     below: "I am looking.",
   });
   expect(calls?.items).toHaveLength(12);

@@ -43,7 +43,7 @@ export const acts: Act[] = [
     },
     transcript: `
 ada: Where do you work? {answered}
-heddle: ✅ **Done** · 2 steps · TIME ✓ \`bash\` \`pwd\`
+heddle: ✅ **Done** ✓ \`bash\` \`pwd\`
 heddle: I work in \`/workspace\`. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: Are you still there? {answered}
 heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
@@ -78,7 +78,7 @@ heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left a
     },
     transcript: `
 ada: What colour is the grass? {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is red." } \`\`\` 🚫 **Denied** by ada: Look again.
 heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -94,7 +94,7 @@ heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: What colour is the sky? {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo upwards\` ✓ \`record_note\` \`It is blue.\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo upwards\` ✓ \`record_note\` \`It is blue.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is blue." } \`\`\` ✅ **Approved** by ada.
 heddle: Blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -110,7 +110,7 @@ heddle: Blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Paint the fence. {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
 heddle: ❓ Which blue? ↩️ ada: **Dark**
 heddle: It is dark blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -138,7 +138,7 @@ heddle: Sydney. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Sum these. <data.csv> {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
+heddle: ✅ **Done** ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
 heddle: <sum.txt>
 heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attachments/data.csv, sum.txt) [👍] [👎]`,
   },
@@ -164,7 +164,7 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attach
     },
     transcript: `
 ada: Paint the wall. {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
 ada: Take yellow. {answered}
 ada: Is it dry? {answered}
 heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
@@ -199,7 +199,7 @@ eve: Open it.
 eve: Open it, I said.
 heddle: I only take work from …
 ada: Who was that? {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "Let Eve in." } \`\`\` 🚫 **Denied** by ada.
 heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -253,7 +253,7 @@ heddle: Late. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Wake me in ten hours. {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
 heddle: Planned. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: /schedules {answered}
 heddle: - ID: once, DATE, by ada: Wake Ada. \`unschedule <id>\` cancels one.`,
@@ -284,12 +284,12 @@ heddle: Yes. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /full
 heddle: From the next task on I show each tool call with the start of its result here.
 ada: Show me. {answered}
-heddle: ✅ **Done** · 3 steps · TIME ✓ \`bash\` \`echo one; echo two\` \`\`\` exit code 0 one two \`\`\` ✓ \`bash\` \`echo three\` \`\`\` exit code 0 three \`\`\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo one; echo two\` \`\`\` exit code 0 one two \`\`\` ✓ \`bash\` \`echo three\` \`\`\` exit code 0 three \`\`\`
 ada: /normal
 heddle: From the next task on I show what I am doing here.
 heddle: Shown. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: And now? {answered}
-heddle: ✅ **Done** · 2 steps · TIME ✓ \`bash\` \`echo four\`
+heddle: ✅ **Done** ✓ \`bash\` \`echo four\`
 heddle: Done. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
@@ -330,7 +330,7 @@ heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Remind us of the flowers. {answered}
-heddle: ✅ **Done** · 2 steps · TIME ✓ \`schedule\` \`Water them.\`
+heddle: ✅ **Done** ✓ \`schedule\` \`Water them.\`
 heddle: Each morning. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: schedules {answered}
 heddle: - ID: cron 0 9 * * * (Europe/Berlin), next DATE, by ada: Water them. \`unschedule <id>\` cancels one.
@@ -360,7 +360,7 @@ heddle: - row 1: ok - row 2: ok - row  … ok - row 399: ok - row 400: ok [5491 
     },
     transcript: `
 ada: Count to five. {answered}
-heddle: ⏸️ **Paused** · 4 steps · TIME ✓ \`bash\` \`echo 1\` ✓ \`bash\` \`echo 2\` ✓ \`bash\` \`echo 3\` ✓ \`bash\` \`echo 4\`
+heddle: ⏸️ **Paused** ✓ \`bash\` \`echo 1\` ✓ \`bash\` \`echo 2\` ✓ \`bash\` \`echo 3\` ✓ \`bash\` \`echo 4\`
 heddle: I counted to four. (4 steps · TIME · N tokens · $N)
 heddle: **Paused at the limit of 4 steps for one turn.** ▶️ Continued by ada. {answered}
 heddle: Five. (1 step · TIME · N tokens · $N) [👍] [👎]`,

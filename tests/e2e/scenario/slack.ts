@@ -31,7 +31,7 @@ async function open(): Promise<Platform<FakeMessage>> {
     },
     rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
     room: async (name) => roomIn(slack, name, alone),
-    names: (text) => text,
+    names: (text) => text.split("\n").map(nameProgress).join("\n"),
     close: () => slack.close(),
   };
 }
@@ -83,6 +83,15 @@ function roomIn(slack: FakeSlack, name: string, alone: Alone): Room<FakeMessage>
     },
     until: (condition) => slack.until(condition),
   };
+}
+
+/** Progress is shown as cards, and told to notifications and screen readers in words without marks. */
+function nameProgress(line: string): string {
+  if (!/^heddle: (?:✅|⏸️) \*\*/.test(line)) return line;
+  return line
+    .replaceAll(/```\s?/g, "")
+    .replaceAll(/`|\*\*/g, "")
+    .trimEnd();
 }
 
 function seen(slack: FakeSlack, message: FakeMessage): Seen {
