@@ -12,7 +12,7 @@ export type OutboxEntry =
   /**
    * `begun`: ms since the epoch of the first attempt; with it the message may already be there. `question`: its id;
    * where it was posted is noted, so that it can be edited. `heldSince`: ms since the epoch; the bot is not in the
-   * channel, and may be invited again.
+   * channel, and may be invited again. `inPlace`: the turn's progress message, where there is one, becomes it.
    */
   | {
       do: "post";
@@ -21,6 +21,7 @@ export type OutboxEntry =
       attempts: number;
       question?: string;
       heldSince?: number;
+      inPlace?: true;
     }
   /** Edits the message that the head's field refers to, if there is one. */
   | { do: "edit"; field: "progress" | `asked:${string}`; message: OutboundMessage }

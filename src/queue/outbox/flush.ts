@@ -6,9 +6,11 @@ import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { readMessageRef } from "../session/stored.ts";
+import { answerInPlace } from "./answer-in-place.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 import { deliverPost, findPosted, type MarkEntry, maxAttempts, waitBeforeRetry } from "./deliver.ts";
 import { markMessage } from "./message-marks.ts";
+import { settledSeconds } from "./settled.ts";
 import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts";
 
 /**
@@ -31,17 +33,26 @@ export async function flushOutbox(
     });
   /** When to try those again whose turn's message waits for an invitation, by turn. */
   const held = new Map<string, number>();
+  /** Keys of progress messages that have become the answer. */
+  const inPlace = new Set<string>();
   const isHeld = (key: string) => held.has(turnOf(key));
   await untilAborted(
     (async () => {
       for (const { key, entry } of entries) {
         if (entry.do !== "post") continue;
+        const progress = `${turnOf(key)}:progress`;
+        if (entry.inPlace && entry.begun === undefined) {
+          if (await answerInPlace(lease, key, entry, progress, options)) {
+            inPlace.add(progress);
+            continue;
+          }
+        }
         const retryAt = await deliverPost(lease, key, entry, marksBeside(key, entries), options);
         if (retryAt !== undefined) held.set(turnOf(key), retryAt);
       }
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries)
-        if (entry.do === "settle" && !isHeld(key)) await settle(lease, key, entry, mayBeShown, options);
+        if (entry.do === "settle" && !isHeld(key) && !inPlace.has(key)) await settle(lease, key, entry, mayBeShown, options);
     })(),
   );
   const rest = entries.map(async ({ key, json, entry }) => {
@@ -97,9 +108,6 @@ async function edit(
   await lease.append([], { fields, done: { [key]: json } });
 }
 
-/** No process freezes for longer and then goes on. */
-const settledSeconds = 3_600;
-
 async function settle(
   lease: SessionLease,
   key: string,
@@ -120,7 +128,7 @@ async function settle(
     const write = () =>
       failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref)));
     // It tells how the turn has ended, so it does not wait behind those that go on.
-    await output.write(surface, ref, "receipt", signal, write, "edits");
+    await output.write(surface, ref, "receipt", signal, write, message ? "edits" : "messages");
   });
   await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
 }

@@ -17,6 +17,7 @@ const outboxEntrySchema: z.ZodType<OutboxEntry> = z.discriminatedUnion("do", [
     attempts: z.number(),
     question: z.exactOptional(z.string()),
     heldSince: z.exactOptional(z.number()),
+    inPlace: z.exactOptional(z.literal(true)),
   } satisfies Fields<Entry<"post">>),
   z.looseObject({
     do: z.literal("edit"),

@@ -1,0 +1,79 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
+import { flushOutbox } from "../../../src/queue/outbox/flush.ts";
+import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { claimSession } from "../../../src/queue/session/lease.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { visibleText } from "../../fakes/slack/blocks.ts";
+import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** A turn that has shown its text in a progress message and has ended. */
+async function ended() {
+  const slack = await startFakeSlack();
+  onTestFinished(() => slack.close());
+  const surface = createSlackSurface({
+    ...{ botToken: slack.botToken, apiUrl: slack.url },
+    log: pino({ level: "silent" }),
+  });
+  const [ada, channel] = [slack.user("ada"), slack.channel("general")];
+  const root = await ada.says(channel, "<@BOT> why?");
+  const where = { platform: "slack", workspace: slack.teamId, channel: channel.id, thread: root.ts };
+  const thread = `slack:${slack.teamId}:${channel.id}:${root.ts}`;
+  const markdown = "Working\n\nBecause of";
+  const [ref] = await surface.post(where, { kind: "progress", markdown, stoppable: true }, "t:progress");
+  const redis = server.client();
+  const message = { kind: "answer", markdown: "Because of **lint**.", footer: "1 step" };
+  await redis.hset(keys.outbox(thread), {
+    "t:answer": JSON.stringify({ do: "post", message, attempts: 0, inPlace: true }),
+    "t:progress": JSON.stringify({ do: "settle", message: null, since: Date.now() }),
+  });
+  const lease = await claimSession(redis, thread);
+  await lease.append([], { fields: { progress: JSON.stringify(ref) } });
+  const flush = async () => {
+    const { rest } = await flushOutbox(lease, {
+      ...{ redis, surface, output: createRateLimiter(redis), signal: AbortSignal.timeout(20_000) },
+      progressQuiet: Promise.resolve(true),
+      now: Date.now,
+      onProblem: (problem, error) => expect.unreachable(`${problem} ${String(error)}`),
+    });
+    await rest;
+  };
+  const replies = () => channel.messages.filter(({ threadTs }) => threadTs === root.ts);
+  const left = async () => [
+    await redis.hkeys(keys.outbox(thread)),
+    await redis.hget(keys.head(thread), "progress"),
+    await redis.get(keys.settled(thread, "t:progress")),
+  ];
+  return { slack, flush, replies, left, ref, message };
+}
+
+const answer = "Because of **lint**.\n(1 step)";
+
+test("The message in which an answer grew becomes the answer, and nothing is deleted", async () => {
+  const { slack, flush, replies, left, ref, message } = await ended();
+  await flush();
+  expect(replies().map((reply) => [reply.ts, visibleText(reply)])).toEqual([[ref?.message, answer]]);
+  expect(slack.calls.map(({ method }) => method)).not.toContain("chat.delete");
+  // Whoever was frozen meanwhile puts the answer back.
+  expect(await left()).toEqual([[], null, JSON.stringify(message)]);
+});
+
+test.each([
+  ["takes no edits for a while", { kind: "rate-limit", retryAfterSeconds: 20 }],
+  ["has lost the message", { kind: "refuse", error: "message_not_found" }],
+  ["does not confirm the edit", { kind: "lost-response" }],
+] as const)("Where Slack %s, the answer is posted, once", async (_what, fault) => {
+  const { slack, flush, replies, left } = await ended();
+  slack.fail("chat.update", fault);
+  await flush();
+  expect(replies().map(visibleText)).toEqual([answer]);
+  expect((await left()).slice(0, 2)).toEqual([[], null]);
+});
