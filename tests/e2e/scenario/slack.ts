@@ -87,7 +87,7 @@ function roomIn(slack: FakeSlack, name: string, alone: Alone): Room<FakeMessage>
 
 /** Progress is shown as cards, and told to notifications and screen readers in words without marks. */
 function nameProgress(line: string): string {
-  if (!/^heddle: (?:✅|⏸️) \*\*/.test(line)) return line;
+  if (!/^heddle: (?:✅ \*\*Done|⏸️ \*\*Paused|🛑 \*\*Stopped)\*\*/.test(line)) return line;
   return line
     .replaceAll(/```\s?/g, "")
     .replaceAll(/`|\*\*/g, "")

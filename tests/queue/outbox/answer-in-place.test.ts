@@ -10,6 +10,7 @@ import { visibleText } from "../../fakes/slack/blocks.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 let server: TestRedis;
+let teams = 0;
 beforeAll(async () => {
   server = await startRedis();
 });
@@ -17,7 +18,8 @@ afterAll(() => server.stop());
 
 /** A turn that has shown its text in a progress message and has ended. */
 async function ended() {
-  const slack = await startFakeSlack();
+  // The workspace of each test has a budget of its own.
+  const slack = await startFakeSlack({ teamId: `T0${++teams}` });
   onTestFinished(() => slack.close());
   const surface = createSlackSurface({
     ...{ botToken: slack.botToken, apiUrl: slack.url },
