@@ -107,7 +107,8 @@ export function renderHeadline(outcome: TurnOutcome): string {
     case "answered":
       return "✅ **Done**";
     case "stopped":
-      return `🛑 **Stopped** by ${outcome.order.by}`;
+      // By whom, and what that ended, is in the receipt.
+      return "🛑 **Stopped**";
     case "step-limit":
     case "budget":
       return "⏸️ **Paused**";

@@ -52,7 +52,8 @@ export async function flushOutbox(
       }
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries)
-        if (entry.do === "settle" && !isHeld(key) && !inPlace.has(key)) await settle(lease, key, entry, mayBeShown, options);
+        if (entry.do === "settle" && !isHeld(key) && !inPlace.has(key))
+          await settle(lease, key, entry, mayBeShown, options);
     })(),
   );
   const rest = entries.map(async ({ key, json, entry }) => {

@@ -62,7 +62,7 @@ heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Sleep well. {stopped}
-heddle: 🛑 **Stopped** by bob ■ \`bash\` \`sleep 600\`
+heddle: 🛑 **Stopped** ■ \`bash\` \`sleep 600\`
 heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left alive. No files were written. (1 step · TIME · N tokens · $N)`,
   },
   {
@@ -233,7 +233,7 @@ heddle: **Paused: the budget of N tokens a day for one person is used up, or too
     },
     transcript: `
 ada: Take a nap. {stopped}
-heddle: 🛑 **Stopped** by ada ■ \`bash\` \`sleep 600\`
+heddle: 🛑 **Stopped** ■ \`bash\` \`sleep 600\`
 ada: Stop!
 heddle: 🛑 **Stopped by ada** in TIME. 1 command ended (N processes), 0 left alive. No files were written. (1 step · TIME · N tokens · $N)
 ada: /status {answered}
