@@ -1,8 +1,9 @@
 import { MessageFlags, type RESTPostAPIChannelMessageJSONBody } from "discord.js";
-import { cutMarkdown, keepWholeAnswer, splitMarkdown } from "../../../chat/markdown.ts";
+import { cutText } from "../../../agent/text.ts";
+import { keepWholeAnswer } from "../../../chat/markdown.ts";
 import type { OutboundMessage } from "../../../chat/outbound.ts";
+import { cutForDiscord, escapeForDiscord, splitForDiscord } from "../markdown/markdown.ts";
 import { buttonRows } from "./buttons.ts";
-import { discordMarkdown } from "./markdown.ts";
 
 /** Characters of one message. https://docs.discord.com/developers/resources/message#create-message */
 export const messageChars = 2_000;
@@ -25,7 +26,7 @@ export function renderParts(message: OutboundMessage): RenderedMessage[] {
   const users = (message.mentions ?? []).filter((id) => /^\d{1,20}$/.test(id)).slice(0, maxMentions);
   const called = users.length > 0 ? `\n${users.map((id) => `<@${id}>`).join(" ")}, please decide.` : "";
   const below = called + smallPrint(message);
-  const parts = splitMarkdown(discordMarkdown(message.markdown), messageChars - below.length);
+  const parts = splitForDiscord(message.markdown, messageChars - below.length);
   return parts.map((part, index) => {
     if (index < parts.length - 1) return render(message.kind, part, "", {});
     const last = render(message.kind, part, below, message);
@@ -48,7 +49,7 @@ export function renderFile(
 /** The one message that shows it, cut if it is too long. */
 export function renderOne(message: OutboundMessage): RenderedMessage {
   const small = smallPrint(message);
-  const text = cutMarkdown(discordMarkdown(message.markdown), messageChars - small.length);
+  const text = cutForDiscord(message.markdown, messageChars - small.length);
   return render(message.kind, text, small, message);
 }
 
@@ -69,5 +70,6 @@ function render(
 }
 
 function smallPrint({ footer }: OutboundMessage): string {
-  return footer ? `\n-# ${footer.replaceAll(/\s+/g, " ").slice(0, footerChars)}` : "";
+  if (!footer) return "";
+  return `\n-# ${escapeForDiscord(cutText(footer.replaceAll(/\s+/g, " ").trim(), footerChars))}`;
 }
