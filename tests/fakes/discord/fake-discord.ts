@@ -97,6 +97,8 @@ export interface FakeDiscord {
   readonly commands: readonly Record<string, unknown>[];
   /** Every call, in the order of arrival. */
   readonly calls: readonly Call[];
+  /** Calls that were answered with a refusal, and that refusal. */
+  readonly refused: readonly string[];
   /** Another server with the bot in it. */
   addGuild(name: string): FakeGuild;
   /** The person of that name, who is in every server; made when it is the first time. */
@@ -198,6 +200,7 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     gateway,
     commands: context.commands,
     calls: api.calls,
+    refused: api.refused,
     addGuild: (name) => guildNamed(world, name, options.permissions ?? neededBits),
     user: (name, userOptions = {}) =>
       personOf(world, { interactions, context, until }, userNamed(world, name, userOptions)),

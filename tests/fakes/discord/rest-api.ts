@@ -27,6 +27,8 @@ export interface Call {
 /** The HTTP side: token, limits, bodies, faults; the routes themselves are in routes.ts. */
 export class RestApi {
   readonly calls: Call[] = [];
+  /** Those that were answered with a refusal, with its code. */
+  readonly refused: string[] = [];
   readonly #context: RouteContext;
   readonly #options: { token: string; onCall(): void };
   readonly #faults: { pattern: RegExp; fault: Fault }[] = [];
@@ -79,6 +81,7 @@ export class RestApi {
           fault?.kind === "refuse"
             ? { status: fault.status, data: { code: fault.code, message: fault.message } }
             : this.#run(method, path, { query: url.searchParams, body, files }, request);
+        if (answer.status >= 400) this.refused.push(`${call} ${JSON.stringify(answer.data)}`);
         if (fault?.kind === "lost-response") request.socket.destroy();
         else send(response, answer, allowance.headers);
       }

@@ -21,10 +21,18 @@ const reactionsSchema = z.object({
     .default([]),
 });
 
-/** Adds the reaction of the mark and removes our others. */
+const remembered = 10_000;
+
+/** Our reactions to a message, as far as this process has shown them last. */
+export type ShownReactions = Map<string, ReadonlySet<string>>;
+
+/**
+ * Adds the reaction of the mark and removes our others. Which there are is asked only where this process does not know:
+ * whoever shows an earlier mark too late corrects it.
+ */
 export async function showMark(
   rest: REST,
-  emoji: Record<MessageMark, string>,
+  { emoji, shown }: { emoji: Record<MessageMark, string>; shown: ShownReactions },
   ref: MessageRef,
   mark: MessageMark,
   { place, isFirst }: MarkOptions,
@@ -35,15 +43,20 @@ export async function showMark(
     emoji[mark],
     place && emoji[mark] ? placeEmoji[Math.min(place, placeEmoji.length) - 1] : "",
   ];
-  if (isFirst && !place) {
-    if (emoji[mark]) await rest.put(own(emoji[mark]));
-    return;
-  }
-  // Looked up first, because Discord allows few reactions at once: after a rate limit the retry continues from here.
-  const { reactions } = reactionsSchema.parse(await rest.get(Routes.channelMessage(where, message)));
-  const current = new Set(reactions.flatMap((reaction) => (reaction.me ? (reaction.emoji.name ?? []) : [])));
+  const known = isFirst && !place ? new Set<string>() : shown.get(message);
+  shown.delete(message);
+  // Discord allows few reactions at once: after a rate limit the retry looks and continues from there.
+  const current = known ?? (await fetchOwnReactions(rest, where, message));
   for (const next of wanted) if (next && !current.has(next)) await rest.put(own(next));
   for (const earlier of [...Object.values(emoji), ...placeEmoji]) {
     if (!wanted.includes(earlier) && current.has(earlier)) await rest.delete(own(earlier));
   }
+  shown.set(message, new Set(wanted.flatMap((name) => name || [])));
+  const [oldest] = shown.keys();
+  if (shown.size > remembered && oldest !== undefined) shown.delete(oldest);
+}
+
+async function fetchOwnReactions(rest: REST, where: string, message: string): Promise<Set<string>> {
+  const { reactions } = reactionsSchema.parse(await rest.get(Routes.channelMessage(where, message)));
+  return new Set(reactions.flatMap((reaction) => (reaction.me ? (reaction.emoji.name ?? []) : [])));
 }

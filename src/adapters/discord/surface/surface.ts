@@ -55,7 +55,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
   const people = createPeople(rest);
   const inThread = createInThread();
   const call = createCall(rest);
-  const emoji = { ...defaultEmoji, ...options.marks };
+  const marks = { emoji: { ...defaultEmoji, ...options.marks }, shown: new Map() };
 
   return {
     platform: "discord",
@@ -102,7 +102,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
     async mark(ref, mark, how = {}) {
       await call("marking", ref, () =>
-        inOpenThread(rest, locateMessage(ref).where, () => showMark(rest, emoji, ref, mark, how)),
+        inOpenThread(rest, locateMessage(ref).where, () => showMark(rest, marks, ref, mark, how)),
       );
     },
 
