@@ -77,13 +77,14 @@ export async function startGateway(
       if (redis.status !== "ready" || !server.isAnswering()) throw new Error("Redis does not answer.");
       return hasWorker(redis);
     },
-    ...(config.settings.telemetry.auditRequired && {
-      // No details: whoever asks has no token.
-      findUnready: async () =>
-        (await listAuditProblems(redis)).length > 0
-          ? "The audit log cannot be written: run heddle doctor."
-          : undefined,
-    }),
+    // No details: whoever asks has no token.
+    async findUnready() {
+      const deaf = adapters.find((adapter) => adapter.problem?.() !== undefined);
+      if (deaf) return `Nothing is heard from ${deaf.platform} until an operator acts: read the log.`;
+      const { auditRequired } = config.settings.telemetry;
+      const isBroken = auditRequired && (await listAuditProblems(redis)).length > 0;
+      return isBroken ? "The audit log cannot be written: run heddle doctor." : undefined;
+    },
     onUnreadable: (place, why) => reportUnreadable(redis, place, why),
     confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),

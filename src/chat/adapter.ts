@@ -19,6 +19,8 @@ export interface ChatAdapter {
   start(intake: Intake): Promise<void>;
   /** Takes no more events; resolves when those being handled are done. */
   stop(): Promise<void>;
+  /** Why it hears nothing until an operator acts, in one sentence; undefined while it hears, or will again by itself. */
+  problem?(): string | undefined;
 }
 
 /** A connection to a platform was lost and is being re-established. Adapters publish it on {@link reconnects}. */
@@ -28,6 +30,15 @@ export interface Reconnect {
 
 /** Carries every {@link Reconnect} of this process, for metrics. */
 export const reconnects = diagnostics.channel("heddle:reconnects");
+
+/** A connection to a platform was made, or is lost or closed. Adapters publish it on {@link connections}. */
+export interface ConnectionChange {
+  platform: string;
+  isConnected: boolean;
+}
+
+/** Carries every {@link ConnectionChange} of this process, for metrics. */
+export const connections = diagnostics.channel("heddle:connections");
 
 /** What a check of an installation found. `warning` and `error` say what to do; `note` says what no check can see. */
 export interface Finding {

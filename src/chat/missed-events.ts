@@ -1,4 +1,5 @@
 import type { BaseLogger } from "pino";
+import { type ConnectionChange, connections } from "./adapter.ts";
 import { heartbeatMs } from "./downtime.ts";
 
 /** How often it is recorded that the adapter is connected. */
@@ -47,6 +48,12 @@ export interface CatchUpWork {
 export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: BaseLogger): CatchUp {
   let isConnected = false;
   let isClosed = false;
+  const setConnected = (connected: boolean) => {
+    if (connected === isConnected) return;
+    isConnected = connected;
+    const change = { platform: platform.toLowerCase(), isConnected } satisfies ConnectionChange;
+    connections.publish(change);
+  };
   /** Counts gaps: a catch-up that started before the latest gap does not cover it. */
   let gaps = 0;
   let coveredGaps = -1;
@@ -95,12 +102,12 @@ export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: Bas
   }, heartbeatMs);
   return {
     connected(isGapless) {
-      isConnected = true;
+      setConnected(true);
       if (!isGapless) gaps += 1;
       tick();
     },
     disconnected() {
-      isConnected = false;
+      setConnected(false);
       void tellAway();
     },
     missed() {
@@ -115,6 +122,7 @@ export function catchUpOnReconnect(platform: string, work: CatchUpWork, log: Bas
       clearInterval(heartbeat);
       clearTimeout(retry);
       isClosed = true;
+      setConnected(false);
       await tellAway();
     },
   };

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { type Reconnect, reconnects } from "../chat/adapter.ts";
+import { type ConnectionChange, connections, type Reconnect, reconnects } from "../chat/adapter.ts";
 import type { InboundEvent } from "../chat/inbound.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import { silences } from "../queue/redis/silence.ts";
@@ -71,7 +71,13 @@ export function createMetrics(redis: Redis): Metrics {
     "platform",
   ]);
   const silent = counter("heddle_redis_silences_total", "Connections to Redis given up as silent.", []);
-  const unsubscribe = countConnections(reconnected, silent);
+  const connected = new Gauge({
+    name: "heddle_connections",
+    help: "Connections to a platform over which events arrive.",
+    labelNames: ["platform"],
+    registers: [registry],
+  });
+  const unsubscribe = countConnections(reconnected, silent, connected);
   const readAll = registerGauges(registry, redis);
 
   const observer: Observer = {
@@ -126,15 +132,25 @@ export function createMetrics(redis: Redis): Metrics {
 }
 
 /** Counts what others publish. Returns how to end it. */
-function countConnections(reconnected: Counter<"platform">, silent: Counter): () => void {
+function countConnections(
+  reconnected: Counter<"platform">,
+  silent: Counter,
+  connected: Gauge<"platform">,
+): () => void {
   // Only adapters publish there.
   const onReconnect = (message: unknown) => reconnected.inc({ platform: (message as Reconnect).platform });
   const onSilence = () => silent.inc();
+  const onConnection = (message: unknown) => {
+    const { platform, isConnected } = message as ConnectionChange;
+    connected.inc({ platform }, isConnected ? 1 : -1);
+  };
   reconnects.subscribe(onReconnect);
   silences.subscribe(onSilence);
+  connections.subscribe(onConnection);
   return () => {
     reconnects.unsubscribe(onReconnect);
     silences.unsubscribe(onSilence);
+    connections.unsubscribe(onConnection);
   };
 }
 

@@ -7,8 +7,9 @@ import type { Author, InboundEvent, Intake } from "../../chat/inbound.ts";
 import { type CatchUp, catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
 import { type Channels, createChannels } from "./connection/channels.ts";
-import { createGateway, type GatewayHandlers, type GatewayOptions } from "./connection/gateway.ts";
+import type { GatewayHandlers, GatewayOptions } from "./connection/gateway.ts";
 import { directWorkspace } from "./connection/ids.ts";
+import { keepGateway } from "./connection/keep-gateway.ts";
 import { createPeople, type People } from "./connection/people.ts";
 import { createRest } from "./connection/rest.ts";
 import { readMissedEvents } from "./inbound/catch-up.ts";
@@ -27,11 +28,18 @@ export interface DiscordAdapterOptions extends GatewayOptions {
   mayAsk(workspace: string, author: Author): boolean;
   /** What `/agent` suggests there to that person; nothing to those whose tasks are not accepted. */
   choices(place: ThreadRef, author: Author): Promise<Choices>;
+  /** How soon a connection that Discord has closed for good is tried again, ms. Default: 15,000. */
+  reopenMs?: number;
+}
+
+interface Connection {
+  problem(): string | undefined;
+  close(): Promise<void>;
 }
 
 /** Brings events in from Discord's gateway. Writes go through a surface, which is created separately. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): ChatAdapter {
-  let connection: { close(): Promise<void> } | undefined;
+  let connection: Connection | undefined;
   return {
     platform: "discord",
     async start(intake) {
@@ -41,6 +49,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): ChatAdapte
       await connection?.close();
       connection = undefined;
     },
+    problem: () => connection?.problem(),
   };
 }
 
@@ -62,7 +71,7 @@ interface ConnectionDeps {
   signal: AbortSignal;
 }
 
-async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ close(): Promise<void> }> {
+async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Connection> {
   const { log } = options;
   const rest = createRest(options, { timeoutMs: 10_000 });
   const { identity, description, warnings } = await identify(rest, options);
@@ -81,7 +90,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ c
   const queue = createKeyedQueue();
   const shards = new Map<number, CatchUp>();
 
-  const gateway = createGateway(options, {
+  const gateway = keepGateway(options, {
     dispatch: createDispatch(deps, {
       queue,
       interact,
@@ -91,7 +100,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ c
       if (closing.signal.aborted) return;
       const known = shards.get(shard);
       const catchUp =
-        known ?? catchUpOnReconnect("Discord", createCatchUpWork(deps, gateway.client, shard), log);
+        known ?? catchUpOnReconnect("Discord", createCatchUpWork(deps, () => gateway.client, shard), log);
       shards.set(shard, catchUp);
       catchUp.connected(isGapless);
     },
@@ -105,11 +114,11 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<{ c
     await gateway.close();
     await queue.done();
   };
-  await gateway.client.login(options.token).catch(async (error: unknown) => {
+  await gateway.start().catch(async (error: unknown) => {
     await close();
     throw tokenError(error);
   });
-  return { close };
+  return { problem: () => gateway.problem(), close };
 }
 
 /** What becomes of each event that the gateway dispatches. */
@@ -164,14 +173,14 @@ function createDispatch(
 /** How a shard catches up. Each has a downtime of its own, because another process may serve the others. */
 function createCatchUpWork(
   { options, people, reader, receive, signal }: ConnectionDeps,
-  client: Client,
+  client: () => Client,
   shard: number,
 ): CatchUpWork {
   const { downtime, log } = options;
   const rest = createRest(options, { timeoutMs: 20_000, patient: true });
-  const shardName = () => `shard-${shard}-of-${client.options.shardCount ?? 1}`;
+  const shardName = () => `shard-${shard}-of-${client().options.shardCount ?? 1}`;
   const listGuilds = () =>
-    [...client.guilds.cache.values()].filter(({ shardId }) => shardId === shard).map(({ id }) => id);
+    [...client().guilds.cache.values()].filter(({ shardId }) => shardId === shard).map(({ id }) => id);
   // Discord sends direct messages to the first shard.
   const workspaces = () => [...listGuilds(), ...(shard === 0 ? [directWorkspace] : [])];
   return {

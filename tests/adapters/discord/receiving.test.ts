@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ChannelType } from "discord.js";
 import { pino } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createChannels } from "../../../src/adapters/discord/connection/channels.ts";
 import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
 import { createPeople } from "../../../src/adapters/discord/connection/people.ts";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
 import { EventReader } from "../../../src/adapters/discord/inbound/events.ts";
 import { buttonRows } from "../../../src/adapters/discord/surface/buttons.ts";
-import { reconnects } from "../../../src/chat/adapter.ts";
+import { type ConnectionChange, connections, reconnects } from "../../../src/chat/adapter.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
 import type { InboundEvent, IntakeResult } from "../../../src/chat/inbound.ts";
 import {
@@ -390,14 +390,33 @@ describe("the connection", () => {
       /^Discord has closed the connection for good: DISCORD_TOKEN is not a token that Discord knows: copy it/,
     ],
     [4014, /^Discord has closed the connection for good: The Discord app may not read messages: switch on/],
-    [4011, /^Discord has closed the connection for good: it gave the code 4011\. Then start Heddle again\.$/],
+    [4011, /^Discord has closed the connection for good: it gave the code 4011\. Heddle goes on trying to connect\.$/],
   ])("says why it was ended for good, and what to do (%i)", async (code, sentence) => {
     const discord = await fakeDiscord();
     const said = Promise.withResolvers<string>();
     const log = pino({ level: "error" }, { write: (line) => said.resolve(String(JSON.parse(line).msg)) });
-    await startAdapter(discord, { log });
+    const { adapter } = await startAdapter(discord, { log });
     discord.gateway.cut(code);
     expect(await said.promise).toMatch(sentence);
+    expect(adapter.problem?.()).toBeDefined();
+  });
+
+  test("comes back once Discord takes it again, and tells by then that nothing is heard", async () => {
+    const discord = await fakeDiscord();
+    const states: boolean[] = [];
+    const onChange = (change: unknown) => states.push((change as ConnectionChange).isConnected);
+    connections.subscribe(onChange);
+    onTestFinished(() => void connections.unsubscribe(onChange));
+    const { adapter, intake } = await startAdapter(discord, { reopenMs: 1 });
+    const unauthorized = { kind: "refuse", status: 401, code: 0, message: "401: Unauthorized" } as const;
+    discord.fail(/^GET \/gateway\/bot/, unauthorized, 2);
+    expect(adapter.problem?.()).toBeUndefined();
+    discord.gateway.cut(4004);
+    await discord.until(() => discord.gateway.identified >= 2);
+    discord.user("ada").says(discord.channel("general"), "<@BOT> again");
+    expect(await intake.first(1)).toMatchObject([{ text: "again" }]);
+    await vi.waitFor(() => expect(adapter.problem?.()).toBeUndefined());
+    expect(states).toEqual([true, false, true]);
   });
 
   test("is taken up again after a cut, and what came in between arrives without looking for it", async () => {

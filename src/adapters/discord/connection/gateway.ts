@@ -7,7 +7,6 @@ import {
   SimpleShardingStrategy,
 } from "discord.js";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
-import { explainClosing } from "../installation/check.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
 /** Which part of all servers this process serves. */
@@ -22,6 +21,8 @@ export interface GatewayHandlers {
   /** @param isGapless whether Discord has delivered everything since the last connection */
   connected(shard: number, isGapless: boolean): void;
   disconnected(shard: number): void;
+  /** Discord has closed a connection and takes it no more as it is. @param code of the close */
+  closedForGood(code: number): void;
 }
 
 export interface GatewayOptions extends DiscordAccess {
@@ -29,6 +30,10 @@ export interface GatewayOptions extends DiscordAccess {
   /** Default: as many as Discord recommends, all of them. */
   shards?: Shards;
 }
+
+/** What the client reports before it gives a connection up, by the words of `@discordjs/ws`. */
+const announcesClosing =
+  /^(?:Authentication failed|Invalid shard|Sharding is required|Used (?:an invalid API version|invalid intents|disallowed intents))$/;
 
 /**
  * A client that connects to the gateway, resumes and identifies again. It is used for nothing else: events are read as
@@ -86,11 +91,13 @@ export function createGateway(
   });
   client.on(Events.ShardDisconnect, ({ code }, shard) => {
     handlers.disconnected(shard);
-    log.error(`Discord has closed the connection for good: ${explainClosing(code)} Then start Heddle again.`);
+    handlers.closedForGood(code);
   });
-  client.on(Events.ShardError, (error) =>
-    log.warn({ err: error }, "The connection to Discord has a problem."),
-  );
+  client.on(Events.ShardError, (error) => {
+    // The close that follows says it in a sentence.
+    if (announcesClosing.test(error.message)) return;
+    log.warn({ err: error }, "The connection to Discord has a problem.");
+  });
   client.on(Events.Error, (error) => log.warn({ err: error }, "The Discord client has met an error."));
   return {
     client,
