@@ -83,7 +83,7 @@ describe("post", () => {
     ]);
     if (progress) for (const step of ["one", "two"]) await surface.edit(progress, answer(step));
     await surface.post(thread, answer("Done."), "b");
-    await surface.mark(rootRef, "answered");
+    await patiently(() => surface.mark(rootRef, "answered"));
     const calls = discord.calls.map(({ call }) => call);
     expect(calls.filter((call) => call.endsWith("/threads"))).toHaveLength(1);
     expect(calls.filter((call) => call.includes("thread-members"))).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { type REST, Routes } from "discord.js";
+import { RateLimitError, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import type { MarkOptions, MessageMark } from "../../../chat/outbound.ts";
 import type { MessageRef } from "../../../chat/threads.ts";
@@ -24,7 +24,7 @@ const reactionsSchema = z.object({
 const remembered = 10_000;
 
 /** Our reactions to a message, as far as this process has shown them last. */
-export type ShownReactions = Map<string, ReadonlySet<string>>;
+export type ShownReactions = Map<string, Set<string>>;
 
 /**
  * Adds the reaction of the mark and removes our others. Which there are is asked only where this process does not know:
@@ -43,15 +43,33 @@ export async function showMark(
     emoji[mark],
     place && emoji[mark] ? placeEmoji[Math.min(place, placeEmoji.length) - 1] : "",
   ];
-  const known = isFirst && !place ? new Set<string>() : shown.get(message);
+  const current =
+    isFirst && !place
+      ? new Set<string>()
+      : (shown.get(message) ?? (await fetchOwnReactions(rest, where, message)));
+  // What became of a call that broke is not known.
   shown.delete(message);
-  // Discord allows few reactions at once: after a rate limit the retry looks and continues from there.
-  const current = known ?? (await fetchOwnReactions(rest, where, message));
-  for (const next of wanted) if (next && !current.has(next)) await rest.put(own(next));
-  for (const earlier of [...Object.values(emoji), ...placeEmoji]) {
-    if (!wanted.includes(earlier) && current.has(earlier)) await rest.delete(own(earlier));
+  try {
+    for (const next of wanted) {
+      if (!next || current.has(next)) continue;
+      await rest.put(own(next));
+      current.add(next);
+    }
+    for (const earlier of [...Object.values(emoji), ...placeEmoji]) {
+      if (wanted.includes(earlier) || !current.has(earlier)) continue;
+      await rest.delete(own(earlier));
+      current.delete(earlier);
+    }
+    remember(shown, message, current);
+  } catch (error) {
+    // Discord allows few reactions at once: the retry continues from here.
+    if (error instanceof RateLimitError) remember(shown, message, current);
+    throw error;
   }
-  shown.set(message, new Set(wanted.flatMap((name) => name || [])));
+}
+
+function remember(shown: ShownReactions, message: string, current: Set<string>): void {
+  shown.set(message, current);
   const [oldest] = shown.keys();
   if (shown.size > remembered && oldest !== undefined) shown.delete(oldest);
 }
