@@ -65,6 +65,10 @@ const policies: Record<string, Policy> = {
   "discord event INTERACTION_CREATE": ["message", "stop", "action"],
   "discord event GUILD_CREATE": itself("notes which channel a thread is in"),
   "discord event THREAD_CREATE": itself("notes which channel a thread is in"),
+  "discord event THREAD_DELETE": ["stop"],
+  "discord event CHANNEL_DELETE": ["stop"],
+  "discord event CHANNEL_UPDATE": ["stop"],
+  "discord event GUILD_DELETE": ["stop"],
   "discord InteractionType ApplicationCommand": ["message"],
   "discord InteractionType ApplicationCommandAutocomplete": {
     none: "suggests names, none to people whose tasks are not taken",

@@ -14,6 +14,7 @@ import { createPeople, type People } from "./connection/people.ts";
 import { createRest } from "./connection/rest.ts";
 import { readMissedEvents } from "./inbound/catch-up.ts";
 import { EventReader } from "./inbound/events.ts";
+import { RemovedPlaces } from "./inbound/removed-places.ts";
 import { createKeyedQueue, type KeyedQueue } from "./inbound/keyed-queue.ts";
 import { identify, tokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
@@ -66,6 +67,7 @@ interface ConnectionDeps {
   channels: Channels;
   people: People;
   reader: EventReader;
+  removed: RemovedPlaces;
   receive: Intake["receive"];
   /** Aborted when the adapter stops. */
   signal: AbortSignal;
@@ -85,7 +87,11 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
   const receive = (event: InboundEvent) => intake.receive(event);
   const interact = createInteractions({ ...options, rest, identity, channels, people, receive });
   const closing = new AbortController();
-  const deps: ConnectionDeps = { options, channels, people, reader, receive, signal: closing.signal };
+  const removed = new RemovedPlaces({ rest, downtime: options.downtime, log });
+  const deps: ConnectionDeps = {
+    ...{ options, channels, people, reader, removed, receive },
+    signal: closing.signal,
+  };
   // Events of one channel are handed in one after the other.
   const queue = createKeyedQueue();
   const shards = new Map<number, CatchUp>();
@@ -123,7 +129,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
 
 /** What becomes of each event that the gateway dispatches. */
 function createDispatch(
-  { options: { log }, channels, reader, receive }: ConnectionDeps,
+  { options: { log }, channels, reader, removed, receive }: ConnectionDeps,
   {
     queue,
     interact,
@@ -154,6 +160,10 @@ function createDispatch(
     [GatewayDispatchEvents.MessageDelete]: handIn((data) => reader.readDeleted(data)),
     [GatewayDispatchEvents.MessageDeleteBulk]: handIn((data) => reader.readDeleted(data)),
     [GatewayDispatchEvents.MessageReactionAdd]: handIn((data) => reader.readReaction(data)),
+    [GatewayDispatchEvents.ThreadDelete]: handIn((data) => removed.readDeletedThread(data)),
+    [GatewayDispatchEvents.ChannelDelete]: handIn((data) => removed.readDeletedChannel(data)),
+    [GatewayDispatchEvents.ChannelUpdate]: handIn((data) => removed.readChangedChannel(data)),
+    [GatewayDispatchEvents.GuildDelete]: handIn((data) => removed.readDeletedGuild(data)),
     [GatewayDispatchEvents.InteractionCreate]: (data) =>
       queue.add(undefined, async () => {
         await interact(data).catch((error: unknown) =>

@@ -314,6 +314,66 @@ describe("stops", () => {
   });
 });
 
+describe("a place that is gone", () => {
+  type Discord = Awaited<ReturnType<typeof fakeDiscord>>;
+  type Channel = ReturnType<Discord["channel"]>;
+  test.each<[what: string, remove: (discord: Discord, places: { general: Channel; thread: Channel }) => void]>([
+    ["a deleted thread", (discord, { thread }) => discord.deleteThread(thread)],
+    ["a deleted channel", (discord, { general }) => discord.deleteChannel(general)],
+    ["a channel that the bot may no longer see", (discord, { general }) => discord.deny(general, "ViewChannel")],
+    ["a server that has removed the bot", (discord) => discord.removeBot(discord.guild)],
+  ])("%s stops what works there, and nothing else", async (_what, remove) => {
+    const discord = await fakeDiscord();
+    const [general, ada] = [discord.channel("general"), discord.user("ada")];
+    const root = ada.says(general, "<@BOT> work");
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    const busy = { ...place, thread: root.id };
+    const ref = { ...place, message: `${general.id}/${root.id}` };
+    const elsewhere = { ...place, workspace: "1", channel: "2" };
+    const open: OpenMessage[] = [
+      { thread: busy, ref },
+      { thread: { ...elsewhere, thread: "3" }, ref: { ...elsewhere, message: "2/3" } },
+    ];
+    const thread = discord.startThread(root, "work");
+    const downtime = {
+      ...nobodyWasHere,
+      open: async (_platform: string, workspaces: readonly string[]) =>
+        open.filter((one) => workspaces.includes(one.ref.workspace)),
+    };
+    const { intake } = await startAdapter(discord, { downtime });
+    discord.removeBot(discord.guild, true);
+    discord.deny(discord.channel("other"), "SendMessages");
+    remove(discord, { general, thread });
+    const [stop] = await intake.first(1);
+    expect(stop).toMatchObject({
+      ...{ kind: "stop", target: { thread: busy } },
+      author: { standing: "operator", name: expect.stringMatching(/^Discord, where the (?:thread|channel|bot) /) },
+    });
+    expect(intake.events).toHaveLength(1);
+  });
+
+  test("while nobody listened is found as well", async () => {
+    const discord = await fakeDiscord();
+    const [general, ada] = [discord.channel("general"), discord.user("ada")];
+    const root = ada.says(general, "<@BOT> work");
+    const thread = discord.startThread(root, "work");
+    const progress = discord.user("eve").says(thread, "progress");
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    const busy = { ...place, thread: root.id };
+    discord.deleteThread(thread);
+    const downtime = {
+      ...nobodyWasHere,
+      lastConnectedAt: async () => Date.now() - 60_000,
+      open: async () => [{ thread: busy, ref: { ...place, message: `${thread.id}/${progress.id}` } }],
+    };
+    const { intake } = await startAdapter(discord, { downtime });
+    const events = await intake.first(1);
+    expect(events.filter(({ kind }) => kind === "stop")).toMatchObject([
+      { target: { thread: busy }, author: { name: "Discord, where the channel or thread was deleted" } },
+    ]);
+  });
+});
+
 describe("what comes in", () => {
   test("one channel is handed in one after the other", async () => {
     const discord = await fakeDiscord();

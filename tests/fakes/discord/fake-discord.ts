@@ -113,6 +113,10 @@ export interface FakeDiscord {
   startThread(message: FakeMessage, name: string): FakeChannel;
   /** Deletes a thread, as a moderator would; the message that it started from stays. */
   deleteThread(thread: FakeChannel): void;
+  /** Deletes a channel and its threads, as a moderator would. */
+  deleteChannel(channel: FakeChannel): void;
+  /** Removes the bot from a server, or only tells that the server is out of reach. */
+  removeBot(guild: FakeGuild, isOutage?: boolean): void;
   /** Takes a permission from the bot in a channel. */
   deny(channel: FakeChannel, permission: keyof typeof PermissionFlagsBits): void;
   /** A link in the message gets its preview. */
@@ -210,8 +214,11 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     threadOf: (message) => world.channels.get(message.id),
     startThread: (message, name) => world.startThread(message, name),
     deleteThread: (thread) => world.deleteThread(thread),
+    deleteChannel: (channel) => world.deleteChannel(channel),
+    removeBot: (from, isOutage = false) => world.removeBot(from, isOutage),
     deny: (channel, permission) => {
       channel.denied |= PermissionFlagsBits[permission];
+      world.changeChannel(channel);
     },
     unfurl: (message) => world.unfurl(message),
     lapse: (interaction) => interactions.lapse(interaction),

@@ -247,6 +247,26 @@ export class World {
     this.tell({ type: "THREAD_DELETE", data, channel: thread, ...inGuild(thread) });
   }
 
+  /** Discord tells of the channel alone, not of its threads. https://docs.discord.com/developers/events/gateway-events#channel-delete */
+  deleteChannel(channel: FakeChannel): void {
+    for (const other of this.channels.values())
+      if (other.parent === channel) this.channels.delete(other.id);
+    this.channels.delete(channel.id);
+    const data = wireChannel(channel);
+    this.tell({ type: "CHANNEL_DELETE", data, channel, ...inGuild(channel) });
+  }
+
+  /** @param isOutage the server is only out of reach. https://docs.discord.com/developers/events/gateway-events#guild-delete */
+  removeBot(guild: FakeGuild, isOutage: boolean): void {
+    if (!isOutage) this.guilds.delete(guild.id);
+    this.tell({ type: "GUILD_DELETE", data: { id: guild.id, ...(isOutage && { unavailable: true }) }, guild });
+  }
+
+  changeChannel(channel: FakeChannel): void {
+    const data = wireChannel(channel);
+    this.tell({ type: "CHANNEL_UPDATE", data, channel, ...inGuild(channel) });
+  }
+
   #tellMessage(type: string, message: FakeMessage): void {
     const { channel } = message;
     const data = {

@@ -7,6 +7,7 @@ import { compareByTime, directWorkspace, locateMessage, readTime, toSnowflake } 
 import type { People } from "../connection/people.ts";
 import { refusalCode } from "../connection/rest.ts";
 import type { EventReader } from "./events.ts";
+import { explainGone, stopGoneThread } from "./removed-places.ts";
 
 /** Bounds what is read of a busy channel. */
 const maxPages = 10;
@@ -167,8 +168,10 @@ async function receiveChanges(state: CatchUpState, open: OpenMessage): Promise<v
   const { thread, ref, written } = open;
   const { where, message: id } = locateMessage(ref);
   await unlessRefused(state, `Message ${id}`, async () => {
-    const current = await rest.get(Routes.channelMessage(where, id)).catch((error: unknown) => {
+    const current = await rest.get(Routes.channelMessage(where, id)).catch(async (error: unknown) => {
       if (refusalCode(error) === unknownMessage) return undefined;
+      const why = explainGone(error);
+      if (why !== undefined) await receive(stopGoneThread(thread, why));
       throw error;
     });
     if (current === undefined) {
