@@ -116,6 +116,27 @@ describe("messages", () => {
     ]);
   });
 
+  test("a forwarded message comes in as a quotation of somebody else, with its cards and files", async () => {
+    const discord = await fakeDiscord();
+    const [general, ada, bob] = [discord.channel("general"), discord.user("ada"), discord.user("bob")];
+    const thread = discord.startThread(ada.says(general, "about builds"), "about builds");
+    const { intake } = await startAdapter(discord);
+    const alert = bob.says(discord.channel("alerts"), "It broke", {
+      embeds: [{ title: "Build 7", description: "red" }],
+      files: [{ name: "log.txt", content: "x" }],
+    });
+    const forward = ada.says(thread, "", { forwards: alert });
+    const quoted = { text: "It broke\nBuild 7\nred\n(file: log.txt)", author: { standing: "external" } };
+    expect(await intake.first(1)).toMatchObject([
+      { text: "", addressed: "follow-up", about: quoted, author: { name: "ada" } },
+    ]);
+    ada.says(thread, "<@BOT> look into this", { replyTo: forward });
+    const [, reply] = await intake.first(2);
+    expect(reply).toMatchObject({
+      about: { text: `(forwarded, in somebody else's words)\n${quoted.text}`, author: { name: "ada" } },
+    });
+  });
+
   test("of the messages that people edit all day, only the latest are remembered", async () => {
     const rest = createRest({ token: "t" }, { timeoutMs: 1 });
     const [channels, people] = [createChannels(rest), createPeople(rest)];

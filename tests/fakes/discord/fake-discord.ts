@@ -46,6 +46,8 @@ interface UserOptions {
 
 interface SayOptions {
   replyTo?: FakeMessage;
+  /** Forwards that message, with no words of its own. */
+  forwards?: FakeMessage;
   files?: { name: string; content: string; mediaType?: string }[];
   embeds?: FakeEmbed[];
   /** Of a bot. */
@@ -67,6 +69,8 @@ export interface Person {
     options: Record<string, string>,
     file?: { name: string; content: string },
   ): FakeInteraction;
+  /** Uses another command, one without options. */
+  uses(command: string, channel: FakeChannel): FakeInteraction;
   /** Types into an option of `/agent`, and gets what is suggested. */
   types(channel: FakeChannel, option: string, text: string): Promise<string[]>;
   /** Uses a command of the menu of a message. */
@@ -320,7 +324,7 @@ function personOf(world: World, { interactions, context, until }: PersonDeps, us
   return {
     user,
     id: user.id,
-    says(channel, text, { replyTo, files = [], embeds = [], components = [] } = {}) {
+    says(channel, text, { replyTo, forwards, files = [], embeds = [], components = [] } = {}) {
       const content = text.replaceAll("<@BOT>", `<@${world.bot.id}>`);
       return world.post({
         channel,
@@ -330,6 +334,7 @@ function personOf(world: World, { interactions, context, until }: PersonDeps, us
         embeds,
         components,
         ...(replyTo && { replyTo }),
+        ...(forwards && { forwards }),
       });
     },
     edits: (message, text) =>
@@ -341,6 +346,7 @@ function personOf(world: World, { interactions, context, until }: PersonDeps, us
         options,
         ...(file && { file: keep(file) }),
       }),
+    uses: (command, channel) => interactions.command(user, channel, registered(command), { options: {} }),
     async types(channel, option, text) {
       const asked = interactions.autocomplete(user, channel, registered("agent"), [option, text]);
       return until(() => asked.choices);

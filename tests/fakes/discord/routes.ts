@@ -267,7 +267,7 @@ export const routes: Route[] = [
       const tooSoonMs = context.limits.takeOldEdit(channel.id);
       if (tooSoonMs > 0) throw refusals.oldEdits(tooSoonMs / 1_000);
     }
-    const settable = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications;
+    const settable = MessageFlags.SuppressEmbeds;
     context.world.edit(found, {
       content: body.content ?? found.content,
       components: body.components ?? found.components,

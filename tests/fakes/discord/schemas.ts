@@ -33,6 +33,9 @@ const flags = z
   .number()
   .refine((bits) => (bits & ~((1 << 2) | (1 << 12))) === 0, "flags that a bot may not set");
 
+/** As text, by Discord's OpenAPI description (`SnowflakeType`). https://github.com/discord/discord-api-spec */
+const attachmentId = z.string().regex(/^(?:0|[1-9]\d*)$/);
+
 export const messageBody = z.strictObject({
   content: z.string().max(2_000).default(""),
   nonce: z.string().max(25).optional(),
@@ -41,7 +44,7 @@ export const messageBody = z.strictObject({
   components: rows.default([]),
   allowed_mentions: allowedMentions.optional(),
   attachments: z
-    .array(z.strictObject({ id: z.number(), filename: z.string().min(1).max(1_024) }))
+    .array(z.strictObject({ id: attachmentId, filename: z.string().min(1).max(1_024) }))
     .max(10)
     .default([]),
   message_reference: z
@@ -51,7 +54,8 @@ export const messageBody = z.strictObject({
 
 export const messageChange = z.strictObject({
   content: z.string().max(2_000).optional(),
-  flags: flags.optional(),
+  // Of those of a plain message. https://docs.discord.com/developers/resources/message#edit-message
+  flags: z.literal([0, 1 << 2]).optional(),
   components: rows.optional(),
   allowed_mentions: allowedMentions.optional(),
 });

@@ -60,6 +60,8 @@ export interface FakeMessage {
   reactions: Map<string, Set<string>>;
   mentions: FakeUser[];
   replyTo?: FakeMessage;
+  /** What it forwards; then it says nothing itself. */
+  forwards?: FakeMessage;
   editedAt?: number;
   /** By how much it is older than its id tells, ms. */
   olderMs?: number;
@@ -425,6 +427,11 @@ export function wireMessage(world: World, message: FakeMessage): Record<string, 
       },
     }),
     ...(message.nonce !== undefined && { nonce: message.nonce }),
+    // https://docs.discord.com/developers/resources/message#message-reference-types
+    ...(message.forwards && {
+      message_reference: { type: 1, message_id: message.forwards.id, channel_id: message.forwards.channel.id },
+      message_snapshots: [{ message: snapshotOf(world, message.forwards) }],
+    }),
     ...(replyTo && {
       message_reference: { type: 0, message_id: replyTo.id, channel_id: channel.id },
       referenced_message: wireMessage(world, replyTo),
@@ -437,4 +444,10 @@ export function withoutContent(world: World, message: FakeMessage, data: Record<
   const isReadable =
     !message.channel.guild || message.author === world.bot || message.mentions.includes(world.bot);
   return isReadable ? data : { ...data, content: "", attachments: [], embeds: [], components: [] };
+}
+
+/** Neither author nor id. https://docs.discord.com/developers/resources/message#message-snapshot-object */
+function snapshotOf(world: World, message: FakeMessage): Record<string, unknown> {
+  const { content, mentions, attachments, embeds, type, flags, timestamp } = wireMessage(world, message);
+  return { content, mentions, attachments, embeds, type, flags, timestamp };
 }

@@ -10,7 +10,7 @@ import {
 import { messageRef, readTime } from "../connection/ids.ts";
 import { describePerson, memberSchema, type People, userSchema } from "../connection/people.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
-import { fetchQuote, readText } from "../surface/quotes.ts";
+import { fetchQuote, readForwarded, readText } from "../surface/quotes.ts";
 import {
   type DiscordMessage,
   isProgress,
@@ -89,7 +89,9 @@ export class EventReader {
     const text = readText(message, identity.botId);
     this.#seen.remember(message.id, { author, thread, text });
     const { workspace } = channel;
-    const about = await fetchQuote(message.referenced_message, { ...identity, people, workspace });
+    const about =
+      readForwarded(message, identity.botId) ??
+      (await fetchQuote(message.referenced_message, { ...identity, people, workspace }));
     return {
       kind: "message",
       thread,

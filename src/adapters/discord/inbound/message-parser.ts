@@ -21,6 +21,8 @@ const messageSchema = writtenSchema.extend({
   components: z.array(rowSchema).catch([]),
   // `fetchQuote` parses it.
   referenced_message: z.unknown().optional(),
+  // `readForwarded` parses them.
+  message_snapshots: z.array(z.unknown()).optional(),
 });
 
 export type DiscordMessage = z.infer<typeof messageSchema>;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type REST, Routes } from "discord.js";
+import { MessageFlags, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
@@ -78,7 +78,8 @@ export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "up
     },
 
     async upload(thread, { name, data }, key, signal) {
-      const body = { allowed_mentions: nobody };
+      // The answer that follows notifies people.
+      const body = { allowed_mentions: nobody, flags: MessageFlags.SuppressNotifications };
       const file = { name, data: Buffer.from(data) };
       const ref = await call(`the file ${name}`, thread, () =>
         postOnce(deps, files, thread, body, key, { ...file, ...(signal && { signal }) }),
@@ -103,7 +104,7 @@ async function postOnce(
         ...body,
         nonce: toNonce(key),
         enforce_nonce: true,
-        ...(file && { attachments: [{ id: 0, filename: file.name }] }),
+        ...(file && { attachments: [{ id: "0", filename: file.name }] }),
       },
       ...(file && { files: [{ name: file.name, data: file.data }] }),
       ...(file?.signal && { signal: file.signal }),

@@ -1,6 +1,6 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { ContextMessage } from "../../../chat/inbound.ts";
+import type { Author, ContextMessage } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { compareByTime, readTime } from "../connection/ids.ts";
 import { describePerson, type People, userSchema } from "../connection/people.ts";
@@ -21,9 +21,21 @@ const embedSchema = z.object({
   fields: z.array(z.object({ name: z.string(), value: z.string() })).nullish(),
 });
 
-const quotedSchema = writtenSchema.extend({
+const contentSchema = z.object({
+  content: z.string(),
+  mentions: z.array(userSchema).catch([]),
   attachments: z.array(z.object({ filename: z.string() })).catch([]),
   embeds: z.array(embedSchema).catch([]),
+});
+
+/**
+ * What a forwarded message says, which holds nothing else then: neither its author nor its place.
+ * https://docs.discord.com/developers/resources/message#message-snapshot-object
+ */
+const snapshotsSchema = z.array(z.object({ message: contentSchema })).catch([]);
+
+const quotedSchema = contentSchema.extend({
+  ...{ id: z.string(), author: userSchema, message_snapshots: snapshotsSchema },
 });
 
 function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
@@ -31,9 +43,33 @@ function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>):
 }
 
 /** The text with the names of the people it mentions, and without the mention of the bot. */
-export function readText({ content, mentions }: z.infer<typeof writtenSchema>, botId: string): string {
+export function readText(
+  { content, mentions }: Pick<z.infer<typeof writtenSchema>, "content" | "mentions">,
+  botId: string,
+): string {
   const names = new Map(mentions.map((user) => [user.id, describePerson(user).name]));
   return readableText(content, botId, (id) => names.get(id));
+}
+
+function readContent(content: z.infer<typeof contentSchema>, botId: string): string {
+  const files = content.attachments.map(({ filename }) => `(file: ${filename})`);
+  const parts = [readText(content, botId), ...content.embeds.flatMap(readEmbed), ...files];
+  return parts.filter(Boolean).join("\n").trim();
+}
+
+const forwardSchema = z.object({ id: z.string(), message_snapshots: z.array(z.unknown()).min(1) });
+
+/** What was forwarded with that message: somebody's words, and not those of whoever forwards them. */
+export function readForwarded(message: unknown, botId: string): ContextMessage | undefined {
+  const { data } = forwardSchema.safeParse(message);
+  const snapshots = snapshotsSchema.parse(data?.message_snapshots ?? []);
+  const text = snapshots
+    .map((snapshot) => readContent(snapshot.message, botId))
+    .filter(Boolean)
+    .join("\n");
+  if (!data || text === "") return undefined;
+  const author: Author = { id: "forwarded", name: "a forwarded message", standing: "external", roles: [] };
+  return { author, text, at: readTime(data.id) };
 }
 
 /** What somebody other than the bot has written, with the names of its files; undefined when there is nothing. */
@@ -43,9 +79,10 @@ export async function fetchQuote(
 ): Promise<ContextMessage | undefined> {
   const { data } = quotedSchema.safeParse(message);
   if (!data || data.author.id === botId) return undefined;
-  const files = data.attachments.map(({ filename }) => `(file: ${filename})`);
-  const parts = [readText(data, botId), ...data.embeds.flatMap(readEmbed), ...files];
-  const text = parts.filter(Boolean).join("\n").trim();
+  const forwarded = data.message_snapshots.map(
+    (snapshot) => `(forwarded, in somebody else's words)\n${readContent(snapshot.message, botId)}`,
+  );
+  const text = [readContent(data, botId), ...forwarded].filter(Boolean).join("\n");
   if (text === "") return undefined;
   const author = data.author.bot ? describePerson(data.author) : await people(data.author.id, workspace);
   return { author, text, at: readTime(data.id) };

@@ -1,4 +1,4 @@
-import { Routes } from "discord.js";
+import { MessageFlags, Routes } from "discord.js";
 import { z } from "zod";
 import type { MessageMark } from "../../../chat/outbound.ts";
 import type { ChatSurface } from "../../../chat/surface.ts";
@@ -75,7 +75,8 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
     async edit(ref, message) {
       const { where, message: id } = locateMessage(ref);
-      const body = renderOne(message);
+      // Only this flag can be changed. https://docs.discord.com/developers/resources/message#edit-message
+      const body = { ...renderOne(message), flags: MessageFlags.SuppressEmbeds };
       await call("editing", ref, () =>
         inOpenThread(rest, where, () => rest.patch(Routes.channelMessage(where, id), { body })),
       );
