@@ -36,7 +36,10 @@ export interface InboundMessage {
   options?: { model?: string; skill?: string };
   /** `follow-up`: in a thread, without a mention; accepted only where the thread has a session. */
   addressed: "mention" | "direct" | "follow-up";
-  /** Set for a command that has posted nothing yet: the adapter itself tells the person about a refusal, privately. */
+  /**
+   * Set for a command that has posted nothing yet: the adapter itself tells the person, privately, about a refusal and
+   * what a text command has to say.
+   */
   tellsRefusal?: true;
   /** The platform's own time, ms since the epoch. */
   at: number;

@@ -8,3 +8,10 @@ const pattern = /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules
 export function readThreadCommand(text: string): string | undefined {
   return pattern.exec(text)?.[1]?.toLowerCase();
 }
+
+const turnCommands = new Set(["continue", "compact"]);
+
+/** Whether that command is answered without a turn, so that it may be answered to one person alone. */
+export function isAnsweredAtOnce(command: string): boolean {
+  return !turnCommands.has(command);
+}

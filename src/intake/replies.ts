@@ -63,7 +63,7 @@ export function createReplies(options: ReplyOptions): Replies {
 
     async refuse(event, markdown) {
       // Another bot may answer every reply, and refused messages do not count against its limit.
-      if (event.author.standing !== "bot") await reply(event, markdown);
+      if (event.author.standing !== "bot" && !event.tellsRefusal) await reply(event, markdown);
       return { kind: "refused", reply: markdown };
     },
 

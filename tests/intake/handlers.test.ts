@@ -78,6 +78,8 @@ const policies: Record<string, Policy> = {
   "discord ApplicationCommandType ChatInput": ["message"],
   "discord ApplicationCommandType Message": ["message"],
   "discord command agent": ["message"],
+  "discord command stop": ["message", "stop"],
+  "discord command status": ["message"],
   "discord command Ask the agent about this": ["message"],
   ...named("discord press", discordPresses),
   ...named("console GET", {

@@ -31,9 +31,25 @@ export function createTextCommands(
 ): (event: InboundMessage) => Promise<IntakeResult | undefined> {
   const { redis } = options;
 
+  /** Says it in the thread, or leaves it to the adapter where that tells the person alone. */
+  const answer = async (event: InboundMessage, markdown: string): Promise<IntakeResult> => {
+    const thread = threadId(event.thread);
+    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown };
+    const isFirst = await reply(event, markdown);
+    return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
+  };
+  const answerAndMark = async (event: InboundMessage, markdown: string): Promise<IntakeResult> => {
+    const result = await answer(event, markdown);
+    if (!event.tellsRefusal) void mark(event.ref, "answered");
+    return result;
+  };
+
   const runStop = async (event: InboundMessage): Promise<IntakeResult> => {
-    const { author, at } = event;
-    const result = await options.stop({ kind: "stop", target: { thread: event.thread }, author, at });
+    const { author, at, tellsRefusal } = event;
+    const target = { thread: event.thread };
+    const stop = { kind: "stop" as const, target, author, at, ...(tellsRefusal && { tellsRefusal }) };
+    const result = await options.stop(stop);
+    if (tellsRefusal) return result;
     // The person was told alone.
     if (result.kind === "refused" || result.kind === "stopping" || event.addressed === "follow-up")
       return result;
@@ -49,15 +65,13 @@ export function createTextCommands(
     if (event.addressed === "follow-up" && !(await redis.exists(keys.head(thread)))) {
       return { kind: "ignored", why: "no session in that thread" };
     }
-    const isFirst = await reply(event, await options.status(thread));
-    void mark(event.ref, "answered");
-    return toResult(thread, isFirst);
+    return answerAndMark(event, await options.status(thread));
   };
 
   const runVerbosity = async (event: InboundMessage, verbosity: Verbosity): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await setVerbosity(redis, thread, verbosity)) {
-      return toResult(thread, await reply(event, verbosityReply[verbosity]));
+      return answer(event, verbosityReply[verbosity]);
     }
     if (event.addressed === "follow-up") return { kind: "ignored", why: "no session in that thread" };
     return refuse(
@@ -72,14 +86,12 @@ export function createTextCommands(
     if (event.addressed === "follow-up" && planned.length === 0) {
       return { kind: "ignored", why: "nothing is planned in that thread" };
     }
-    const answer = await answerScheduleCommand(redis, thread, command, planned);
-    if (answer.cancelled !== undefined) {
+    const { markdown, cancelled } = await answerScheduleCommand(redis, thread, command, planned);
+    if (cancelled !== undefined) {
       const by = event.author;
-      options.audit({ action: "schedule-cancelled", thread, schedule: answer.cancelled, by });
+      options.audit({ action: "schedule-cancelled", thread, schedule: cancelled, by });
     }
-    const isFirst = await reply(event, answer.markdown);
-    void mark(event.ref, "answered");
-    return toResult(thread, isFirst);
+    return answerAndMark(event, markdown);
   };
 
   const runModel = async (event: InboundMessage, words: readonly string[]): Promise<IntakeResult> => {
@@ -111,8 +123,4 @@ export function createTextCommands(
     const command = readScheduleCommand(event.text);
     return command && runSchedules(event, command);
   };
-}
-
-function toResult(thread: ThreadId, isFirst: boolean): IntakeResult {
-  return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
 }

@@ -134,6 +134,64 @@ describe("/agent", () => {
     expect(await intake.first(1)).toMatchObject([{ text: "/status", thread: { thread: thread.id } }]);
   });
 
+  test.each([
+    ["/agent stop", "/stop"],
+    ["/agent status", "/status"],
+    ["/stop", "/stop"],
+    ["/status", "/status"],
+  ])("%s is answered to the person alone, whatever the bot may do there", async (command, text) => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [ada, general] = [discord.user("ada"), discord.channel("general")];
+    const thread = discord.startThread(ada.says(general, "t"), "t");
+    for (const permission of ["AttachFiles", "AddReactions", "CreatePublicThreads"] as const)
+      discord.deny(general, permission);
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "acted", thread: "discord:1:2:3", reply: "It stands **well**." };
+    });
+    const [, prompt = ""] = command.split(" ");
+    const asked = prompt ? ada.asks(thread, { prompt }) : ada.uses(command.slice(1), thread);
+    const reply = await discord.until(() => asked.reply);
+    expect(reply).toMatchObject({ content: "It stands **well**.", onlyFor: { username: "ada" } });
+    expect(intake.events).toMatchObject([{ kind: "message", text, tellsRefusal: true }]);
+    expect(thread.messages.filter(({ onlyFor }) => !onlyFor)).toEqual([]);
+  });
+
+  test("a stop that was ordered is said to the person alone", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const ada = discord.user("ada");
+    const thread = discord.startThread(ada.says(discord.channel("general"), "t"), "t");
+    intake.next.push(async () => ({ kind: "stopping", thread: "discord:1:2:3" }));
+    const asked = ada.uses("stop", thread);
+    expect((await discord.until(() => asked.reply)).content).toBe("Stopping…");
+  });
+
+  test("shows a task with a model that may not be chosen to nobody", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const general = discord.channel("general");
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "refused", reply: "The model x cannot be chosen here." };
+    });
+    const asked = discord.user("ada").asks(general, { prompt: "hi", model: "x" });
+    const reply = await discord.until(() => asked.reply);
+    expect(reply).toMatchObject({ content: "The model x cannot be chosen here.", onlyFor: { username: "ada" } });
+    expect(intake.events).toMatchObject([{ tellsRefusal: true, options: { model: "x" } }]);
+    expect(general.messages.filter(({ onlyFor }) => !onlyFor)).toEqual([]);
+  });
+
+  test("takes a task where it may attach no files and add no reactions", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const general = discord.channel("general");
+    for (const permission of ["AttachFiles", "AddReactions"] as const) discord.deny(general, permission);
+    discord.user("ada").asks(general, { prompt: "hi" });
+    expect(await intake.first(1)).toMatchObject([{ text: "hi" }]);
+  });
+
   test("asks Discord about no channel that the command tells of: that would take some of the three seconds", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);

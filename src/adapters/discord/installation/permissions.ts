@@ -16,11 +16,15 @@ const needed: Record<string, bigint> = {
 export const neededNames = Object.keys(needed);
 export const neededBits = Object.values(needed).reduce((all, bit) => all | bit, 0n);
 
-/** Names of what is missing, given a set of permissions as Discord writes it. */
-export function findMissing(granted: string | bigint): string[] {
+/**
+ * Names of what is missing, given a set of permissions as Discord writes it.
+ *
+ * @param needless names that do not count
+ */
+export function findMissing(granted: string | bigint, needless: readonly string[] = []): string[] {
   const bits = BigInt(granted);
   if (bits & PermissionFlagsBits.Administrator) return [];
-  return Object.entries(needed).flatMap(([name, bit]) => (bits & bit ? [] : [name]));
+  return Object.entries(needed).flatMap(([name, bit]) => (bits & bit || needless.includes(name) ? [] : [name]));
 }
 
 const roleSchema = z.object({ id: z.string(), permissions: z.string() });

@@ -16,6 +16,12 @@ const where = {
 
 const suggested = { type: ApplicationCommandOptionType.String, autocomplete: true } as const;
 
+/** Text commands that people look for by themselves; what they answer only that person sees. */
+export const threadCommands = [
+  { name: "stop", description: "Stop what the agent does in this thread" },
+  { name: "status", description: "How it stands with the agent in this thread" },
+] as const;
+
 const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
   {
     ...where,
@@ -35,6 +41,7 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
       { ...suggested, name: "skill", description: "The skill to use" },
     ],
   },
+  ...threadCommands.map((command) => ({ ...where, type: ApplicationCommandType.ChatInput as const, ...command })),
   { ...where, type: ApplicationCommandType.Message, name: "Ask the agent about this" },
 ];
 

@@ -9,7 +9,8 @@ import {
 import { z } from "zod";
 import { explainResult, type IntakeResult } from "../../../chat/inbound.ts";
 import { refusalCode } from "../connection/rest.ts";
-import { nobody } from "../surface/render.ts";
+import { cutForDiscord } from "../markdown/markdown.ts";
+import { messageChars, nobody } from "../surface/render.ts";
 
 /** What is needed to respond to an interaction. The token is valid for 15 minutes, of which we use some seconds. */
 export interface InteractionToken {
@@ -45,11 +46,15 @@ export async function respond(
   }
 }
 
-/** Replies so that only the person sees it. */
+/** Replies so that only the person sees it. @param content CommonMark */
 export async function replyEphemeral(rest: REST, token: InteractionToken, content: string): Promise<void> {
   await respond(rest, token, {
     type: InteractionResponseType.ChannelMessageWithSource,
-    data: { content, flags: MessageFlags.Ephemeral, allowed_mentions: nobody },
+    data: {
+      content: cutForDiscord(content, messageChars),
+      flags: MessageFlags.Ephemeral,
+      allowed_mentions: nobody,
+    },
   });
 }
 
@@ -59,11 +64,16 @@ export const notStored =
 /** How long a gateway that did not accept an interaction leaves the response to another one that may have. */
 const yieldMs = 300;
 
-/** Persists an interaction, and only then acknowledges it: a second gateway may do the same. */
+/**
+ * Persists an interaction, and only then acknowledges it: a second gateway may do the same.
+ *
+ * @param done for the person, of a command: Discord shows that one was done only where something is said
+ */
 export async function replyWithResult(
   rest: REST,
   token: InteractionToken,
   receive: () => Promise<IntakeResult>,
+  done?: string,
 ): Promise<void> {
   let result: IntakeResult;
   try {
@@ -74,7 +84,7 @@ export async function replyWithResult(
   }
   const problem = explainResult(result);
   if (problem) await delay(yieldMs);
-  const reply = result.kind === "acted" ? result.reply : problem;
+  const reply = (result.kind === "acted" ? result.reply : problem) ?? done;
   if (reply) return replyEphemeral(rest, token, reply);
   await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
 }

@@ -28,6 +28,7 @@ const commandSchema = baseSchema.extend({
   data: z.discriminatedUnion("type", [
     z.object({
       type: z.literal(ApplicationCommandType.ChatInput),
+      name: z.string(),
       options: optionsSchema,
       resolved: z.object({ attachments: z.record(z.string(), attachmentSchema).default({}) }).prefault({}),
     }),

@@ -1,11 +1,12 @@
 import { InteractionResponseType, type InteractionType } from "discord.js";
-import { readThreadCommand } from "../../../chat/thread-command.ts";
+import { isAnsweredAtOnce, readThreadCommand } from "../../../chat/thread-command.ts";
 import { threadOfMessageIn } from "../connection/channels.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
+import { threadCommands } from "./commands.ts";
 import type { InteractionOptions } from "./options.ts";
-import { replyEphemeral, respond } from "./replies.ts";
+import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { readAuthor, type Of, type SlashCommandData } from "./schema.ts";
-import { receiveTask, type Task } from "./tasks.ts";
+import { receiveTask, type Task, toMessage } from "./tasks.ts";
 
 /** Discord shows 25 choices of at most 100 characters. */
 const maxChoices = 25;
@@ -27,18 +28,33 @@ export async function runSlashCommand(
   interaction: Command,
   data: SlashCommandData,
 ): Promise<void> {
-  const { rest, channels } = options;
+  const own = threadCommands.find(({ name }) => name === data.name);
+  if (own) return runThreadCommand(options, interaction, own.name);
   const task = readTask(data);
   if (task.text.toLowerCase() === "help")
-    return replyEphemeral(rest, interaction, renderHelp(options.messageContent));
+    return replyEphemeral(options.rest, interaction, renderHelp(options.messageContent));
   const command = readThreadCommand(task.text);
-  if (!command) return receiveTask(options, interaction, task);
-  const { kind } = await channels.channel(interaction.channel_id);
-  if (kind.is === "channel") {
+  return command
+    ? runThreadCommand(options, interaction, command)
+    : receiveTask(options, interaction, task);
+}
+
+/** What is answered at once concerns the one who asks: nobody else sees it. What needs a turn is a task in the thread. */
+async function runThreadCommand(
+  options: InteractionOptions,
+  interaction: Command,
+  command: string,
+): Promise<void> {
+  const { rest, channels, receive } = options;
+  const channel = await channels.channel(interaction.channel_id);
+  if (channel.kind.is === "channel") {
     const how = `I cannot know which thread you mean: use \`/agent ${command}\` in it.`;
     return replyEphemeral(rest, interaction, how);
   }
-  return receiveTask(options, interaction, { ...task, text: `/${command}` });
+  const task = { text: `/${command}` };
+  if (!isAnsweredAtOnce(command)) return receiveTask(options, interaction, task);
+  const event = toMessage(interaction, channel, task, interaction.id);
+  return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }), "Stopping…");
 }
 
 function readTask({ options, resolved }: SlashCommandData): Task {

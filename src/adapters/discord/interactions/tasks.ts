@@ -20,6 +20,9 @@ export interface Task {
 /** The task is shown in the message that the thread starts from. */
 const shownChars = 1_500;
 
+/** A task is worked on without them; whoever has files or marks to show says what is missing. */
+const needless = ["Attach Files", "Add Reactions"];
+
 /**
  * Receives a task. The reply that the person sees becomes the message from which the thread starts, so it is posted
  * first; it promises nothing. Intake marks the message once the task is stored.
@@ -27,13 +30,14 @@ const shownChars = 1_500;
 export async function receiveTask(options: InteractionOptions, interaction: Base, task: Task): Promise<void> {
   const { rest, channels, receive, log } = options;
   const channel = await channels.channel(interaction.channel_id);
-  const missing = interaction.guild_id === undefined ? [] : findMissing(interaction.app_permissions);
+  const missing =
+    interaction.guild_id === undefined ? [] : findMissing(interaction.app_permissions, needless);
   if (missing.length > 0) {
     const text = `I cannot work in #${channel.name}: I lack ${missing.join(", ")}. Ask somebody who manages this server to grant it.`;
     return replyEphemeral(rest, interaction, text);
   }
   const author = readAuthor(interaction);
-  if (!options.mayAsk(channel.workspace, author)) {
+  if (!options.mayAsk(channel.workspace, author) || (await lacksModel(options, interaction, channel, task))) {
     // Without a message of its own there is nothing in the channel to answer.
     const event = toMessage(interaction, channel, task, interaction.id);
     return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }));
@@ -54,8 +58,20 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
   }
 }
 
+/** Whether the task names a model that may not be chosen there: intake says so before anything is shown to others. */
+async function lacksModel(
+  { choices }: InteractionOptions,
+  interaction: Base,
+  channel: ChannelInfo,
+  { options }: Task,
+): Promise<boolean> {
+  if (options?.model === undefined) return false;
+  const place = threadOfMessageIn(channel, interaction.id);
+  return !(await choices(place, readAuthor(interaction))).models.includes(options.model);
+}
+
 /** @param message id of the message that stands for the task */
-function toMessage(interaction: Base, channel: ChannelInfo, task: Task, message: string): InboundMessage {
+export function toMessage(interaction: Base, channel: ChannelInfo, task: Task, message: string): InboundMessage {
   const { workspace } = channel;
   return {
     kind: "message",
