@@ -1,3 +1,4 @@
+import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ToolCall } from "../agent/messages.ts";
 import { escapeHidden, removeHidden } from "../agent/hidden-characters.ts";
 import type { Decision, Question } from "../agent/questions.ts";
@@ -135,13 +136,13 @@ function showCut(text: string, characters: number): [lines: string[], isWhole: b
 function describeEnding(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case "approved":
-      return `✅ **Approved** by ${decision.by.name}.`;
+      return `✅ **Approved** by ${escapeMarkdown(decision.by.name)}.`;
     case "denied":
-      return `🚫 **Denied** by ${decision.by.name}${decision.reason ? `: ${shorten(decision.reason)}` : "."}`;
+      return `🚫 **Denied** by ${escapeMarkdown(decision.by.name)}${decision.reason ? `: ${shorten(decision.reason)}` : "."}`;
     case "answered":
       return decision.text === undefined
-        ? `↩️ ${decision.by.name} answered below.`
-        : `↩️ ${decision.by.name}: **${shorten(decision.text)}**`;
+        ? `↩️ ${escapeMarkdown(decision.by.name)} answered below.`
+        : `↩️ ${escapeMarkdown(decision.by.name)}: **${shorten(decision.text)}**`;
     case "unasked":
       return "🚫 This could not be asked.";
     case "expired":
@@ -176,5 +177,5 @@ function createButtons(question: Question): ActionButton[] {
 }
 
 function shorten(text: string): string {
-  return cutText(removeHidden(text).replaceAll(/\s+/g, " ").trim(), shownReason);
+  return escapeMarkdown(cutText(removeHidden(text).replaceAll(/\s+/g, " ").trim(), shownReason));
 }

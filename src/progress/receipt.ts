@@ -1,3 +1,4 @@
+import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { ratingActionId } from "../queue/budgets/ratings.ts";
 import { continueActionId, type PausedTurn } from "../queue/session/continue-offer.ts";
@@ -81,7 +82,8 @@ export function renderPaused(
   const why = usedUp
     ? `**Paused: the budget of ${limit} is used up, or too small for the next step.**`
     : `**Paused at the limit of ${limit} for one turn.**`;
-  if (continuedBy !== undefined) return { kind: "notice", markdown: `${why} ▶️ Continued by ${continuedBy}.` };
+  if (continuedBy !== undefined)
+    return { kind: "notice", markdown: `${why} ▶️ Continued by ${escapeMarkdown(continuedBy)}.` };
   const how = usedUp
     ? `It resets at ${usedUp.resets}; write “continue” then. Before that, an administrator can add ${usedUp.extension} for today: with the Continue button, or by writing “continue”.`
     : "Press Continue or write “continue”, and I'll continue from here.";
@@ -102,7 +104,7 @@ function renderUnproven({ where, commands, endsInMs }: Unproven): string {
 function renderStop(receipt: Receipt, by: string): string {
   const { killed, stopMs, cutOff = 0, unproven = [], withdrawn, outcome } = receipt;
   const sentences = [
-    `🛑 **Stopped by ${by}**${stopMs === undefined ? "." : ` in ${formatDuration(stopMs)}.`}`,
+    `🛑 **Stopped by ${escapeMarkdown(by)}**${stopMs === undefined ? "." : ` in ${formatDuration(stopMs)}.`}`,
   ];
   if (cutOff > 0)
     sentences.push(

@@ -9,7 +9,10 @@ import type { ToolCall } from "../../src/agent/messages.ts";
 import type { Decision, Question } from "../../src/agent/questions.ts";
 import type { OutboundMessage } from "../../src/chat/outbound.ts";
 import { createTerminalView } from "../../src/commands/run/terminal-view.ts";
-import { describeCall } from "../../src/progress/describe.ts";
+import { splitForDiscord } from "../../src/adapters/discord/markdown/markdown.ts";
+import { noUsage } from "../../src/agent/model.ts";
+import { describeCall, renderHeadline } from "../../src/progress/describe.ts";
+import { readDiscord as readText } from "../adapters/discord/read-discord.ts";
 import { renderDecision, renderQuestion } from "../../src/progress/question-messages.ts";
 
 const ada = { id: "123456", name: "Ada" };
@@ -229,3 +232,22 @@ describe("The buttons of a question", () => {
     ]);
   });
 });
+
+test.each(["||spoiler||", "**x**", "# Big", "_ada_", "a_b", "<@1>", "[x](https://y.example)", "`code`"])(
+  "the name %s reads as it is written where somebody stops or decides",
+  (name) => {
+    const by = { id: "1", name };
+    const stopped = { kind: "stopped", order: { by: name, at: 1 }, steps: 0, usage: noUsage } as const;
+    const decisions: Decision[] = [
+      { kind: "approved", by, at: 1 },
+      { kind: "denied", by, reason: name, at: 1 },
+      { kind: "answered", by, text: name, at: 1 },
+    ];
+    const texts = decisions.map((decision) => renderDecision(question, bash("ls"), place, decision).markdown);
+    for (const text of [...texts, renderHeadline(stopped)]) {
+      const { shown, mentions } = readText(splitForDiscord(text, 2_000)[0]);
+      expect(shown).toContain(name);
+      expect(mentions).toEqual([]);
+    }
+  },
+);

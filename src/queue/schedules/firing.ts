@@ -1,3 +1,4 @@
+import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
@@ -91,7 +92,10 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
 
 function announcement({ id, task, author }: StoredSchedule, lateness: string): string {
   const quoted = task.split("\n").map((line) => `> ${line}`);
-  return [`⏰ Scheduled by ${author.name} (${id}${lateness && `, ${lateness}`}):`, ...quoted].join("\n");
+  return [
+    `⏰ Scheduled by ${escapeMarkdown(author.name)} (${id}${lateness && `, ${lateness}`}):`,
+    ...quoted,
+  ].join("\n");
 }
 
 /** Posted at most once a firing: it only says why something begins. `gone`: nobody can be told anything there. */

@@ -90,7 +90,8 @@ export class Gateway {
   dispatch(dispatch: FakeDispatch): void {
     const { type, data, guild, channel, message } = dispatch;
     const world = this.#options.world();
-    if (channel && !world.may(channel, "ViewChannel")) return;
+    // Bots are told of channels themselves also where they may not look into them: discord.js asks `channel.viewable`.
+    if (channel && type !== "CHANNEL_UPDATE" && !world.may(channel, "ViewChannel")) return;
     const kind = /REACTION|^MESSAGE/.exec(type)?.[0] ?? "GUILD";
     for (const session of this.#sessions.values()) {
       const [id, count] = session.shard;

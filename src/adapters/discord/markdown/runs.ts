@@ -44,7 +44,6 @@ function escapeTexts(runs: readonly Run[]): Written[] {
   const whole = runs.map((run) => (run.kind === "text" ? run.text : "\0")).join("");
   const context: EscapeContext = {
     isMarked: runs.some(({ marks }) => marks.length > 0),
-    hasLink: whole.includes("]("),
     hasTildes: whole.includes("~~") || runs.some(({ marks }) => marks.includes("strike")),
     hasBars: whole.includes("||"),
   };
@@ -83,7 +82,7 @@ function writeMarked(pieces: readonly Written[], depth: number): string {
     while (end < pieces.length && (pieces[end]?.marks.includes(mark) ?? false) === isMarked) end += 1;
     const segment = pieces.slice(at, end);
     const inner = writeMarked(segment, depth + 1);
-    const piece = isMarked ? enclose(inner, delimiters[mark], segment) : inner;
+    const piece = isMarked ? delimit(inner, delimiters[mark], segment) : inner;
     // One more star behind the two that end bold text would keep them from ending it.
     line += /[*_~]$/.test(line) && piece[0] === line.at(-1) ? zeroWidth + piece : piece;
     at = end;
@@ -92,7 +91,7 @@ function writeMarked(pieces: readonly Written[], depth: number): string {
 }
 
 /** Discord knows no mark around blanks, and ends one at the first delimiter, even in code or in an address. */
-function enclose(inner: string, delimiter: string, segment: readonly Written[]): string {
+function delimit(inner: string, delimiter: string, segment: readonly Written[]): string {
   const text = inner.trim();
   const start = inner.length - inner.trimStart().length;
   const isBroken = segment.some((piece) => piece.opaque && piece.text.includes(delimiter));
@@ -102,7 +101,6 @@ function enclose(inner: string, delimiter: string, segment: readonly Written[]):
 
 interface EscapeContext {
   isMarked: boolean;
-  hasLink: boolean;
   hasTildes: boolean;
   hasBars: boolean;
 }
@@ -110,10 +108,9 @@ interface EscapeContext {
 /** @param context with the characters around the text */
 function escapeText(
   text: string,
-  { isMarked, hasLink, hasTildes, hasBars, before, after }: EscapeContext & { before: string; after: string },
+  { isMarked, hasTildes, hasBars, before, after }: EscapeContext & { before: string; after: string },
 ): string {
   const isBlank = (character: string) => character === "" || /\s/.test(character);
-  const isWord = (character: string) => /[0-9A-Za-z]/.test(character);
   const needsEscape = (character: string, at: number): boolean => {
     const previous = text[at - 1] ?? before;
     const next = text[at + 1] ?? after;
@@ -122,16 +119,16 @@ function escapeText(
         return at + 1 === text.length || /[^0-9A-Za-z\s]/.test(next);
       case "*":
         return isMarked || !isBlank(previous) || !isBlank(next);
-      case "_":
-        return !isWord(previous) || !isWord(next);
       case "~":
         return hasTildes;
       case "|":
         return hasBars;
-      case "[":
-        return hasLink;
+      case "<":
+      case "@":
+        return addressed.test(text.slice(at, at + 9));
       default:
-        return character === "`" || addressed.test(text.slice(at, at + 9));
+        // Even within a word, or without a link here: its end might stand in code further down.
+        return true;
     }
   };
   return text.replaceAll(/[\\`*_~|[<@]/g, (character, at: number) =>
