@@ -1,5 +1,6 @@
 import { MessageFlags } from "discord.js";
 import { describe, expect, test } from "vitest";
+import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
 import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../src/chat/threads.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
@@ -256,6 +257,27 @@ describe("post", () => {
     const { kind, retryAfterMs } = await failure(surface.post(thread, answer("two"), "b"));
     expect(kind).toBe("rate-limited");
     expect(retryAfterMs).toBeGreaterThanOrEqual(2_000);
+  });
+
+  test("a limit for all that the bot does holds back every client of it, but for what answers interactions", async () => {
+    const { discord, surface, thread } = await scene();
+    await surface.post(thread, answer("one"), "a");
+    discord.fail(/^POST .*\/messages$/, { kind: "rate-limit", retryAfterSeconds: 0.5, isGlobal: true });
+    const started = Date.now();
+    expect((await failure(surface.post(thread, answer("two"), "b"))).kind).toBe("rate-limited");
+    const before = discord.calls.length;
+    const other = surfaceOf(discord);
+    const { kind, retryAfterMs = 0 } = await failure(other.post(thread, answer("three"), "c"));
+    expect(kind).toBe("rate-limited");
+    expect(retryAfterMs).toBeGreaterThan(0);
+    expect(discord.calls).toHaveLength(before);
+    const rest = createRest({ token: discord.token, apiUrl: discord.url }, { timeoutMs: 5_000 });
+    await expect(rest.post("/interactions/1/x/callback", { body: { type: 6 }, auth: false })).rejects.toThrow(
+      "Unknown interaction",
+    );
+    expect(discord.calls).toHaveLength(before + 1);
+    await patiently(() => other.post(thread, answer("three"), "c"));
+    expect(Date.now() - started).toBeGreaterThanOrEqual(500);
   });
 
   test("a post that nobody received can be tried again later; one that broke may have arrived", async () => {

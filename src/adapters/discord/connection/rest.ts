@@ -1,6 +1,7 @@
 import { DiscordAPIError, REST, type RESTOptions, Routes } from "discord.js";
 import type { BaseLogger } from "pino";
 import { z } from "zod";
+import { sharingGlobalLimit } from "./global-limit.ts";
 
 /** What every part of the adapter needs to call Discord. */
 export interface DiscordAccess {
@@ -22,13 +23,16 @@ export function createRest(
 }
 
 export function restOptions(
-  { apiUrl }: Pick<DiscordAccess, "apiUrl">,
+  { token, apiUrl }: Pick<DiscordAccess, "token" | "apiUrl">,
   { timeoutMs, patient }: { timeoutMs: number; patient: boolean },
 ): Partial<RESTOptions> {
   return {
     timeout: timeoutMs,
     // The client's own undici fails on files as soon as another version of undici is loaded.
-    makeRequest: fetch as unknown as RESTOptions["makeRequest"], // The same, by the types of that undici.
+    makeRequest: sharingGlobalLimit(
+      `${token} ${apiUrl}`,
+      fetch as unknown as RESTOptions["makeRequest"], // The same, by the types of that undici.
+    ),
     ...(patient ? { retries: 3 } : { retries: 0, rejectOnRateLimit: () => true }),
     ...(apiUrl !== undefined && { api: apiUrl.replace(/\/+$/, "") }),
   };
