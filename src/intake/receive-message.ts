@@ -44,6 +44,27 @@ interface MessageDeps {
 
 type Delivery = Awaited<ReturnType<typeof deliver>>;
 
+/** For how long somebody who has called the bot without a task may write it in that thread. */
+const calledSeconds = 3_600;
+
+function isEmpty({ text, attachments, about }: InboundMessage): boolean {
+  return text.trim() === "" && attachments.length === 0 && !about;
+}
+
+/** Whether anybody has written in the thread before. */
+async function hasEarlier(
+  { surface, onProblem }: Pick<MessageOptions, "surface" | "onProblem">,
+  { thread, ref }: InboundMessage,
+): Promise<boolean> {
+  try {
+    const earlier = await surface(thread.platform).earlier?.(thread, ref, 2);
+    return earlier !== undefined && earlier.length > 0;
+  } catch (error) {
+    onProblem("The platform did not say what was written in a thread before.", error);
+    return false;
+  }
+}
+
 /**
  * Creates what takes messages, in four phases: run a text command, check the task, resume a paused turn, deliver. The
  * first phase that has a result ends it.
@@ -59,15 +80,14 @@ export function createMessageReceiver(
   const runCommand = async (event: InboundMessage): Promise<IntakeResult | undefined> =>
     event.author.standing === "bot" ? undefined : deps.runTextCommand(event);
 
+  const refuseEmpty = async (event: InboundMessage): Promise<IntakeResult> => {
+    if (event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
+    await redis.set(keys.called(threadId(event.thread), event.author.id), "1", "EX", calledSeconds);
+    return replies.refuse(event, "You called me without a task. Write here what you need, and I'll start.");
+  };
+
   const checkTask = async (event: InboundMessage): Promise<IntakeResult | undefined> => {
-    const isEmpty = event.text.trim() === "" && event.attachments.length === 0 && !event.about;
-    if (isEmpty && event.addressed === "follow-up") return { kind: "ignored", why: "no text" };
-    if (isEmpty) {
-      return replies.refuse(
-        event,
-        "You called me without a task. Write what you need in the same message, and I'll start.",
-      );
-    }
+    if (isEmpty(event)) return refuseEmpty(event);
     const { model } = event.options ?? {};
     const models = model === undefined ? [] : options.models(event.thread).choices;
     if (model === undefined || models.includes(model)) return undefined;
@@ -128,12 +148,27 @@ export function createMessageReceiver(
     }
   };
 
-  const receiveTask = async (event: InboundMessage): Promise<IntakeResult> => {
+  /** Who is called with no other word is to read what was said, as a colleague would. */
+  const completeTask = async (event: InboundMessage): Promise<InboundMessage> => {
+    if (!isEmpty(event) || event.addressed !== "mention" || !(await hasEarlier(options, event))) return event;
+    return { ...event, text: "Read this thread, and help with what it is about." };
+  };
+
+  /** Whoever called the bot without a task writes it next, and need not call it again. */
+  const deliverTask = async (event: InboundMessage, paidBy: string | undefined): Promise<Delivery> => {
+    const delivery = await deliverToMailbox(event, paidBy);
+    if (delivery.kind !== "no-session") return delivery;
+    const hasCalled = await redis.exists(keys.called(threadId(event.thread), event.author.id));
+    return hasCalled ? deliverToMailbox({ ...event, addressed: "mention" }, paidBy) : delivery;
+  };
+
+  const receiveTask = async (received: InboundMessage): Promise<IntakeResult> => {
+    const event = await completeTask(received);
     const early = (await runCommand(event)) ?? (await checkTask(event));
     if (early) return early;
     const permission = await askToContinue(event);
     if (permission?.allowed === false) return replies.refuse(event, permission.reply);
-    const delivery = await deliverToMailbox(event, permission?.paidBy);
+    const delivery = await deliverTask(event, permission?.paidBy);
     if (delivery.kind === "accepted" && permission?.auditEvent) options.audit(permission.auditEvent);
     return conclude(event, delivery);
   };

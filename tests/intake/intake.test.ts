@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
-import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
+import type { Author, ContextMessage, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
@@ -39,8 +39,8 @@ const person = (name: string, standing: Author["standing"] = "member"): Author =
 const [ada, bob, gus, robot] = [person("Ada"), person("Bob"), person("Gus", "guest"), person("Bot", "bot")];
 
 /** A thread of Slack, before any worker has come. */
-function thread(rules: object = {}) {
-  const chat = memoryChat();
+function thread(rules: object = {}, earlier: readonly ContextMessage[] = []) {
+  const chat = memoryChat({ earlier });
   const redis = server.client();
   const deeds: string[] = [];
   const intake = createIntake({
@@ -491,6 +491,31 @@ test("A mention in a thread that has begun before asks for what was said, one th
   const first = thread();
   await first.says(ada, "start", { ref: { ...first.ref, message: first.ref.thread } });
   expect((await first.waiting())[0]?.enclosed).toBeUndefined();
+});
+
+describe("A mention without a task", () => {
+  test("asks for the task, which that person then writes without a mention, and nobody else", async () => {
+    const { says, waiting, chat } = thread();
+    expect(await says(ada, " ")).toMatchObject({ kind: "refused" });
+    await chat.until(() =>
+      chat.shown.find(({ message }) => message.markdown.includes("Write here what you")),
+    );
+    expect(await says(bob, "lunch?", { addressed: "follow-up" })).toMatchObject({ kind: "ignored" });
+    expect(await says(ada, "", { addressed: "follow-up" })).toMatchObject({ kind: "ignored" });
+    expect(await says(ada, "count the lines", { addressed: "follow-up" })).toMatchObject({
+      kind: "accepted",
+    });
+    expect((await waiting()).map(({ text }) => text)).toEqual(["count the lines"]);
+  });
+
+  test("in a thread where people have talked is to read it and help", async () => {
+    const talk = [{ author: bob, text: "the build is red", at: 1 }];
+    const { says, waiting } = thread({}, talk);
+    expect(await says(ada, "")).toMatchObject({ kind: "accepted" });
+    expect(await waiting()).toMatchObject([
+      { text: "Read this thread, and help with what it is about.", enclosed: { room: true } },
+    ]);
+  });
 });
 
 test("An edit of a message that waits keeps what came with it", async () => {

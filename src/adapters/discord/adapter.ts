@@ -106,7 +106,12 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
       if (closing.signal.aborted) return;
       const known = shards.get(shard);
       const catchUp =
-        known ?? catchUpOnReconnect("Discord", createCatchUpWork(deps, () => gateway.client, shard), log);
+        known ??
+        catchUpOnReconnect(
+          "Discord",
+          createCatchUpWork(deps, () => gateway.client, shard),
+          log,
+        );
       shards.set(shard, catchUp);
       catchUp.connected(isGapless);
     },

@@ -44,6 +44,10 @@ export function createTextCommands(
     return result;
   };
 
+  /** People talk among each other in other threads. */
+  const isNotOurs = async ({ addressed }: InboundMessage, thread: ThreadId): Promise<boolean> =>
+    addressed === "follow-up" && !(await redis.exists(keys.head(thread)));
+
   const runStop = async (event: InboundMessage): Promise<IntakeResult> => {
     const { author, at, tellsRefusal } = event;
     const target = { thread: event.thread };
@@ -62,9 +66,7 @@ export function createTextCommands(
 
   const runStatus = async (event: InboundMessage): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    if (event.addressed === "follow-up" && !(await redis.exists(keys.head(thread)))) {
-      return { kind: "ignored", why: "no session in that thread" };
-    }
+    if (await isNotOurs(event, thread)) return noSession;
     return answerAndMark(event, await options.status(thread));
   };
 
@@ -73,7 +75,7 @@ export function createTextCommands(
     if (await setVerbosity(redis, thread, verbosity)) {
       return answer(event, verbosityReply[verbosity]);
     }
-    if (event.addressed === "follow-up") return { kind: "ignored", why: "no session in that thread" };
+    if (event.addressed === "follow-up") return noSession;
     return refuse(
       event,
       "Nobody has asked me anything in this thread yet. Give me a task first, then say how much to show.",
@@ -82,10 +84,8 @@ export function createTextCommands(
 
   const runSchedules = async (event: InboundMessage, command: ScheduleCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
+    if (await isNotOurs(event, thread)) return noSession;
     const planned = await listSchedules(redis, thread, options.now());
-    if (event.addressed === "follow-up" && planned.length === 0) {
-      return { kind: "ignored", why: "nothing is planned in that thread" };
-    }
     const { markdown, cancelled } = await answerScheduleCommand(redis, thread, command, planned);
     if (cancelled !== undefined) {
       const by = event.author;
@@ -97,9 +97,7 @@ export function createTextCommands(
   const runModel = async (event: InboundMessage, words: readonly string[]): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     const current = await fetchThreadModel(redis, thread);
-    if (!current && event.addressed === "follow-up") {
-      return { kind: "ignored", why: "no session in that thread" };
-    }
+    if (!current && event.addressed === "follow-up") return noSession;
     const { markdown, chosen } = answerModelCommand(words, current ?? {}, options.models(event.thread));
     if (chosen && !current) {
       return refuse(
@@ -108,9 +106,7 @@ export function createTextCommands(
       );
     }
     if (chosen) await setThreadModel(redis, thread, chosen);
-    const isFirst = await reply(event, markdown);
-    void mark(event.ref, "answered");
-    return toResult(thread, isFirst);
+    return answerAndMark(event, markdown);
   };
 
   return async (event) => {
@@ -124,3 +120,5 @@ export function createTextCommands(
     return command && runSchedules(event, command);
   };
 }
+
+const noSession = { kind: "ignored", why: "no session in that thread" } as const;

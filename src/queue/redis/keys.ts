@@ -79,6 +79,8 @@ export const keys = {
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
   /** Present while that installation of Heddle serves; see app/instance.ts. */
   alive: (instance: string) => `heddle:alive:${instance}`,
+  /** Present for an hour after a person has called the bot in that thread without a task. */
+  called: (thread: ThreadId, person: string) => `heddle:{${thread}}:called:${person}`,
   /** Present for a day after a short reply was given to a message. */
   replied: (ref: MessageRef) => `heddle:replied:${placeOf(ref)}`,
 

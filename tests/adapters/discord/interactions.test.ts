@@ -178,7 +178,10 @@ describe("/agent", () => {
     });
     const asked = discord.user("ada").asks(general, { prompt: "hi", model: "x" });
     const reply = await discord.until(() => asked.reply);
-    expect(reply).toMatchObject({ content: "The model x cannot be chosen here.", onlyFor: { username: "ada" } });
+    expect(reply).toMatchObject({
+      content: "The model x cannot be chosen here.",
+      onlyFor: { username: "ada" },
+    });
     expect(intake.events).toMatchObject([{ tellsRefusal: true, options: { model: "x" } }]);
     expect(general.messages.filter(({ onlyFor }) => !onlyFor)).toEqual([]);
   });

@@ -338,10 +338,15 @@ describe("stops", () => {
 describe("a place that is gone", () => {
   type Discord = Awaited<ReturnType<typeof fakeDiscord>>;
   type Channel = ReturnType<Discord["channel"]>;
-  test.each<[what: string, remove: (discord: Discord, places: { general: Channel; thread: Channel }) => void]>([
+  test.each<
+    [what: string, remove: (discord: Discord, places: { general: Channel; thread: Channel }) => void]
+  >([
     ["a deleted thread", (discord, { thread }) => discord.deleteThread(thread)],
     ["a deleted channel", (discord, { general }) => discord.deleteChannel(general)],
-    ["a channel that the bot may no longer see", (discord, { general }) => discord.deny(general, "ViewChannel")],
+    [
+      "a channel that the bot may no longer see",
+      (discord, { general }) => discord.deny(general, "ViewChannel"),
+    ],
     ["a server that has removed the bot", (discord) => discord.removeBot(discord.guild)],
   ])("%s stops what works there, and nothing else", async (_what, remove) => {
     const discord = await fakeDiscord();
@@ -368,7 +373,10 @@ describe("a place that is gone", () => {
     const [stop] = await intake.first(1);
     expect(stop).toMatchObject({
       ...{ kind: "stop", target: { thread: busy } },
-      author: { standing: "operator", name: expect.stringMatching(/^Discord, where the (?:thread|channel|bot) /) },
+      author: {
+        standing: "operator",
+        name: expect.stringMatching(/^Discord, where the (?:thread|channel|bot) /),
+      },
     });
     expect(intake.events).toHaveLength(1);
   });
@@ -471,7 +479,10 @@ describe("the connection", () => {
       /^Discord has closed the connection for good: DISCORD_TOKEN is not a token that Discord knows: copy it/,
     ],
     [4014, /^Discord has closed the connection for good: The Discord app may not read messages: switch on/],
-    [4011, /^Discord has closed the connection for good: it gave the code 4011\. Heddle goes on trying to connect\.$/],
+    [
+      4011,
+      /^Discord has closed the connection for good: it gave the code 4011\. Heddle goes on trying to connect\.$/,
+    ],
   ])("says why it was ended for good, and what to do (%i)", async (code, sentence) => {
     const discord = await fakeDiscord();
     const said = Promise.withResolvers<string>();

@@ -326,16 +326,16 @@ heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
       await ada.says("schedules");
       const id = /\bs[\da-f]{8}\b/.exec(await heddle.shows("(Europe/Berlin), next"))?.[0];
       await ada.says(`unschedule ${id}`);
-      await heddle.shows(`Schedule ${id} is cancelled.`);
+      await heddle.shows(`Schedule \`${id}\` is cancelled.`);
     },
     transcript: `
 ada: Remind us of the flowers. {answered}
 heddle: ✅ **Done** ✓ \`schedule\` \`Water them.\`
 heddle: Each morning. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: schedules {answered}
-heddle: - ID: cron 0 9 * * * (Europe/Berlin), next DATE, by ada: Water them. \`unschedule <id>\` cancels one.
+heddle: - every day at 09:00 (Europe/Berlin), next DATE · \`ID\` by ada: Water them. \`unschedule <id>\` cancels one.
 ada: unschedule ID {answered}
-heddle: Schedule ID is cancelled.`,
+heddle: Schedule \`ID\` is cancelled.`,
   },
   {
     title: "A long answer comes whole",

@@ -104,6 +104,7 @@ function line({ who, text, footer, mark, buttons, files }: Seen): string {
       .replaceAll(/\b600\.\d+/g, "600")
       .replaceAll(/\bs[\da-f]{8}\b/g, "ID")
       .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, "DATE")
+      .replaceAll(/\b[A-Z][a-z]{2} \d{1,2} [A-Z][a-z]{2,3} \d\d:\d\d\b/g, "DATE")
       // Who may write is said in each platform's own words.
       .replaceAll(/I only take work from .*?\.( Please .*?\.)?(?= \(|$)/g, "I only take work from …")
   );

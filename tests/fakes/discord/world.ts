@@ -251,8 +251,7 @@ export class World {
 
   /** Discord tells of the channel alone, not of its threads. https://docs.discord.com/developers/events/gateway-events#channel-delete */
   deleteChannel(channel: FakeChannel): void {
-    for (const other of this.channels.values())
-      if (other.parent === channel) this.channels.delete(other.id);
+    for (const other of this.channels.values()) if (other.parent === channel) this.channels.delete(other.id);
     this.channels.delete(channel.id);
     const data = wireChannel(channel);
     this.tell({ type: "CHANNEL_DELETE", data, channel, ...inGuild(channel) });
@@ -261,7 +260,11 @@ export class World {
   /** @param isOutage the server is only out of reach. https://docs.discord.com/developers/events/gateway-events#guild-delete */
   removeBot(guild: FakeGuild, isOutage: boolean): void {
     if (!isOutage) this.guilds.delete(guild.id);
-    this.tell({ type: "GUILD_DELETE", data: { id: guild.id, ...(isOutage && { unavailable: true }) }, guild });
+    this.tell({
+      type: "GUILD_DELETE",
+      data: { id: guild.id, ...(isOutage && { unavailable: true }) },
+      guild,
+    });
   }
 
   changeChannel(channel: FakeChannel): void {
@@ -429,7 +432,11 @@ export function wireMessage(world: World, message: FakeMessage): Record<string, 
     ...(message.nonce !== undefined && { nonce: message.nonce }),
     // https://docs.discord.com/developers/resources/message#message-reference-types
     ...(message.forwards && {
-      message_reference: { type: 1, message_id: message.forwards.id, channel_id: message.forwards.channel.id },
+      message_reference: {
+        type: 1,
+        message_id: message.forwards.id,
+        channel_id: message.forwards.channel.id,
+      },
       message_snapshots: [{ message: snapshotOf(world, message.forwards) }],
     }),
     ...(replyTo && {

@@ -24,7 +24,9 @@ export const neededBits = Object.values(needed).reduce((all, bit) => all | bit, 
 export function findMissing(granted: string | bigint, needless: readonly string[] = []): string[] {
   const bits = BigInt(granted);
   if (bits & PermissionFlagsBits.Administrator) return [];
-  return Object.entries(needed).flatMap(([name, bit]) => (bits & bit || needless.includes(name) ? [] : [name]));
+  return Object.entries(needed).flatMap(([name, bit]) =>
+    bits & bit || needless.includes(name) ? [] : [name],
+  );
 }
 
 const roleSchema = z.object({ id: z.string(), permissions: z.string() });

@@ -41,7 +41,11 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
       { ...suggested, name: "skill", description: "The skill to use" },
     ],
   },
-  ...threadCommands.map((command) => ({ ...where, type: ApplicationCommandType.ChatInput as const, ...command })),
+  ...threadCommands.map((command) => ({
+    ...where,
+    type: ApplicationCommandType.ChatInput as const,
+    ...command,
+  })),
   { ...where, type: ApplicationCommandType.Message, name: "Ask the agent about this" },
 ];
 

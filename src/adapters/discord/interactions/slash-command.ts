@@ -34,9 +34,7 @@ export async function runSlashCommand(
   if (task.text.toLowerCase() === "help")
     return replyEphemeral(options.rest, interaction, renderHelp(options.messageContent));
   const command = readThreadCommand(task.text);
-  return command
-    ? runThreadCommand(options, interaction, command)
-    : receiveTask(options, interaction, task);
+  return command ? runThreadCommand(options, interaction, command) : receiveTask(options, interaction, task);
 }
 
 /** What is answered at once concerns the one who asks: nobody else sees it. What needs a turn is a task in the thread. */

@@ -71,7 +71,12 @@ async function lacksModel(
 }
 
 /** @param message id of the message that stands for the task */
-export function toMessage(interaction: Base, channel: ChannelInfo, task: Task, message: string): InboundMessage {
+export function toMessage(
+  interaction: Base,
+  channel: ChannelInfo,
+  task: Task,
+  message: string,
+): InboundMessage {
   const { workspace } = channel;
   return {
     kind: "message",
