@@ -498,7 +498,9 @@ describe("the connection", () => {
     const states: boolean[] = [];
     const onChange = (change: unknown) => states.push((change as ConnectionChange).isConnected);
     connections.subscribe(onChange);
-    onTestFinished(() => void connections.unsubscribe(onChange));
+    onTestFinished(() => {
+      connections.unsubscribe(onChange);
+    });
     const { adapter, intake } = await startAdapter(discord, { reopenMs: 1 });
     const unauthorized = { kind: "refuse", status: 401, code: 0, message: "401: Unauthorized" } as const;
     discord.fail(/^GET \/gateway\/bot/, unauthorized, 2);
