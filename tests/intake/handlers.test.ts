@@ -58,7 +58,7 @@ const policies: Record<string, Policy> = {
   },
   "slack view heddle_about": ["message"],
   "discord event MESSAGE_CREATE": ["message"],
-  "discord event MESSAGE_UPDATE": ["edit"],
+  "discord event MESSAGE_UPDATE": ["edit", "message"],
   "discord event MESSAGE_DELETE": ["delete"],
   "discord event MESSAGE_DELETE_BULK": ["delete"],
   "discord event MESSAGE_REACTION_ADD": ["stop"],

@@ -161,7 +161,7 @@ function createDispatch(
 
   return {
     [GatewayDispatchEvents.MessageCreate]: handIn((data) => reader.readCreated(data)),
-    [GatewayDispatchEvents.MessageUpdate]: handIn((data) => reader.readUpdated(data)),
+    [GatewayDispatchEvents.MessageUpdate]: handIn((data) => reader.readChanged(data)),
     [GatewayDispatchEvents.MessageDelete]: handIn((data) => reader.readDeleted(data)),
     [GatewayDispatchEvents.MessageDeleteBulk]: handIn((data) => reader.readDeleted(data)),
     [GatewayDispatchEvents.MessageReactionAdd]: handIn((data) => reader.readReaction(data)),

@@ -189,6 +189,21 @@ describe("messages", () => {
     ]);
   });
 
+  test("a mention that an edit adds is a message too, once", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [general, ada] = [discord.channel("general"), discord.user("ada")];
+    const message = ada.says(general, "count the lines");
+    ada.edits(message, "<@BOT> count the lines");
+    expect(await intake.first(2)).toMatchObject([
+      { kind: "edit", text: "count the lines" },
+      { kind: "message", text: "count the lines", addressed: "mention", thread: { thread: message.id } },
+    ]);
+    ada.edits(message, "<@BOT> count the words");
+    await last(discord);
+    expect(untilEnd(await intake.first(4)).slice(2)).toMatchObject([{ kind: "edit", text: "count the words" }]);
+  });
+
   test("a message with only a file comes in, also when its words are taken away later", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);

@@ -169,9 +169,7 @@ export class World {
   }
 
   post(message: Pick<FakeMessage, "channel" | "author" | "content"> & Partial<FakeMessage>): FakeMessage {
-    const mentioned = [...message.content.matchAll(/<@!?(\d+)>/g)].flatMap(
-      ([, id]) => this.users.get(id ?? "") ?? [],
-    );
+    const mentioned = this.#mentionedIn(message.content);
     const posted: FakeMessage = {
       id: this.snowflake(),
       type: message.replyTo ? 19 : 0,
@@ -196,7 +194,14 @@ export class World {
 
   edit(message: FakeMessage, change: Partial<Pick<FakeMessage, "content" | "components" | "flags">>): void {
     Object.assign(message, change, { editedAt: Date.now(), edits: message.edits + 1 });
+    // What the bot writes mentions nobody whom it does not name.
+    if (message.author !== this.bot && change.content !== undefined)
+      message.mentions = this.#mentionedIn(message.content);
     if (!message.onlyFor) this.#tellMessage("MESSAGE_UPDATE", message);
+  }
+
+  #mentionedIn(content: string): FakeUser[] {
+    return [...content.matchAll(/<@!?(\d+)>/g)].flatMap(([, id]) => this.users.get(id ?? "") ?? []);
   }
 
   /** A link got its preview: the message is told anew although nobody has changed it. */

@@ -39,6 +39,9 @@ const reactionSchema = z.object({
   emoji: z.object({ name: z.string().nullish() }),
 });
 
+/** For so long after a message was written a mention that is added to it starts a turn, ms. */
+const addedMentionMs = 900_000;
+
 interface EventReaderOptions {
   identity: Identity;
   channels: Channels;
@@ -103,6 +106,22 @@ export class EventReader {
       addressed,
       at: readTime(message.id),
     };
+  }
+
+  /**
+   * An edit; and the message itself, where it mentions the bot only since then, as people do who forgot to. Intake knows
+   * whether it has had the message before.
+   */
+  async readChanged(event: unknown): Promise<InboundEvent[]> {
+    const message = this.#parser.parse(event);
+    const isKnown = message !== undefined && this.#seen.find(message.id) !== undefined;
+    const edit = await this.readUpdated(event);
+    if (!message || !edit) return [];
+    const isFresh = edit.at - readTime(message.id) < addedMentionMs;
+    const mentions = message.mentions.some(({ id }) => id === this.#options.identity.botId);
+    const isNew = !isKnown && isFresh && mentions && !message.author.bot;
+    const added = isNew ? await this.readCreated(event) : undefined;
+    return [edit, ...(added ? [added] : [])];
   }
 
   /** @param before what the message said when Heddle last saw it; by default when this reader did */
