@@ -256,7 +256,7 @@ ada: Wake me in ten hours. {answered}
 heddle: ✅ **Done** ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
 heddle: Planned. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: /schedules {answered}
-heddle: - ID: once, DATE, by ada: Wake Ada. \`unschedule <id>\` cancels one.`,
+heddle: - once, DATE (UTC) · \`ID\` by ada: Wake Ada. \`unschedule <id>\` cancels one.`,
   },
   {
     title: "Ada wants to see everything, and then only what is done, while it works",

@@ -99,7 +99,6 @@ function line({ who, text, footer, mark, buttons, files }: Seen): string {
       .replaceAll(/\(\d+ process(es)?\)/g, "(N processes)")
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
-      .replaceAll(/\bs[0-9a-f]{8}: once, [^,]+,/g, "ID: once, DATE,")
       .replaceAll(/\b\d+ of \d+ turns/g, "N of N turns")
       .replaceAll(/\b600\.\d+/g, "600")
       .replaceAll(/\bs[\da-f]{8}\b/g, "ID")
