@@ -1,4 +1,3 @@
-import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";

@@ -11,7 +11,8 @@ import type { OutboundMessage } from "../../src/chat/outbound.ts";
 import { createTerminalView } from "../../src/commands/run/terminal-view.ts";
 import { splitForDiscord } from "../../src/adapters/discord/markdown/markdown.ts";
 import { noUsage } from "../../src/agent/model.ts";
-import { describeCall, renderHeadline } from "../../src/progress/describe.ts";
+import { describeCall } from "../../src/progress/describe.ts";
+import { renderClosing } from "../../src/progress/receipt.ts";
 import { readDiscord as readText } from "../adapters/discord/read-discord.ts";
 import { renderDecision, renderQuestion } from "../../src/progress/question-messages.ts";
 
@@ -244,7 +245,8 @@ test.each(["||spoiler||", "**x**", "# Big", "_ada_", "a_b", "<@1>", "[x](https:/
       { kind: "answered", by, text: name, at: 1 },
     ];
     const texts = decisions.map((decision) => renderDecision(question, bash("ls"), place, decision).markdown);
-    for (const text of [...texts, renderHeadline(stopped)]) {
+    const [receipt] = renderClosing("t", { outcome: stopped, durationMs: 0, withdrawn: [] });
+    for (const text of [...texts, receipt.markdown]) {
       const { shown, mentions } = readText(splitForDiscord(text, 2_000)[0]);
       expect(shown).toContain(name);
       expect(mentions).toEqual([]);

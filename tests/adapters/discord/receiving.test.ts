@@ -201,7 +201,9 @@ describe("messages", () => {
     ]);
     ada.edits(message, "<@BOT> count the words");
     await last(discord);
-    expect(untilEnd(await intake.first(4)).slice(2)).toMatchObject([{ kind: "edit", text: "count the words" }]);
+    expect(untilEnd(await intake.first(4)).slice(2)).toMatchObject([
+      { kind: "edit", text: "count the words" },
+    ]);
   });
 
   test("a message with only a file comes in, also when its words are taken away later", async () => {
