@@ -61,7 +61,7 @@ test("A task is planned in a thread, done there when it is due, listed and cance
 
   await ada.says(general, "/schedules", { thread: question.ts });
   const { text } = await shown("by ada: greet the team");
-  expect(text).toContain("0 9 * * 1-5 (Europe/Berlin)");
+  expect(text).toContain("weekdays at 09:00 (Europe/Berlin)");
   const id = /\bs[0-9a-f]{8}\b/.exec(text)?.[0] ?? "";
 
   const list = place.start(["schedules", "list"], environment);

@@ -59,7 +59,7 @@ describe("the fake Anthropic service", () => {
   });
 
   test.each<[string, object, RegExp]>([
-    ["sampling parameters", { temperature: 1 }, /temperature: Extra inputs are not permitted/],
+    ["a temperature, of a model that thinks as it sees fit", { temperature: 1 }, /deprecated for this model/],
     ["unknown keys", { parallel: true }, /parallel: Extra inputs/],
     ["an unknown model", { model: "gpt-6-astra" }, /not_found_error/],
     ["more output than the model has", { max_tokens: 200_000 }, /max_tokens: 200000 > 128000/],

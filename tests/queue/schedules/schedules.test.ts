@@ -327,21 +327,21 @@ describe("The words /schedules and /unschedule", () => {
     const planned = await plans().list();
     const [one, two] = ["one", "two"].map((task) => planned.find((schedule) => schedule.task === task));
     const listed = await writes("/schedules");
-    expect(listed).toMatch(new RegExp(`^- ${two?.id}: once, .* by Ada: two$`, "m"));
-    expect(listed).toMatch(new RegExp(`^- ${one?.id}: cron 0 9 .* by Ada: one$`, "m"));
-    expect(await writes(`/unschedule ${two?.id}`)).toBe(`Schedule ${two?.id} is cancelled.`);
+    expect(listed).toMatch(new RegExp(`^- once, .* \\(UTC\\) · \`${two?.id}\` by Ada: two$`, "m"));
+    expect(listed).toMatch(new RegExp(`^- every day at 09:00 .* · \`${one?.id}\` by Ada: one$`, "m"));
+    expect(await writes(`/unschedule ${two?.id}`)).toBe(`Schedule \`${two?.id}\` is cancelled.`);
     expect(deeds.at(-1)).toMatchObject({
       action: "schedule-cancelled",
       schedule: two?.id,
       by: { name: "Bob" },
     });
-    expect(await writes("/unschedule s0", "mention")).toMatch(/^There is no schedule s0/);
+    expect(await writes("/unschedule s0", "mention")).toMatch(/^There is no schedule `s0`/);
     expect(await plans().list()).toMatchObject([{ task: "one" }]);
     expect(await waiting()).toEqual([]);
   });
 
-  test("are left alone where nothing is planned and nobody has called", async () => {
-    expect(await writes("schedules")).toBe("ignored");
+  test("say so where nothing is planned", async () => {
+    expect(await writes("schedules")).toBe("Nothing is planned in this thread.");
     expect(await writes("/schedules", "mention")).toBe("Nothing is planned in this thread.");
   });
 });
