@@ -99,6 +99,18 @@ describe("the console's pages for operators", () => {
     at.expectInnocent();
   });
 
+  test("a call whose result came with a newer page of records does not run again with its start", async () => {
+    await using at = await openConsolePage();
+    const shown = await at.page.evaluate(`import("/operations/tool-call.js").then(({ toolCall }) => {
+      const call = toolCall("bash", { text: "", omitted: 0 });
+      call.showResult({ status: "ok", text: { text: "4", omitted: 0 }, tookMs: 56 });
+      call.showStart();
+      return call.element.querySelector("summary").textContent;
+    })`);
+    expect(shown).toBe("bashdone · 56 ms");
+    at.expectInnocent();
+  });
+
   test("usage: charts with tables behind them, and what is left today", async () => {
     await using at = await opened(dark);
     const { page } = at;

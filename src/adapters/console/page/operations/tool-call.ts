@@ -29,14 +29,18 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
     state,
   );
   const body = element("div", { class: "call" });
+  let ended = false;
   if (input.text) body.append(element("h4", {}, "Arguments"), renderExcerpt(input));
   return {
     element: element("details", { class: "tool-call" }, head, body),
     showStart() {
+      // An older page of records may bring the start of a call whose result is on a newer one.
+      if (ended) return;
       sign.replaceChildren(icon("taken"));
       state.textContent = "running";
     },
     showResult({ status, text, tookMs, figures, images, inner }) {
+      ended = true;
       const [mark, word] = resultOf(status);
       sign.className = `sign ${mark}`;
       sign.replaceChildren(icon(mark));
