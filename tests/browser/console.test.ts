@@ -178,6 +178,8 @@ describe("the console's page", () => {
       );
     expect(await edges("#composer")).toEqual(await edges("#log"));
     await page.getByText("Sentence 1.", { exact: true }).scrollIntoViewIfNeeded();
+    await page.getByRole("button", { name: "Latest" }).waitFor();
+    expect(await edges("#scroller")).toEqual(await edges("#main"));
     await page.getByRole("button", { name: "Latest" }).click();
     await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
 
