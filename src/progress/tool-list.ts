@@ -67,6 +67,8 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       line.state = status;
       const exit = describeExit(line.name, text);
       if (exit) {
+        // The call is ok, for the model; people would take its sign for that of a success.
+        line.state = "error";
         line.about = [line.about, exit].filter(Boolean).join(" · ");
         line.text = `${line.text} · ${exit}`;
       }

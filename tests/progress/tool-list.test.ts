@@ -12,8 +12,9 @@ test.each([
     const list = createToolList({ withResults: false });
     list.start({ id: "c1", name: "bash", input: { command: "npm test" } }, "running");
     list.end({ role: "tool", callId: "c1", name: "bash", status: "ok", text });
-    expect(list.text()).toBe(`✓ \`bash\` \`npm test\`${shown}`);
-    expect(list.items()).toMatchObject([{ name: "bash", about: `npm test${shown}`, state: "ok" }]);
+    const [sign, state] = shown === "" ? ["✓", "ok"] : ["✗", "error"];
+    expect(list.text()).toBe(`${sign} \`bash\` \`npm test\`${shown}`);
+    expect(list.items()).toMatchObject([{ name: "bash", about: `npm test${shown}`, state }]);
   },
 );
 

@@ -17,7 +17,7 @@ import { consoleAuthor, createConsoleIntake } from "./intake.ts";
 import { listen, nameOf } from "./listen.ts";
 import { LiveStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
-import { readPage } from "./page.ts";
+import { type Page, readPage } from "./page.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
 import { TimelineStreams } from "./timeline-streams.ts";
 import { Uploads } from "./uploads.ts";
@@ -148,7 +148,7 @@ type ServerOptions = Pick<
 
 function createConsoleServer(
   services: Services,
-  page: ReadonlyMap<string, () => Reply>,
+  page: Page,
   proxies: AddressList,
   { instance, hasWorker, findUnready, confirm = passOn, metrics, log }: ServerOptions,
 ): Server {
@@ -162,9 +162,12 @@ function createConsoleServer(
     }
     if (metrics && url?.pathname === "/metrics")
       return await answerMetrics(metrics, services.authGuard, request);
-    const path = request.method === "GET" ? (url?.pathname ?? "") : "";
+    // Of HEAD Node leaves out the body.
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    const path = isRead ? (url?.pathname ?? "") : "";
     const answered =
-      page.get(path)?.() ?? (await answerProbe(path, instance, hasWorker, services.status, findUnready));
+      page.get(path)?.(request.headers) ??
+      (await answerProbe(path, instance, hasWorker, services.status, findUnready));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

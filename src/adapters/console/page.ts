@@ -1,6 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { extname } from "node:path";
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { gzipSync } from "node:zlib";
 import type { Reply } from "./http.ts";
 
 const folder = new URL("./page/", import.meta.url);
@@ -12,25 +15,48 @@ const mediaTypes: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
+/** The page's files by their address. */
+export type Page = ReadonlyMap<string, (headers: IncomingHttpHeaders) => Reply>;
+
 /**
  * The page's files by their address. They are all read at once, so no request ever becomes a path. `x.ts` is served as
  * `/x.js`, its types stripped when it is first asked for: all of them at once would hold up the start, and turns.
  */
-export async function readPage(): Promise<ReadonlyMap<string, () => Reply>> {
-  const page = new Map<string, () => Reply>();
+export async function readPage(): Promise<Page> {
+  const page = new Map<string, (headers: IncomingHttpHeaders) => Reply>();
   for (const name of await readdir(folder, { recursive: true })) {
     const type = mediaTypes[extname(name)];
     if (type === undefined) continue;
-    const headers = { "content-type": type, "cache-control": "no-cache" };
     const source = await readFile(new URL(name, folder));
     const address = name.replace(/\.ts$/, ".js");
-    let body: Buffer | string | undefined = name.endsWith(".ts") ? undefined : source;
-    page.set(address === "index.html" ? "/" : `/${address}`, () => {
-      body ??= toJavaScript(source.toString());
-      return { status: 200, headers, body };
+    let file: ServedFile | undefined;
+    page.set(address === "index.html" ? "/" : `/${address}`, (headers) => {
+      file ??= toServedFile(name.endsWith(".ts") ? toJavaScript(source.toString()) : source, type);
+      return replyFile(file, headers);
     });
   }
   return page;
+}
+
+interface ServedFile {
+  headers: Record<string, string>;
+  plain: Buffer;
+  gzip: Buffer;
+}
+
+function toServedFile(content: Buffer | string, type: string): ServedFile {
+  const plain = Buffer.from(content);
+  const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
+  // Asked for again each time, and sent only when it has changed: page and API are of one version.
+  const headers = { "content-type": type, "cache-control": "no-cache", etag, vary: "accept-encoding" };
+  return { headers, plain, gzip: gzipSync(plain) };
+}
+
+function replyFile({ headers, plain, gzip }: ServedFile, asked: IncomingHttpHeaders): Reply {
+  if (asked["if-none-match"] === headers["etag"]) return { status: 304, headers };
+  // Nobody but `gzip;q=0` means otherwise, and nobody sends that.
+  if (!/\bgzip\b/.test(String(asked["accept-encoding"] ?? ""))) return { status: 200, headers, body: plain };
+  return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: gzip };
 }
 
 /** Modules import each other by the names of their sources; browsers are answered for those with `.js`. */

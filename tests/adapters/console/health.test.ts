@@ -15,6 +15,13 @@ test("/healthz answers everybody, also where the console needs its token", async
   expect((await call(console.url, "/healthz", { method: "POST" })).status).toBe(404);
 });
 
+test.each(["/", "/healthz"])("HEAD of %s is answered as GET is, without the body", async (path) => {
+  await using console = await startConsole();
+  const [get, head] = await Promise.all(["GET", "HEAD"].map((method) => call(console.url, path, { method })));
+  expect(head).toMatchObject({ status: 200, body: "" });
+  expect(head?.headers["content-type"]).toBe(get?.headers["content-type"]);
+});
+
 test("/readyz waits for a worker; a gateway's own heartbeat is not enough", async () => {
   await using console = await startConsole();
   const redis = console.redis.client();

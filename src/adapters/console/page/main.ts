@@ -155,8 +155,15 @@ byId("sign-in-form").addEventListener("submit", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
+  // Held down, just after the one that closed a dialog, or in a text that somebody is writing it means something else.
+  const isWriting = event.target instanceof HTMLTextAreaElement && event.target.value !== "";
+  if (event.repeat || isWriting || event.timeStamp - dialogClosedAt < 1_000) return;
   if (!openDrawer(null)) stopRunning();
 });
+
+let dialogClosedAt = -Infinity;
+// It does not bubble.
+document.addEventListener("close", (event) => (dialogClosedAt = event.timeStamp), { capture: true });
 
 addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
 whenDelayed(showDelay);

@@ -1,10 +1,15 @@
 /** A question to the person that is answered with a sentence. */
 import { byId } from "../dom.ts";
 
-/** Resolves to what the person writes, or to null when the question is put away. */
-export function askFor(question: string): Promise<string | null> {
+/**
+ * Resolves to what the person writes, which may be nothing, or to null when the question is put away.
+ *
+ * @param does what its button says
+ */
+export function askFor(question: string, does: string): Promise<string | null> {
   const [dialog, text] = [byId("ask", HTMLDialogElement), byId("ask-text", HTMLInputElement)];
   byId("ask-question").textContent = question;
+  byId("ask-send").textContent = does;
   text.value = "";
   dialog.returnValue = "";
   dialog.showModal();

@@ -184,10 +184,10 @@ async function stop(): Promise<void> {
   if (asked === stops) showStopping(false);
 }
 
-async function press(message: ConsoleMessage, { id, asksFor }: ActionButton): Promise<void> {
+async function press(message: ConsoleMessage, { id, label, asksFor }: ActionButton): Promise<void> {
   if (current === null) return;
   const thread = current;
-  const text = asksFor ? await askFor(asksFor) : undefined;
+  const text = asksFor ? await askFor(asksFor, label.replace(/ with a reason…$|…$/, "")) : undefined;
   if (text === null) return;
   try {
     const outcome = await pressAction(thread, message.id, id, text);

@@ -17,6 +17,9 @@ export interface ToolCallView {
   showResult(result: Outcome): void;
 }
 
+/** How the result of a command begins that ran and failed: its call is ok, and no success. */
+const failedExit = /^exit code (?!0\n)\d+(?: \(signal \d+\))?(?=\n|$)/;
+
 export function toolCall(name: string, input: Excerpt): ToolCallView {
   const sign = element("span", { class: "sign" });
   const state = element("span", { class: "soft" }, "not started");
@@ -41,7 +44,8 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
     },
     showResult({ status, text, tookMs, figures, images, inner }) {
       ended = true;
-      const [mark, word] = resultOf(status);
+      const exit = name === "bash" ? failedExit.exec(text.text)?.[0] : undefined;
+      const [mark, word] = exit === undefined ? resultOf(status) : (["failed", exit] as const);
       sign.className = `sign ${mark}`;
       sign.replaceChildren(icon(mark));
       const more = inner ? ` · ${pluralize(inner.omitted + inner.calls.length, "call")}` : "";
