@@ -55,7 +55,7 @@ function toServedFile(content: Buffer | string, type: string): ServedFile {
 function replyFile({ headers, plain, gzip }: ServedFile, asked: IncomingHttpHeaders): Reply {
   if (asked["if-none-match"] === headers["etag"]) return { status: 304, headers };
   // Nobody but `gzip;q=0` means otherwise, and nobody sends that.
-  if (!/\bgzip\b/.test(String(asked["accept-encoding"] ?? ""))) return { status: 200, headers, body: plain };
+  if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: plain };
   return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: gzip };
 }
 
