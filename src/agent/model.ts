@@ -142,11 +142,20 @@ export class ModelError extends Error {
   readonly reason: string;
   /** Id of the model that failed, where it is another than the one that was called. */
   readonly model: string | undefined;
+  /** How long the service asked to be left alone, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     kind: ModelErrorKind,
     message: string,
-    options: { attempts?: number; detail?: string; reason?: string; model?: string; cause?: unknown } = {},
+    options: {
+      attempts?: number;
+      detail?: string;
+      reason?: string;
+      model?: string;
+      retryAfterMs?: number | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
@@ -154,5 +163,6 @@ export class ModelError extends Error {
     this.attempts = options.attempts ?? 1;
     this.detail = options.detail ?? "";
     this.model = options.model;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }

@@ -3,8 +3,11 @@ import { type LanguageModel, ModelError, type ModelErrorKind, type ModelEvent } 
 /** Failures after which another model is worth a try: this one is down, out of credit or gone. */
 const worthAnother: ReadonlySet<ModelErrorKind> = new Set(["transient", "quota", "not-found"]);
 
-/** How long a failed model is skipped, in milliseconds. */
+/** How long a failed model is skipped, in milliseconds, where its service asks for no more. */
 const defaultRestMs = 60_000;
+
+/** The longest that a service's own wish is heeded: a wrong one must not shut a model out for days. */
+const longestRestMs = 3_600_000;
 
 /**
  * The first model, with the others as fallbacks, in order, for when it fails permanently: after its own retries, or
@@ -45,7 +48,7 @@ export function createFallbackModel(options: {
           const next = candidates[index + 1];
           if (error.kind === "overflow") throw nameModel(error, model.id);
           if (!worthAnother.has(error.kind)) throw error;
-          restsUntil.set(model, now() + restMs);
+          restsUntil.set(model, now() + Math.max(restMs, Math.min(error.retryAfterMs ?? 0, longestRestMs)));
           if (!next) throw error;
           yield { type: "fallback", model: next.id, reason: error.reason };
         }
@@ -55,11 +58,12 @@ export function createFallbackModel(options: {
 }
 
 function nameModel(error: ModelError, model: string): ModelError {
-  const { kind, message, attempts, detail, reason } = error;
+  const { kind, message, attempts, detail, reason, retryAfterMs } = error;
   return new ModelError(kind, message, {
     attempts,
     detail,
     reason,
+    retryAfterMs,
     model: error.model ?? model,
     cause: error,
   });

@@ -180,8 +180,8 @@ function giveUp(failure: AttemptFailed, attempts: number): ModelError {
   return new ModelError(failure.kind, message, { ...createDetails(failure, attempts), reason: `${said}.` });
 }
 
-function createDetails({ detail }: AttemptFailed, attempts: number): { attempts: number; detail: string } {
-  return { attempts, detail };
+function createDetails({ detail, retryAfterMs }: AttemptFailed, attempts: number) {
+  return { attempts, detail, retryAfterMs };
 }
 
 const minuteMs = 60_000;

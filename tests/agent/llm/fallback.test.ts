@@ -79,6 +79,24 @@ describe("The next model", () => {
     expect((await run({ model })).outcome).toMatchObject({ text: "I am back." });
   });
 
+  test.each([
+    ["as long as its service asked", 1_800_000, 1_800_000],
+    ["no longer than an hour, whatever its service asked", 1e12, 3_600_000],
+    ["a minute at least, however soon its service would answer", 1_000, 60_000],
+  ])("stands in for a failed one for %s", async (_, retryAfterMs, restMs) => {
+    let now = 0;
+    const error = new ModelError("transient", "The model service is busy (HTTP 429).", { retryAfterMs });
+    const first = named("a/1", [{ error }, { text: "I am back." }]);
+    const second = named("b/2", () => ({ text: "Here." }));
+    const { model } = fallback([first.model, second.model], () => now);
+    await run({ model });
+    now = restMs - 1;
+    await run({ model });
+    expect([first.requests.length, second.requests.length]).toEqual([1, 2]);
+    now = restMs;
+    expect((await run({ model })).outcome).toMatchObject({ text: "I am back." });
+  });
+
   test("is not asked after a stop", async () => {
     const second = named("b/2", []);
     const { model } = fallback([named("a/1", [{ hang: "let me" }]).model, second.model]);
