@@ -105,6 +105,8 @@ export interface TextPart {
 export interface ToolCallPart {
   type: "tool-call";
   call: ToolCall;
+  /** What the service sent beside the call; goes back unmodified, to the model that it came from only. */
+  extra?: Record<string, unknown>;
 }
 
 export type AssistantPart = ThinkingPart | TextPart | ToolCallPart;

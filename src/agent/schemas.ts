@@ -108,9 +108,11 @@ const assistantMessageFields = z.looseObject({
         raw: anything,
       } satisfies Fields<Part<"thinking">>),
       z.looseObject({ type: z.literal("text"), text: z.string() } satisfies Fields<Part<"text">>),
-      z.looseObject({ type: z.literal("tool-call"), call: toolCallFields } satisfies Fields<
-        Part<"tool-call">
-      >),
+      z.looseObject({
+        type: z.literal("tool-call"),
+        call: toolCallFields,
+        extra: optional(z.record(z.string(), z.unknown())),
+      } satisfies Fields<Part<"tool-call">>),
     ]),
   ),
   model: z.string(),

@@ -42,8 +42,12 @@ export class Memory {
   refusalOfChat({ messages }: ChatBody): Refusal | undefined {
     for (const [index, message] of messages.entries()) {
       if (message.role !== "assistant") continue;
-      for (const { id } of message.tool_calls ?? []) {
+      for (const { id, extra_content } of message.tool_calls ?? []) {
         const said = this.#chats.get(id);
+        const signed = said?.tool_calls?.find((call) => call.id === id)?.extra_content;
+        if (signed && JSON.stringify(signed) !== JSON.stringify(extra_content)) {
+          return invalid("Function call is missing a thought_signature in functionCall parts.");
+        }
         if (said && thinkingOf(said) !== thinkingOf(message)) {
           return invalid(
             `The reasoning_content in the thinking mode must be passed back to the API: ${thinkingOf(said)} was expected in message ${index}, and it has ${thinkingOf(message)}.`,

@@ -39,6 +39,8 @@ const chatCall = z.strictObject({
   id: z.string().min(1).max(40, "string too long"),
   type: z.literal("function"),
   function: z.strictObject({ name: legalName, arguments: z.string() }),
+  /** Gemini's. */
+  extra_content: z.record(z.string(), z.unknown()).optional(),
 });
 
 const chatMessage = z.discriminatedUnion("role", [

@@ -24,7 +24,7 @@ export interface FakeAnswer {
   text?: string;
   refusal?: string;
   /** `json` sends the arguments as they are, malformed or not; else `input` is sent. */
-  calls?: { id?: string; name: string; input?: unknown; json?: string }[];
+  calls?: { id?: string; name: string; input?: unknown; json?: string; extra?: Record<string, unknown> }[];
   /** Default: what fits. `content_filter` and `length` exist in both protocols. */
   stop?: "stop" | "tool_calls" | "length" | "content_filter";
   /** `input` is the whole prompt, cached tokens included. */
@@ -160,7 +160,12 @@ function chatReply(reply: FakeReply, body: ChatBody, memory: Memory): WireReply 
     role: "assistant",
     content: content.trim() === "" ? null : content,
     ...wholeThinking(reply),
-    tool_calls: calls.map(({ id, name }) => ({ id, type: "function", function: { name, arguments: "" } })),
+    tool_calls: calls.map(({ id, name, extra }) => ({
+      id,
+      type: "function",
+      function: { name, arguments: "" },
+      ...(extra && { extra_content: extra }),
+    })),
   });
 
   const deltas: Record<string, unknown>[] = [
@@ -168,8 +173,12 @@ function chatReply(reply: FakeReply, body: ChatBody, memory: Memory): WireReply 
     ...reasoning,
     ...pieces(content, size).map((piece) => ({ content: piece })),
     ...pieces(reply.refusal ?? "", size).map((refusal) => ({ refusal })),
-    ...calls.flatMap(({ id, name, input, json }, index) => [
-      { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] },
+    ...calls.flatMap(({ id, name, input, json, extra }, index) => [
+      {
+        tool_calls: [
+          { index, id, type: "function", function: { name, arguments: "" }, extra_content: extra },
+        ],
+      },
       ...pieces(json ?? JSON.stringify(input ?? {}), size).map((piece) => ({
         tool_calls: [{ index, function: { arguments: piece } }],
       })),

@@ -11,7 +11,6 @@ import {
   type Message,
   textOf,
   type ToolCall,
-  toolCalls,
   type ToolMessage,
 } from "../../messages.ts";
 import type { ModelRequest } from "../../model.ts";
@@ -102,14 +101,20 @@ function toImagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessa
 }
 
 function assistant(message: AssistantMessage, reader: Reader): ChatCompletionAssistantMessageParam {
-  const { think = "", ...reasoning } = message.model === reader.id ? readThinking(message) : {};
+  const isOwn = message.model === reader.id;
+  const { think = "", ...reasoning } = isOwn ? readThinking(message) : {};
   const text = think + textOf(message);
-  const calls = toolCalls(message);
+  const calls = message.parts.filter((part) => part.type === "tool-call");
   return {
     role: "assistant",
     content: text.trim() === "" ? null : text,
     ...reasoning,
-    ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ call, extra }) => ({
+        ...toToolCall(call),
+        ...(isOwn && extra && { extra_content: extra }),
+      })),
+    }),
   };
 }
 

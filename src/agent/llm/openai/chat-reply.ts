@@ -21,6 +21,11 @@ const callDelta = z.object({
   index: z.number().nullish(),
   id: z.string().nullish(),
   function: z.object({ name: z.string().nullish(), arguments: z.unknown().optional() }).nullish(),
+  /**
+   * Gemini's, with the `thought_signature` that it wants back with the call, else it refuses the request:
+   * https://ai.google.dev/gemini-api/docs/thought-signatures
+   */
+  extra_content: z.record(z.string(), z.unknown()).nullish().catch(undefined),
 });
 type CallDelta = z.infer<typeof callDelta>;
 
@@ -47,6 +52,11 @@ type ChatChunk = z.infer<typeof chatChunk>;
 /** What {@link ThinkingPart.raw} holds: the fields as received, and a `<think>` block that began the content. */
 export const chatThinking = reasoningFields.extend({ think: z.string().optional() });
 
+interface ChatCall extends WireCall {
+  index: number | undefined;
+  extra?: Record<string, unknown>;
+}
+
 /**
  * Puts a streamed completion together, chunk by chunk. The SDK's own accumulator is of no use here: it keeps
  * only the last piece of fields that OpenAI does not have.
@@ -55,7 +65,7 @@ export class ChatReply {
   readonly #reasoning: Reasoning;
   readonly #callsAllowed: boolean;
   readonly #content = new ThinkSplitter();
-  readonly #calls: (WireCall & { index: number | undefined })[] = [];
+  readonly #calls: ChatCall[] = [];
   #thinking = "";
   #text = "";
   #refused = false;
@@ -101,7 +111,11 @@ export class ChatReply {
     const fields = this.#reasoning.fields();
     const think = this.#content.prefix;
     const raw: z.infer<typeof chatThinking> = { ...fields, ...(think !== "" && { think }) };
-    const calls = this.#callsThatCount().map(readCall);
+    const calls = this.#callsThatCount().map((wire) => ({
+      type: "tool-call" as const,
+      call: readCall(wire),
+      ...(wire.extra && { extra: wire.extra }),
+    }));
     const text = this.#text.trim() === "" ? "" : this.#text;
     // Reasoning without words matters beside something else only; alone it makes an empty reply.
     const said = this.#thinking !== "" || text !== "" || calls.length > 0;
@@ -109,7 +123,7 @@ export class ChatReply {
       parts.push({ type: "thinking", text: this.#thinking, protocol: "openai-chat", raw });
     }
     if (text !== "") parts.push({ type: "text", text });
-    parts.push(...calls.map((call) => ({ type: "tool-call" as const, call })));
+    parts.push(...calls);
     return { role: "assistant", id: randomUUID(), parts, model, stop: this.#stop() };
   }
 
@@ -130,7 +144,7 @@ export class ChatReply {
   }
 
   #pushCall(delta: CallDelta): void {
-    const call = this.#findContinued(delta) ?? {
+    const call: ChatCall = this.#findContinued(delta) ?? {
       index: delta.index ?? undefined,
       id: undefined,
       name: "",
@@ -139,6 +153,7 @@ export class ChatReply {
     if (!this.#calls.includes(call)) this.#calls.push(call);
     call.id ||= delta.id ?? undefined;
     call.name ||= delta.function?.name ?? "";
+    if (delta.extra_content) call.extra = { ...call.extra, ...delta.extra_content };
     const piece = delta.function?.arguments;
     // Some servers send the arguments as an object instead of its JSON text.
     if (piece !== null && piece !== undefined) {
@@ -164,7 +179,7 @@ export class ChatReply {
   }
 
   /** The calls that count: none of a declined answer, and not one that was cut before its arguments began. */
-  #callsThatCount(): WireCall[] {
+  #callsThatCount(): ChatCall[] {
     const stop = this.#stop();
     if (stop === "refusal" || !this.#callsAllowed) return [];
     const half = stop === "max-tokens" && this.#calls.at(-1)?.arguments === "";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { assistantMessageSchema } from "../../../../src/agent/schemas.ts";
 import { textOf } from "../../../../src/agent/messages.ts";
 import { answered, ask, called, chunks, fake, model, redirectedTo, user } from "./run.ts";
 
@@ -30,6 +31,25 @@ describe("thinking in a chat completion", () => {
     await ask(model("chat", other), [user("x"), ...answered(message)]);
     expect(other.requests[0]?.rawBody).not.toContain("secret plan");
     expect(other.chats[0]?.messages[2]).toMatchObject({ content: "I do.", tool_calls: [{ id: "old" }] });
+  });
+
+  test("signed beside a call, as by Gemini, goes back with it to the same model only", async () => {
+    const extra = { google: { thought_signature: "c2lnbmVk" } };
+    const reply = {
+      calls: [
+        { id: "c1", name: "bash", extra },
+        { id: "c2", name: "bash" },
+      ],
+    };
+    const server = await fake({ replies: [reply, { text: "done" }] });
+    const m = model("chat", server);
+    const { message } = await ask(m, [user("x")]);
+    const stored = assistantMessageSchema.parse(JSON.parse(JSON.stringify(message)));
+    // The fake refuses a call without the signature that it came with.
+    expect(textOf((await ask(m, [user("x"), ...answered(stored)])).message)).toBe("done");
+    const other = await fake({ replies: [{ text: "ok" }] });
+    await ask(model("chat", other, { model: "other" }), [user("x"), ...answered(stored)]);
+    expect(other.requests[0]?.rawBody).not.toContain("thought_signature");
   });
 
   test("that is empty goes back beside a call, because DeepSeek wants it", async () => {
