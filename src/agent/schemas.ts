@@ -111,7 +111,7 @@ const assistantMessageFields = z.looseObject({
       z.looseObject({
         type: z.literal("tool-call"),
         call: toolCallFields,
-        extra: optional(z.record(z.string(), z.unknown())),
+        extra: optional(z.looseObject({})),
       } satisfies Fields<Part<"tool-call">>),
     ]),
   ),
