@@ -108,7 +108,8 @@ export interface StopOrder {
  *
  * - `answered`: the model finished; `text` is its answer.
  * - `stopped`: somebody stopped it.
- * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, and it can be continued.
+ * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, or "" when
+ *   nothing was said, and it can be continued.
  *   `usedUp`: it was the budget of a day, and not a limit of the turn.
  * - `refused`: the model declined, or its service's content filter did. Later turns do not see this one (see
  *   `replay`).

@@ -9,7 +9,8 @@ import { toInlineCode } from "../chat/visible-call.ts";
 
 /**
  * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn
- * also the offer to continue it, as a message of its own, so that it can be edited once somebody has.
+ * also the offer to continue it, as a message of its own, so that it can be edited once somebody has; where the turn
+ * has said nothing, the offer alone.
  *
  * @param options.asksRating whether people can rate an answer
  */
@@ -22,8 +23,7 @@ export function renderClosing(
   const closing = renderOutcome(turn, receipt, options);
   if (outcome.kind !== "step-limit" && outcome.kind !== "budget") return [closing];
   const offer = renderPaused({ turn, outcome });
-  // A turn that was paused before its first step has said nothing.
-  return outcome.steps > 0 ? [closing, offer] : [{ ...closing, ...offer }];
+  return outcome.text ? [closing, offer] : [{ ...closing, ...offer }];
 }
 
 function renderOutcome(

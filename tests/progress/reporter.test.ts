@@ -49,6 +49,7 @@ function reporter({
     shown: () => chat.shown.map(({ message }) => message.markdown),
     waits: () => display.waiting(),
     close: () => display.close(),
+    closing: (receipt: Receipt) => display.closing(receipt),
     /** What the progress message becomes when the turn ends; null: it goes. */
     last: () => {
       const entry = display.closing(answered)["t1:progress"];
@@ -172,6 +173,30 @@ describe("A thread that wants to see", () => {
     expect(last()?.markdown).toContain(framed);
     // What can be folded away may be longer.
     expect(last()?.calls?.items).toMatchObject([{ state: "ok", result: output }]);
+  });
+});
+
+describe("A turn that a limit has paused", () => {
+  const closing = (said: string) => {
+    const usage = { ...noUsage, input: 7 };
+    const outcome = { kind: "step-limit", limit: "6 steps", text: said, steps: 6, usage } as const;
+    const entries = Object.values(reporter().closing({ ...answered, outcome }));
+    return entries.flatMap((entry) => (entry.do === "post" ? [entry.message] : []));
+  };
+  const offer = {
+    markdown: expect.stringMatching(/^\*\*Paused at the limit of 6 steps/),
+    actions: [{ id: "continue:t1", label: "Continue", style: "primary" }],
+  };
+
+  test("posts what it has said, and the offer to continue as a message of its own", () => {
+    expect(closing("Half of it is done.")).toMatchObject([
+      { markdown: "Half of it is done.", footer: "6 steps · 5 ms · 7 tokens" },
+      offer,
+    ]);
+  });
+
+  test("posts the offer alone, with the figures, when it has said nothing", () => {
+    expect(closing("")).toMatchObject([{ ...offer, footer: "6 steps · 5 ms · 7 tokens" }]);
   });
 });
 

@@ -55,12 +55,12 @@ export function endAtLimit(
   return { kind, limit, text: summary || findLastWords(state.messages), ...state.totals() };
 }
 
-/** What to show when there is no summary by the model: what it said last since it was asked. */
+/** What to show when there is no summary by the model: what it said last since it was asked; "" for nothing. */
 function findLastWords(messages: readonly Message[]): string {
   for (const message of messages.toReversed()) {
     if (isFromPerson(message)) break;
     const text = message.role === "assistant" ? textOf(message).trim() : "";
     if (text) return text;
   }
-  return "Nothing was said before the limit was reached.";
+  return "";
 }

@@ -148,7 +148,7 @@ function reportOutcome(outcome: TurnOutcome, log: readonly string[]): ToolResult
     case "budget":
       return {
         status: "partial",
-        text: `The helper was ended at its limit of ${outcome.limit}. It said:\n${outcome.text}`,
+        text: `The helper was ended at its limit of ${outcome.limit}. ${outcome.text ? `It said:\n${outcome.text}` : done}`,
         usage,
       };
     case "refused":

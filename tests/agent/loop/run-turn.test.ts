@@ -265,7 +265,7 @@ describe("The loop", () => {
       tools: [tool("look", "read", async () => "blue")],
       limits: { cost: 0.01 },
     });
-    expect(outcome).toMatchObject({ kind: "budget", text: expect.stringContaining("Nothing was said") });
+    expect(outcome).toMatchObject({ kind: "budget", text: "" });
   });
 
   test("counts what its tools have spent", async () => {

@@ -273,6 +273,20 @@ describe("A sub-agent", () => {
     });
   });
 
+  test("that has said nothing at its limit is reported by what it has done", async () => {
+    const { result } = await runWithTask({
+      tools: [look],
+      task: { limits: { steps: 2, wallMs: 60_000 } },
+      child: (request) => (request.toolChoice === "none" ? { text: "" } : { calls: [{ name: "look" }] }),
+    });
+    expect(result).toMatchObject({
+      message: {
+        status: "partial",
+        text: expect.stringMatching(/limit of 2 steps\. It had done this:\n▸ look/),
+      },
+    });
+  });
+
   test.each([
     ["money", { cost: 0.025 }],
     ["tokens", { tokens: 250 }],

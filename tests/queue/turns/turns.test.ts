@@ -738,7 +738,7 @@ describe("A worker", () => {
       save: async () => void saved.push((await readJournal(redis, threadId(thread))).map(({ type }) => type)),
     });
     await says("wait");
-    await answer(chat, "Nothing was said");
+    await answer(chat, "Paused at the limit");
     expect(saved).toEqual([["turn-start", "user", "assistant", "tool-start", "tool-result"]]);
   });
 
