@@ -101,6 +101,8 @@ interface InnerCall {
   name: string;
   arguments: Excerpt;
   status: string;
+  /** Of a command that has failed. */
+  exit?: string;
   text: Excerpt;
   tookMs: number;
 }
@@ -137,6 +139,8 @@ export type TimelineEntry = { position: number; at?: number } & (
       call: string;
       name: string;
       status: string;
+      /** Of a command that has failed. */
+      exit?: string;
       text: Excerpt;
       images: number;
       tookMs: number;

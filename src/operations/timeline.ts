@@ -1,4 +1,5 @@
 import type { AgentEvent, CallEvent, InnerCalls, StepEvent, TurnOutcome } from "../agent/events.ts";
+import { readFailedExit } from "../agent/exit-code.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, textOf, type ToolCall, toolCalls } from "../agent/messages.ts";
 import type { Decision } from "../agent/questions.ts";
@@ -98,6 +99,7 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
           text: cut(text),
           images: images.length,
         },
+        ...pickExit(name, text),
         tookMs: record.durationMs,
         ...(record.usage && { figures: record.usage }),
         ...(record.inner && { inner: toInnerCalls(record.inner, cut) }),
@@ -180,9 +182,17 @@ function toInnerCalls({ calls, omitted }: InnerCalls, cut: (text: string) => Exc
   return {
     omitted,
     calls: calls.map(({ name, input, status, text, durationMs }) => {
-      return { name: cut(name).text, arguments: cut(input), status, text: cut(text), tookMs: durationMs };
+      return {
+        ...{ name: cut(name).text, arguments: cut(input), status, text: cut(text), tookMs: durationMs },
+        ...pickExit(name, text),
+      };
     }),
   };
+}
+
+function pickExit(name: string, text: string) {
+  const exit = readFailedExit(name, text);
+  return exit !== undefined && { exit };
 }
 
 function joinThinking({ parts }: AssistantMessage): string {

@@ -1,3 +1,4 @@
+import { readFailedExit } from "../agent/exit-code.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { ShownCall } from "../chat/outbound.ts";
 import { describeCall, formatCount, nameCall, primaryArgument, readTitle } from "./describe.ts";
@@ -65,7 +66,7 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
       const line = tools.findLast((tool) => tool.callId === callId);
       if (!line) return;
       line.state = status;
-      const exit = describeExit(line.name, text);
+      const exit = readFailedExit(line.name, text);
       if (exit) {
         // The call is ok, for the model; people would take its sign for that of a success.
         line.state = "error";
@@ -92,12 +93,6 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
         return { id, name, about, state, ...optional };
       }),
   };
-}
-
-/** How a command that ran has ended, where that was not with success: its call did all that it should, and is ok. */
-function describeExit(name: string, result: string): string | undefined {
-  if (name !== "bash") return undefined;
-  return /^exit code (?!0\n)\d+(?: \(signal \d+\))?(?=\n|$)/.exec(result)?.[0];
 }
 
 function takeBeginning(text: string, most: { lines: number; chars: number }): string {

@@ -1,7 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { z } from "zod";
 import type { ExecResult } from "../../sandbox/sandbox.ts";
-import { describeExitCode } from "./exit-code.ts";
+import { describeExitCode } from "../exit-code.ts";
 import { defineSandboxTool, type ToolResult } from "./tool.ts";
 
 /** What the sandbox gives a command that asks for no time, and how much output it keeps, is the operator's choice. */

@@ -192,6 +192,29 @@ describe("a thread's timeline", () => {
     });
   });
 
+  test("tells of a command that failed by which exit code, also of a sub-agent's", async () => {
+    const thread = newThread();
+    await write(redis, thread, "Try it");
+    const lease = await begin(redis, thread);
+    const failed = {
+      name: "bash",
+      input: "false",
+      status: "ok" as const,
+      text: "exit code 1\n",
+      durationMs: 8,
+    };
+    await lease.append([
+      calling(1, [call("c1", "bash", { command: "exit 3" })]),
+      resultOf("c1", "bash", "exit code 3\n(no output)"),
+      resultOf("c2", "bash", "exit code 0\n(no output)"),
+      { ...resultOf("c3", "task", "It failed."), inner: { calls: [failed], omitted: 0 } },
+    ]);
+    const [three, none, task] = (await timeline(thread)).entries.slice(-3);
+    expect(three).toMatchObject({ status: "ok", exit: "exit code 3" });
+    expect(none).not.toHaveProperty("exit");
+    expect(task).toMatchObject({ inner: { calls: [{ exit: "exit code 1" }] } });
+  });
+
   test("is read from its end, page by page, however long it is", async () => {
     const thread = newThread();
     await write(redis, thread, "Go on for ever");

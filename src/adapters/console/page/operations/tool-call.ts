@@ -9,16 +9,13 @@ export type ToolResult = Extract<TimelineEntry, { kind: "tool-result" }>;
 
 /** Also of a call that a sub-agent made, of which less is known. */
 type Outcome = Pick<ToolResult, "status" | "text" | "tookMs"> &
-  Partial<Pick<ToolResult, "figures" | "images" | "inner">>;
+  Partial<Pick<ToolResult, "exit" | "figures" | "images" | "inner">>;
 
 export interface ToolCallView {
   readonly element: HTMLElement;
   showStart(): void;
   showResult(result: Outcome): void;
 }
-
-/** How the result of a command begins that ran and failed: its call is ok, and no success. */
-const failedExit = /^exit code (?!0\n)\d+(?: \(signal \d+\))?(?=\n|$)/;
 
 export function toolCall(name: string, input: Excerpt): ToolCallView {
   const sign = element("span", { class: "sign" });
@@ -42,9 +39,8 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
       sign.replaceChildren(icon("taken"));
       state.textContent = "running";
     },
-    showResult({ status, text, tookMs, figures, images, inner }) {
+    showResult({ status, exit, text, tookMs, figures, images, inner }) {
       ended = true;
-      const exit = name === "bash" ? failedExit.exec(text.text)?.[0] : undefined;
       const [mark, word] = exit === undefined ? resultOf(status) : (["failed", exit] as const);
       sign.className = `sign ${mark}`;
       sign.replaceChildren(icon(mark));
