@@ -26,6 +26,8 @@ export interface ExecRequest {
   /** Output kept, in bytes; the command is killed at 16 times as much. Default: the operator's limit. */
   maxOutputBytes?: number;
   signal?: AbortSignal;
+  /** A look at the files that nobody has called for: what a stop ends, and what is measured, does not count it. */
+  isUncalled?: boolean;
   /** Both streams as they come, for live display. */
   onOutput?(chunk: Buffer): void;
 }

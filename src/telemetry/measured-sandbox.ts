@@ -12,7 +12,7 @@ export function createMeasuredSandbox(figures: SandboxFigures): (backend: Sandbo
     ...sandbox,
     async exec(request) {
       const result = await sandbox.exec(request);
-      figures.commands.inc({ end: result.end });
+      if (!request.isUncalled) figures.commands.inc({ end: result.end });
       return result;
     },
     async start(request) {

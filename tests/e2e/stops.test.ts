@@ -38,6 +38,8 @@ beforeAll(async () => {
   await program.line(/Heddle is ready/);
 }, patienceMs);
 afterEach(({ task }) => {
+  // A test that has failed leaves replies that the next one's requests would get.
+  model.forget();
   if (task.result?.state === "fail") console.error(place.outputs());
 });
 afterAll(async () => {
@@ -121,9 +123,10 @@ const stages = {
 
   async "a background job"() {
     const { command, seconds } = uniqueSleep();
+    const next = model.requests.length + 2;
     model.push({ content: [calls("bash", { command, run_in_background: true })] }, thinks());
     const question = await asks("serve");
-    await running(command);
+    await Promise.all([running(command), model.request(next)]);
     const ended = () => expect.poll(() => processesWith(seconds)).toEqual([]);
     return { question, ended, figures: oneCommand };
   },

@@ -49,6 +49,8 @@ export interface FakeModelServer extends WireServer {
   apiKey: string;
   /** Adds replies to the queue. */
   push(...replies: FakeReply[]): void;
+  /** Drops the replies that no request has taken. */
+  forget(): void;
   /** The bodies of the well-formed requests for messages, in order. */
   bodies: readonly MessagesBody[];
 }
@@ -88,7 +90,13 @@ export async function startFakeAnthropic(options: FakeAnthropicOptions = {}): Pr
   };
 
   const server = await startWireServer(answer);
-  return { ...server, apiKey, bodies, push: (...replies) => queue.push(...replies) };
+  return {
+    ...server,
+    apiKey,
+    bodies,
+    push: (...replies) => queue.push(...replies),
+    forget: () => queue.splice(0),
+  };
 }
 
 function headerRefusal({ headers }: WireRequest, apiKey: string): Refusal | undefined {

@@ -87,6 +87,14 @@ describe("killAll", () => {
     await output(threads.sandbox, `rm ${name}`);
   });
 
+  test("counts no look at the files that nobody has called for, and ends it all the same", async () => {
+    const seconds = uniqueSeconds();
+    const looked = threads.sandbox.exec({ command: `sleep ${seconds}`, isUncalled: true });
+    expect(await threads.sandbox.killAll()).toMatchObject({ commands: 0, processes: 0, survivors: 0 });
+    expect(processesWith(seconds)).toEqual([]);
+    expect(await looked).toMatchObject({ end: "stopped" });
+  });
+
   test("reaches commands that are only just being started", async () => {
     const seconds = uniqueSeconds();
     const results = Array.from({ length: 8 }, () => threads.sandbox.exec({ command: `sleep ${seconds}` }));

@@ -124,7 +124,7 @@ async function readFiles(
     break
   done
 done`;
-  const bounds = { timeoutMs: 5_000, maxOutputBytes: 512 * 1024 };
+  const bounds = { timeoutMs: 5_000, maxOutputBytes: 512 * 1024, isUncalled: true };
   const { end, stdout } = await sandbox.exec({ command, ...bounds, signal });
   if (end !== "exit") return [];
   const parts = stdout.toString().split("\0");

@@ -114,7 +114,9 @@ function createCommands(
           request.onOutput?.(chunk);
         },
       },
-      { kind: "command", claim, text: shorten(request.command) },
+      request.isUncalled
+        ? { kind: "files", claim, text: "" }
+        : { kind: "command", claim, text: shorten(request.command) },
     ).ended;
     const { end, exitCode, problem } = ending;
     const durationMs = performance.now() - startedAt;
