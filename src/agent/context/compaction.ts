@@ -98,6 +98,8 @@ const largeResults = 150;
 interface Room {
   /** The largest prompt. */
   usable: number;
+  /** What prompt and tools take of it. */
+  base: number;
   /** Where compaction begins. */
   limit: number;
   /** What is left for messages. */
@@ -106,10 +108,10 @@ interface Room {
   target: number;
 }
 
-function divideWindow(usable: number, fixed: number, policy: CompactionPolicy): Room {
+function divideWindow(usable: number, base: number, policy: CompactionPolicy): Room {
   // What compaction cannot make smaller does not count towards what it aims for.
-  const room = Math.max(0, usable - fixed);
-  return { usable, limit: usable - room * (1 - policy.startAt), room, target: room * policy.aimFor };
+  const room = Math.max(0, usable - base);
+  return { usable, base, limit: usable - room * (1 - policy.startAt), room, target: room * policy.aimFor };
 }
 
 export function createContextWindow(options: {
@@ -129,13 +131,14 @@ export function createContextWindow(options: {
   const countTokens = (messages: readonly Message[], fixed: string) =>
     Math.ceil(countPlain(messages, fixed) * learnt.correction(findServing()));
   const measureUsable = () => learnt.measureUsable(findServing());
-  const measureRoom = (fixed: string) => divideWindow(measureUsable(), countTokens([], fixed), policy);
+  const countFixed = (text: string) => Math.ceil(counter.countFixed(text) * learnt.correction(findServing()));
+  const measureRoom = (fixed: string) => divideWindow(measureUsable(), countFixed(fixed), policy);
 
   return {
     fits: (messages, fixed) => countTokens(messages, fixed) <= measureRoom(fixed).limit,
 
     async *compactToFit(messages, { fixed, force, meter = (writer) => writer, journal, signal }) {
-      const { usable, limit, room, target: most } = measureRoom(fixed);
+      const { usable, base, limit, room, target: most } = measureRoom(fixed);
       const before = countTokens(messages, fixed);
       let usage = noUsage;
       const isTooLarge = (size: number) => size > usable && size >= learnt.measureRefused(findServing());
@@ -145,7 +148,6 @@ export function createContextWindow(options: {
       let entries: Map<string, number> | undefined;
       const correction = learnt.correction(findServing());
       const measure = () => countTokens(current, fixed);
-      const base = countTokens([], fixed);
       const target = force ? Math.min(most, (before - base) * policy.aimFor) : most;
       const mayPay = force || countStepsSinceSummary(messages) >= stepsBetweenSummaries;
 
@@ -226,8 +228,7 @@ export function createContextWindow(options: {
     learnRefusal: (messages, fixed, detail, id = findServing().id) =>
       learnt.learnRefusal({ ...findServing(), id }, countTokens(messages, fixed), detail),
 
-    ...{ measureUsable, countTokens, measure: counter.measure },
-    countFixed: (text) => countTokens([], text),
+    ...{ measureUsable, countFixed, countTokens, measure: counter.measure },
   };
 }
 

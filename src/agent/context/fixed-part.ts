@@ -7,6 +7,11 @@ const tolerable = 0.6;
 /** How many of the largest parts are named. */
 const namedParts = 3;
 
+/** The text that goes with every request. */
+export function joinFixed(system: string, tools: readonly ToolDefinition[]): string {
+  return system + JSON.stringify(tools);
+}
+
 /**
  * One sentence that says which parts of what goes with every request are too large for the model; undefined where they
  * are not.
@@ -18,14 +23,14 @@ export function describeLargeFixed(
   usable: number,
   counter: Pick<TokenCounter, "countFixed">,
 ): string | undefined {
+  const total = counter.countFixed(joinFixed(system, tools));
+  if (total <= usable * tolerable) return undefined;
   const parts = new Map<string, number>();
   const add = (part: string, text: string) =>
     parts.set(part, (parts.get(part) ?? 0) + counter.countFixed(text));
   for (const section of system.split(/\n\n(?=## |Skills are instructions)/))
     add(nameSection(section), section);
   for (const tool of tools) add(nameOwner(tool.name), JSON.stringify(tool));
-  const total = [...parts.values()].reduce((sum, tokens) => sum + tokens, 0);
-  if (total <= usable * tolerable) return undefined;
   const largest = [...parts].toSorted(([, a], [, b]) => b - a).slice(0, namedParts);
   const named = largest.map(([part, tokens]) => `${part} (${formatTokens(tokens)})`).join(", ");
   return `Prompt and tools take ${formatTokens(total)} of the ${formatTokens(usable)} tokens that the model takes of a request, most of it: ${named}.`;

@@ -1,4 +1,3 @@
-import { describeLargeFixed } from "../context/fixed-part.ts";
 import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, heddle, isFromPerson } from "../messages.ts";
 import { ModelError } from "../model.ts";
@@ -7,7 +6,7 @@ import { callModel, type Reply } from "./call-model.ts";
 import type { CallOptions } from "./calls.ts";
 import { isCutWithinCall } from "./cut-calls.ts";
 import { remainingBudget, shareBudget } from "./limits.ts";
-import { explainTooLarge, makeRoom } from "./make-room.ts";
+import { explainLargeFixed, makeRoom } from "./make-room.ts";
 import type { TurnState } from "./state.ts";
 
 /** What came of a step's model call. */
@@ -35,15 +34,10 @@ export async function* callWithMoreRoom(state: TurnState, refused: Reply): Async
   const { context } = state.turn;
   let reply = refused;
   const explain = (last: Reply): Reply => {
-    const { system, tools } = state;
-    const parts = { system, tools: tools.definitions };
-    const isFixed = describeLargeFixed(parts, context.measureUsable(), context) !== undefined;
-    if (!isOverflow(last) || !isFixed) return last;
+    const cause = isOverflow(last) ? explainLargeFixed(state) : undefined;
+    if (!isOverflow(last) || cause === undefined) return last;
     const { attempts, detail } = last.error;
-    return {
-      kind: "failed",
-      error: new ModelError("overflow", explainTooLarge(state), { attempts, detail }),
-    };
+    return { kind: "failed", error: new ModelError("overflow", cause, { attempts, detail }) };
   };
   for (let shrinks = 0; shrinks < mostShrinks && isOverflow(reply); shrinks += 1) {
     const before = context.countTokens(state.messages, state.fixed);

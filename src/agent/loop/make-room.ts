@@ -29,9 +29,16 @@ export async function* makeRoom(state: TurnState, force: boolean): AsyncGenerato
 }
 
 /** Why nothing helped, for people: prompt and tools where they are the cause, else the conversation. */
-export function explainTooLarge({ system, tools, turn: { context } }: TurnState): string {
+export function explainTooLarge(state: TurnState): string {
+  return (
+    explainLargeFixed(state) ??
+    "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part."
+  );
+}
+
+/** What people read where prompt and tools are too large for the model; undefined where they are not. */
+export function explainLargeFixed({ system, tools, turn: { context } }: TurnState): string | undefined {
   const cause = describeLargeFixed({ system, tools: tools.definitions }, context.measureUsable(), context);
-  return cause === undefined
-    ? "This conversation no longer fits into the model's window, even summarised. Start a new thread, or ask about a smaller part."
-    : `${cause} No conversation fits beside that: the administrator must make it smaller or choose a model with a larger window.`;
+  if (cause === undefined) return undefined;
+  return `${cause} No conversation fits beside that: the administrator must make it smaller or choose a model with a larger window.`;
 }

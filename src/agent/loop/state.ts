@@ -1,3 +1,4 @@
+import { joinFixed } from "../context/fixed-part.ts";
 import type { TurnOutcome } from "../events.ts";
 import { measureWorkedMs, type OpenCall } from "../history.ts";
 import { type AssistantMessage, type Message, toolCalls, type UserMessage } from "../messages.ts";
@@ -35,7 +36,7 @@ export class TurnState {
     this.model = meter(turn.model);
     this.limits = limits;
     this.#offer = turn;
-    this.#fixed = joinFixed(turn);
+    this.#fixed = joinFixed(turn.system, turn.tools.definitions);
     this.#messages = [...history.messages];
     this.#asked = [...(history.turn?.asked ?? [])];
     this.#open = history.open;
@@ -121,7 +122,7 @@ export class TurnState {
   /** Puts other tools, and what the prompt says of them, in place of those so far. */
   replaceOffer(offer: TurnOffer): void {
     this.#offer = offer;
-    this.#fixed = joinFixed(offer);
+    this.#fixed = joinFixed(offer.system, offer.tools.definitions);
   }
 
   /** Adds what a model call of this turn has used. */
@@ -172,8 +173,4 @@ export class TurnState {
   markNudged(): void {
     this.#isNudged = true;
   }
-}
-
-function joinFixed({ system, tools }: TurnOffer): string {
-  return system + JSON.stringify(tools.definitions);
 }
