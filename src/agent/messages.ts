@@ -191,6 +191,15 @@ export function isFromPerson(message: Message): message is UserMessage {
   return message.role === "user" && message.author.id !== heddle.id;
 }
 
+/**
+ * Whether Heddle said it to the model, as a message of a kind.
+ *
+ * @param mark ends the ids of that kind
+ */
+export function isNudge(message: Message, mark: string): message is UserMessage {
+  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(mark);
+}
+
 /** Whether the message is nothing but the order to compact. */
 export function isCompactOrder({ text }: UserMessage): boolean {
   return /^[/!]?compact$/i.test(text.trim());

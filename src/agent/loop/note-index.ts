@@ -1,4 +1,4 @@
-import { heddle, type Message } from "../messages.ts";
+import { isNudge, type Message, type UserMessage } from "../messages.ts";
 import type { Note } from "../note-store.ts";
 import { cutText } from "../text.ts";
 
@@ -27,11 +27,11 @@ export function formatNoteIndex(notes: readonly Note[]): string {
 /** The index to show the model now; undefined when it has seen the same one and still has it in view. */
 export function findNewNotes(index: string, messages: readonly Message[]): string | undefined {
   const shown = messages.findLast(isNoteIndex);
-  if (shown?.role !== "user") return index || undefined;
+  if (!shown) return index || undefined;
   const text = index || "(There are no notes any more.)";
   return shown.text === text ? undefined : text;
 }
 
-export function isNoteIndex(message: Message): boolean {
-  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(noteIndexMark);
+export function isNoteIndex(message: Message): message is UserMessage {
+  return isNudge(message, noteIndexMark);
 }

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { removeHidden } from "../hidden-characters.ts";
 import type { Masker } from "../masker.ts";
-import { type AssistantMessage, heddle, type Message, toolCalls, type UserMessage } from "../messages.ts";
+import { type AssistantMessage, isNudge, type Message, toolCalls, type UserMessage } from "../messages.ts";
 import { quoteLines } from "../quote-lines.ts";
 import { listPaths } from "../tools/named-files.ts";
 import { quoteArgument } from "../tools/quote.ts";
@@ -73,7 +73,7 @@ export function createProjectReader(options: ProjectReaderOptions): ReadProjectI
 }
 
 export function isProjectInstructions(message: Message): message is UserMessage {
-  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(projectMark);
+  return isNudge(message, projectMark);
 }
 
 /** The folders that a reply's calls touch and all above them, relative to the workspace; its root is `.`. */

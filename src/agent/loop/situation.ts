@@ -1,4 +1,4 @@
-import { heddle, type Message, type UserMessage } from "../messages.ts";
+import { isNudge, type Message, type UserMessage } from "../messages.ts";
 
 /**
  * Date, time and place, which a turn's first request holds. They stand in a message behind the people's own and not in
@@ -28,19 +28,19 @@ export function findNewSituation(
   const told = messages.findLast(isSituation);
   const where = `${placed}${place}.`;
   const isPlaceTold = isNewestPlace(where, messages);
-  const age = told && isSituation(told) ? now - told.at : Infinity;
+  const age = told ? now - told.at : Infinity;
   if (isPlaceTold && age >= 0 && age < freshMs) return undefined;
   const time = `It is ${formatTime(now, timeZone)}.`;
   return isPlaceTold ? `(${time})` : `(${time} ${where})`;
 }
 
 export function isSituation(message: Message): message is UserMessage {
-  return message.role === "user" && message.author.id === heddle.id && message.id.endsWith(situationMark);
+  return isNudge(message, situationMark);
 }
 
 function isNewestPlace(where: string, messages: readonly Message[]): boolean {
-  const newest = messages.findLast((message) => isSituation(message) && message.text.includes(placed));
-  return newest !== undefined && isSituation(newest) && newest.text.includes(where);
+  const newest = messages.filter(isSituation).findLast(({ text }) => text.includes(placed));
+  return newest?.text.includes(where) ?? false;
 }
 
 /** For example `Sunday, 2026-11-22 23:40 (UTC+01:00, Europe/Berlin)`. */
