@@ -4,6 +4,7 @@ import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
 import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { Intake } from "../../chat/inbound.ts";
+import { explainOutage } from "../../chat/outage.ts";
 import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { answerApi } from "./api.ts";
@@ -191,7 +192,5 @@ function passOn<T>(work: Promise<T>): Promise<T> {
 }
 
 function explain(error: unknown): string {
-  // Its message is for people.
-  if (error instanceof Error && error.name === "RedisUnavailable") return error.message;
-  return "Heddle could not do this now; its log says why. Try again in a moment.";
+  return explainOutage(error) ?? "Heddle could not do this now; its log says why. Try again in a moment.";
 }

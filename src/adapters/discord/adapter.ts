@@ -5,6 +5,7 @@ import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { Downtime } from "../../chat/downtime.ts";
 import type { Author, InboundEvent, Intake } from "../../chat/inbound.ts";
 import { type CatchUp, catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
+import { explainOutage } from "../../chat/outage.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
 import { type Channels, createChannels } from "./connection/channels.ts";
 import type { GatewayHandlers, GatewayOptions } from "./connection/gateway.ts";
@@ -227,7 +228,8 @@ async function register(rest: REST, applicationId: string, { log }: DiscordAdapt
 
 function logUnstored(log: BaseLogger, error: unknown): void {
   const problem = "A Discord event could not be stored; Heddle will look for it again";
-  // Of an outage each of them tells the same: a sentence, and no defect whose place is sought.
-  if (error instanceof Error && error.name === "RedisUnavailable") log.warn(`${problem}: ${error.message}`);
+  const outage = explainOutage(error);
+  // A sentence, and no defect whose place is sought.
+  if (outage !== undefined) log.warn(`${problem}: ${outage}`);
   else log.error({ err: error }, `${problem}.`);
 }

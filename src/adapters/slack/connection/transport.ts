@@ -1,5 +1,6 @@
 import type { Receiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import { explainOutage } from "../../../chat/outage.ts";
 
 /** How Slack's events reach this process. */
 export interface EventTransport {
@@ -15,7 +16,8 @@ export function logUnacknowledged(log: BaseLogger, error: Error): void {
   // Bolt wraps what is not its own.
   const err = "original" in error ? error.original : error;
   const problem = "A Slack event was not acknowledged, so Slack will send it again";
-  // Of an outage each of them tells the same: a sentence, and no defect whose place is sought.
-  if (err instanceof Error && err.name === "RedisUnavailable") log.warn(`${problem}: ${err.message}`);
+  const outage = explainOutage(err);
+  // A sentence, and no defect whose place is sought.
+  if (outage !== undefined) log.warn(`${problem}: ${outage}`);
   else log.error({ err }, `${problem}.`);
 }
