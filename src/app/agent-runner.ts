@@ -23,7 +23,7 @@ import { formatServerInstructions } from "../agent/mcp/instructions.ts";
 import type { McpOffer } from "../agent/mcp/offer.ts";
 import type { McpPool } from "../agent/mcp/pool.ts";
 import { isFromPerson, type Message, type Speaker, type UserMessage } from "../agent/messages.ts";
-import type { LanguageModel, ToolDefinition } from "../agent/model.ts";
+import type { LanguageModel } from "../agent/model.ts";
 import type { NoteStore } from "../agent/note-store.ts";
 import type { Policy } from "../agent/policy/policy.ts";
 import type { ScheduleStore } from "../agent/schedule-store.ts";
@@ -191,8 +191,7 @@ async function* runAgent(
     const said = instructions.filter((server) => server.tools.some((name) => isListed(channel.tools, name)));
     const system = buildSystemPrompt({ ...prompt, servers: formatServerInstructions(said) });
     const dispatcher = assembleTools({ tools, system });
-    warnOfLeftOut(model, dispatcher.definitions, shared, log);
-    warnOfLargeParts({ system, tools: dispatcher.definitions }, context, shared.warned, log);
+    warnOfOffer({ system, tools: dispatcher.definitions }, { model, context, shared, log });
     return { system, tools: dispatcher };
   };
   const outcome = yield* runTurn({
@@ -274,18 +273,6 @@ function contextOf(
   return context;
 }
 
-function warnOfLargeParts(
-  parts: Parameters<typeof describeLargeFixed>[0],
-  context: ContextWindow,
-  warned: Set<string>,
-  log: Logger,
-): void {
-  const text = describeLargeFixed(parts, context.measureUsable(), context);
-  if (text === undefined || warned.has(text)) return;
-  warned.add(text);
-  log.warn(text);
-}
-
 /** @param asked the people's messages of the turn; grows while it runs */
 function createServices(
   options: TurnRunnerOptions,
@@ -354,19 +341,26 @@ async function settleWorkspace({ sandbox, log }: TurnRunnerOptions, thread: Thre
   }
 }
 
-/** Tells the operator of tools that the model's service has no room for; the model is told with each request. */
-function warnOfLeftOut(
-  { id, limits }: LanguageModel,
-  tools: readonly ToolDefinition[],
-  { warned }: Shared,
-  log: Logger,
+/** Tells the operator, once, of tools that the model's service has no room for, and of parts that are too large. */
+function warnOfOffer(
+  offer: Parameters<typeof describeLargeFixed>[0],
+  {
+    model: { id, limits },
+    context,
+    shared: { warned },
+    log,
+  }: { model: LanguageModel; context: ContextWindow; shared: Shared; log: Logger },
 ): void {
-  const { leftOut } = limitTools(tools, limits.tools);
-  if (limits.tools === undefined || leftOut.length === 0) return;
-  const text = describeLeftOut(leftOut, limits.tools);
-  if (warned.has(text)) return;
-  warned.add(text);
-  log.warn({ model: id, tools: tools.length }, text);
+  const { leftOut } = limitTools(offer.tools, limits.tools);
+  const sentences = [
+    limits.tools !== undefined && leftOut.length > 0 && describeLeftOut(leftOut, limits.tools),
+    describeLargeFixed(offer, context.measureUsable(), context),
+  ];
+  for (const text of sentences) {
+    if (!text || warned.has(text)) continue;
+    warned.add(text);
+    log.warn({ model: id, tools: offer.tools.length }, text);
+  }
 }
 
 /** The process's breaker as one thread sees it. */
