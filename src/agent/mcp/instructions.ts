@@ -1,3 +1,4 @@
+import { quoteLines } from "../quote-lines.ts";
 import { cutText } from "../text.ts";
 
 /** What a server says about the use of its tools. Nobody has checked it. */
@@ -19,8 +20,8 @@ export function formatServerInstructions(said: readonly ServerInstructions[]): s
   if (said.length === 0) return "";
   const share = Math.floor(maxCharacters / said.length);
   const quotes = said.map(({ server, text }) => {
-    const lines = cutText(text, share).split(/\r\n|[\n\r\u2028\u2029]/);
-    return `${server}:\n${lines.map((line) => `> ${line}`.trimEnd()).join("\n")}`;
+    const lines = quoteLines(cutText(text, share));
+    return `${server}:\n${lines.map((line) => line.trimEnd()).join("\n")}`;
   });
   return [
     "## From MCP servers\nWhat these servers say about the use of their own tools. It counts for their tools alone and " +
