@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 export const root = resolve(import.meta.dirname, "../..");
-export const page = join(root, "docs/security.md");
+const page = join(root, "docs/security.md");
 
 /** What docs/security.md says that somebody who tries cannot do, and the test files that try it. */
 export interface Claim {

@@ -1,9 +1,10 @@
 /** Writes into docs/security.md how many attacks the last run of `npm run test:security` has tried, and how many held. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { release } from "node:os";
 import { relative } from "node:path";
 import { z } from "zod";
-import { type Claim, page, readClaims, root } from "./claims.ts";
+import { publishFigures } from "../publish-figures.ts";
+import { type Claim, readClaims, root } from "./claims.ts";
 
 const resultsSchema = z.object({
   testResults: z.array(
@@ -19,8 +20,6 @@ const resultsSchema = z.object({
     }),
   ),
 });
-
-const [begin, end] = ["<!-- attacks -->", "<!-- end of attacks -->"];
 
 const file = process.env["HEDDLE_SECURITY_RESULTS"];
 if (!file) throw new Error("HEDDLE_SECURITY_RESULTS names no file: run this through npm run test:security.");
@@ -51,6 +50,4 @@ const report = [
   ["| claim | tried | held |", "| --- | --- | --- |", ...rows].join("\n"),
 ].join("\n\n");
 
-const text = readFileSync(page, "utf8");
-const head = text.slice(0, text.indexOf(begin) + begin.length);
-writeFileSync(page, `${head}\n\n${report}\n\n${text.slice(text.indexOf(end))}`);
+publishFigures("security.md", "attacks", report);

@@ -1,13 +1,11 @@
 /** Writes the figures of the last whole run of the fault suite into docs/reliability.md. */
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { publishFigures } from "../../scripts/publish-figures.ts";
 import type { Figures } from "./figures.ts";
 
 type Note = { [Kind in keyof Figures]: { kind: Kind } & Figures[Kind] }[keyof Figures];
-
-const page = resolve(import.meta.dirname, "../../docs/reliability.md");
-const [begin, end] = ["<!-- figures -->", "<!-- end of figures -->"];
 
 const words: Record<string, string> = {
   seed: "seed",
@@ -45,9 +43,7 @@ const notes = readFileSync(file, "utf8")
   // Written by `note` alone.
   .map((line) => JSON.parse(line) as Note);
 
-const text = readFileSync(page, "utf8");
-const head = text.slice(0, text.indexOf(begin) + begin.length);
-writeFileSync(page, `${head}\n\n${figures(notes)}\n\n${text.slice(text.indexOf(end))}`);
+publishFigures("reliability.md", "figures", figures(notes));
 
 function figures(all: readonly Note[]): string {
   const kills = all.filter((entry) => entry.kind === "kill");

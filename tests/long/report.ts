@@ -1,10 +1,9 @@
 /** Runs the long conversations and writes their figures into docs/benchmarks.md. */
-import { readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { publishFigures } from "../../scripts/publish-figures.ts";
 import { converse, type Findings } from "./converse.ts";
 
-const page = resolve(import.meta.dirname, "../../docs/benchmarks.md");
-const [begin, end] = ["<!-- long conversations -->", "<!-- end of long conversations -->"];
 /** Requests of megabytes take their time: with a million tokens there are fewer rounds. */
 const roundsIn = (window: number) => (window > 200_000 ? 60 : 300);
 
@@ -32,8 +31,6 @@ for (const protocol of ["anthropic", "openai-chat"] as const) {
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as {
   version: string;
 };
-const text = readFileSync(page, "utf8");
-const head = text.slice(0, text.indexOf(begin) + begin.length);
 const table = [
   `${new Date().toISOString().slice(0, 10)}, Heddle ${version}, Node ${process.versions.node}, ${process.platform} ${process.arch}.`,
   "",
@@ -41,4 +38,4 @@ const table = [
   "| --- | --: | --: | --: | --: | --: | --: | --: |",
   ...rows,
 ];
-writeFileSync(page, `${head}\n\n${table.join("\n")}\n\n${text.slice(text.indexOf(end))}`);
+publishFigures("benchmarks.md", "long conversations", table.join("\n"));
