@@ -1,25 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { AttachmentHandle } from "../../../src/agent/messages.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
-import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
-import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import type { FakeSlack, FakeSlackOptions } from "../../fakes/slack/fake-slack.ts";
+import { scene as slackScene } from "./slack-scene.ts";
 
-/** A workspace with a thread of Ada's, and the way to read in it. */
-async function scene(options: FakeSlackOptions = {}) {
-  const slack = await startFakeSlack(options);
-  onTestFinished(() => slack.close());
-  const log = pino({ level: "silent" });
-  const surface = createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log });
-  const ada = slack.user("ada");
-  const general = slack.channel("general");
-  const root = await ada.says(general, "the build is red");
-  const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
-  const thread = { ...place, thread: root.ts };
-  return { slack, surface, ada, general, root, place, thread };
-}
+const scene = (options?: FakeSlackOptions) => slackScene(options, "the build is red");
 
 const calls = (slack: FakeSlack) =>
   slack.calls.filter(({ method }) => method === "conversations.replies").length;

@@ -20,23 +20,26 @@ interface Scene {
   /** Ada's first message of the thread. */
   root: FakeMessage;
   rootRef: MessageRef;
+  /** Where the channel is. */
+  place: Omit<ThreadRef, "thread">;
   thread: ThreadRef;
   /** What is in the thread below it. */
   replies(): FakeMessage[];
 }
 
-export async function scene(options: FakeSlackOptions = {}): Promise<Scene> {
+export async function scene(options: FakeSlackOptions = {}, text = "<@BOT> do it"): Promise<Scene> {
   const slack = await startFakeSlack(options);
   onTestFinished(() => slack.close());
   const log = pino({ level: "silent" });
   const surface = createSlackSurface({ botToken: slack.botToken, apiUrl: slack.url, log });
   const ada = slack.user("ada");
   const general = slack.channel("general");
-  const root = await ada.says(general, "<@BOT> do it");
+  const root = await ada.says(general, text);
   const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
   const replies = () => general.messages.filter(({ threadTs }) => threadTs === root.ts);
   const rootRef = { ...place, message: root.ts };
-  return { slack, surface, ada, general, root, rootRef, thread: { ...place, thread: root.ts }, replies };
+  const thread = { ...place, thread: root.ts };
+  return { slack, surface, ada, general, root, rootRef, place, thread, replies };
 }
 
 /** What the work rejects with. */

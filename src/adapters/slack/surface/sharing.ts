@@ -84,7 +84,7 @@ function notShared(cause: unknown): SurfaceError {
   return new SurfaceError("rate-limited", message, { retryAfterMs: 1_000, limits: [], cause });
 }
 
-/** The same, until the signal ends it: nobody sees the file before the last of three requests. */
+/** Shares a file as {@link shareFile} does, until the signal ends it: nobody sees the file before the last of three requests. */
 export async function shareUntilAborted(
   access: SlackAccess,
   thread: ThreadRef,
