@@ -4,6 +4,21 @@ import { defineConfig } from "vitest/config";
 /** Files that start the whole program, many processes or a browser; each gets a fresh worker. */
 const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
 
+/**
+ * Start the whole program many times over, or wait for clocks. `npm test` leaves them to `npm run test:whole`, which CI
+ * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
+ */
+const long = [
+  "tests/browser/{hostile-text,operations}.test.ts",
+  "tests/e2e/{console-token,discord,embedded,health,models,redis,schedules,silence,slack,tenants,workspaces}.test.ts",
+  "tests/e2e/commands/{other-commands,without-redis}.test.ts",
+  "tests/faults/{boot,embedded,embedded-memory,failover,frozen,handover,hang,partition,points,replicas}.test.ts",
+  "tests/sandbox/{disk,odd-files,ordinary-user,own-user,workspaces}.test.ts",
+  "tests/scripts/{bootstrap,mutate}.test.ts",
+  "tests/{agent/example,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
+];
+const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];
+
 export default defineConfig({
   test: {
     reporters: ["default", "./tests/reporter.ts"],
@@ -20,11 +35,11 @@ export default defineConfig({
       {
         extends: true,
         // Shared workers: importing the same modules again for every file would take most of the time.
-        test: { name: "unit", include: ["tests/**/*.test.ts"], exclude: isolated, isolate: false },
+        test: { name: "unit", include: ["tests/**/*.test.ts"], exclude: [...isolated, ...left], isolate: false },
       },
       {
         extends: true,
-        test: { name: "integration", include: isolated, isolate: true },
+        test: { name: "integration", include: isolated, exclude: left, isolate: true },
       },
     ],
   },
