@@ -41,6 +41,7 @@ import { nothingKilled, type Sandbox, usefulPrograms } from "../sandbox/sandbox.
 import type { Logger } from "../telemetry/log.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Models } from "./models.ts";
+import { catalogueTokens } from "./offer-size.ts";
 import { createTurnTools } from "./turn-tools.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" | "helper"> {
@@ -72,9 +73,6 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" 
   questionMs: number;
   log: Logger;
 }
-
-/** What the list of skills may cost in every prompt, in tokens. */
-const catalogueTokens = 2_000;
 
 /** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
 export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {

@@ -20,6 +20,7 @@ import { channelSettings } from "./channel-settings.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { Models } from "./models.ts";
 import { readCleanPolicy, readFence } from "./sandbox.ts";
+import { findTooSmallModels } from "./offer-size.ts";
 import { createPlaceNames } from "./place-names.ts";
 import { createTurnEngine } from "./turn-engine.ts";
 import { validateReferences } from "./validate-references.ts";
@@ -43,6 +44,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
   };
 
   await checkSkills(context);
+  void warnOfSmallModels(context, models).catch(onError);
   const pool = await openConfiguredMcp(context);
   const clock = openScheduleClock(redis);
   const runner = openAgentRunner(context, { models, pool, clock, onProblem });
@@ -137,6 +139,13 @@ async function checkSkills({ config, log, skills }: AppContext): Promise<void> {
     config.settings,
     library.skills.map(({ name }) => name),
   );
+}
+
+/** Says which models prompt and tools are too large for; what MCP servers offer is known when a turn needs them. */
+async function warnOfSmallModels({ config, log, skills }: AppContext, { model }: Models): Promise<void> {
+  const { instructions } = config.settings.agent;
+  const found = await findTooSmallModels([model], { instructions, skills: (await skills.current()).skills });
+  for (const text of found) log.warn(text);
 }
 
 function openConfiguredMcp({ config, mcp, log, sandbox }: AppContext): Promise<McpPool> {

@@ -23,7 +23,10 @@ export function describeLargeFixed(
   usable: number,
   counter: Pick<TokenCounter, "countFixed">,
 ): string | undefined {
-  const total = counter.countFixed(joinFixed(system, tools));
+  const whole = joinFixed(system, tools);
+  // No token is less than a byte.
+  if (Buffer.byteLength(whole) <= usable * tolerable) return undefined;
+  const total = counter.countFixed(whole);
   if (total <= usable * tolerable) return undefined;
   const parts = new Map<string, number>();
   const add = (part: string, text: string) =>

@@ -1,5 +1,6 @@
 import manifest from "../../../package.json" with { type: "json" };
 import { checkConsole } from "../../adapters/console/listen.ts";
+import { lookUpModel } from "../../agent/llm/catalogue.ts";
 import { checkAccess } from "../../agent/llm/check-access.ts";
 import { findSettingsConflict } from "../../agent/llm/open.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
@@ -9,6 +10,7 @@ import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
 import { readInstance } from "../../app/instance.ts";
 import { furtherModels, splitConfigured } from "../../app/models.ts";
+import { findTooSmallModels } from "../../app/offer-size.ts";
 import { openRedis } from "../../app/redis.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";
 import type { Finding } from "../../chat/adapter.ts";
@@ -251,9 +253,19 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
   const backend = openSandboxBackend(setup.config);
   const pool = await openMcpPool({ config: setup.mcp, sandboxes: backend, patienceMs });
   try {
-    await pool.offer(signal);
+    const [offered, { skills }] = await Promise.all([pool.offer(signal), loadSkills(setup)]);
+    const large = await findTooSmallModels(listModelLimits(setup.config), {
+      instructions: setup.config.settings.agent.instructions,
+      skills,
+      offered,
+    });
+    const warnings = [
+      ...checkToolLimit(setup.config, pool.status()),
+      ...large.map((text): Finding => ({ level: "warning", text })),
+    ];
     const servers = pool.status();
-    if (servers.length === 0) return [{ level: "note", text: "no servers: mcp.json would name them" }];
+    if (servers.length === 0)
+      return [{ level: "note", text: "no servers: mcp.json would name them" }, ...warnings];
     const findings = servers.map(({ server, state, tools, problem }): Finding => {
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
       const words = problem?.replace(/\.$/, "");
@@ -262,7 +274,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
       const text = `${server}: ${state}, ${tools.length} tools${why}${fix}`;
       return { level: isFine ? "ok" : "warning", text };
     });
-    return [...findings, ...checkToolLimit(setup.config, servers)];
+    return [...findings, ...warnings];
   } finally {
     await pool.close();
     await backend.close();
@@ -275,6 +287,16 @@ async function checkSkills(setup: CommandContext): Promise<Finding[]> {
     { level: "ok", text: loaded.map(({ name }) => name).join(", ") || "none" },
     ...problems.map(({ path, reason }): Finding => ({ level: "warning", text: `${path}: ${reason}` })),
   ];
+}
+
+/** What is known of the configured models without asking their services. */
+function listModelLimits(config: Config) {
+  const first = chooseModel(config);
+  const names = "model" in first ? [`${first.provider}/${first.model}`] : [];
+  return [...new Set([...names, ...furtherModels(config.settings)])].map((id) => ({
+    id,
+    limits: { ...lookUpModel(id), ...config.settings.models[id] },
+  }));
 }
 
 function loadSkills({ config: { settings } }: CommandContext): Promise<SkillSet> {
