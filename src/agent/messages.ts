@@ -159,7 +159,7 @@ export interface SummaryMessage {
   unlisted?: number;
   /** How many of the replaced messages the state of the work says nothing about. */
   unsummarised?: number;
-  /** Bodies of skills in use, for the next compaction to carry on. */
+  /** Bodies of skills in use and of tools that were found, for the next compaction to carry on. */
   pinned?: string[];
   /** Names of skills that were loaded and are out of view. */
   released?: string[];

@@ -182,6 +182,7 @@ async function* runAgent(
     },
     subAgent: { model: helper, meter, context: contextOf(helper, options, shared), ...told },
     skills,
+    ...{ limits: model.limits, counter: shared.counter },
     allowed: channel.tools,
     emit,
   });

@@ -1,6 +1,7 @@
 import { describeLargeFixed } from "../agent/context/fixed-part.ts";
 import { createLearntWindows } from "../agent/context/learnt-windows.ts";
 import { createTokenCounter, estimateTokens } from "../agent/context/tokens.ts";
+import { describeLeftOut, limitTools } from "../agent/llm/tool-limit.ts";
 import { buildSystemPrompt } from "../agent/loop/prompt.ts";
 import { formatServerInstructions } from "../agent/mcp/instructions.ts";
 import type { McpOffer } from "../agent/mcp/offer.ts";
@@ -10,6 +11,7 @@ import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { Skill } from "../agent/skills/library.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
+import { deferTools } from "../agent/tools/deferred-tools.ts";
 import { describeTool } from "../agent/tools/definition.ts";
 import { usefulPrograms } from "../sandbox/sandbox.ts";
 
@@ -17,7 +19,7 @@ import { usefulPrograms } from "../sandbox/sandbox.ts";
 export const catalogueTokens = 2_000;
 
 /**
- * Finds the models for which prompt and tools are too large, as a turn sends them in a channel without settings of its
+ * Finds the models for which prompt and tools are too large or too many, as a turn sends them in a channel without settings of its
  * own; what a sandbox adds is left out.
  *
  * @param offered what MCP servers offer; without it they are not counted
@@ -33,13 +35,22 @@ export async function findTooSmallModels(
     servers: formatServerInstructions(offered?.instructions ?? []),
   });
   const own = [...createSandboxTools(), ...createSessionTools(), createGetSkillTool(skills), askUser];
-  const tools = [...own, ...(offered?.tools ?? [])].map(describeTool);
+  const tools = [...own, ...(offered?.tools ?? [])];
   const { measureUsable } = createLearntWindows();
   const counter = createTokenCounter();
   const find = () =>
     models.flatMap((model) => {
-      const text = describeLargeFixed({ system, tools }, measureUsable(model), counter);
-      return text === undefined ? [] : `${model.id}: ${text}`;
+      const { sent } = deferTools(tools, model.limits, counter);
+      const definitions = sent.map(describeTool);
+      const { leftOut } = limitTools(definitions, model.limits.tools);
+      return [
+        describeLargeFixed({ system, tools: definitions }, measureUsable(model), counter) ?? [],
+        leftOut.length === 0 || model.limits.tools === undefined
+          ? []
+          : describeLeftOut(leftOut, model.limits.tools),
+      ]
+        .flat()
+        .map((text) => `${model.id}: ${text}`);
     });
   // Nearly always they are small enough by any estimate, and the vocabulary takes its time to load.
   if (find().length === 0) return [];

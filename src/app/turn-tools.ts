@@ -1,8 +1,11 @@
+import type { TokenCounter } from "../agent/context/tokens.ts";
 import { createTaskTool, type SubAgentOptions } from "../agent/loop/sub-agent.ts";
+import type { ModelLimits } from "../agent/model.ts";
 import { createGetSkillTool } from "../agent/skills/get-skill.ts";
 import type { Skill } from "../agent/skills/library.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
+import { createDeferredAccess, deferTools } from "../agent/tools/deferred-tools.ts";
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
 import type { Tool } from "../agent/tools/tool.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";
@@ -13,6 +16,9 @@ export interface TurnToolsOptions {
   dispatch: Omit<DispatcherOptions, "tools" | "output">;
   subAgent: Omit<SubAgentOptions, "tools" | "createDispatcher" | "onEvent" | "system">;
   skills: readonly Skill[];
+  /** What the turn's model takes. */
+  limits: ModelLimits;
+  counter: Pick<TokenCounter, "countFixed">;
   /** Names of the tools that the channel allows. */
   allowed: ChannelSettings["tools"] | undefined;
   emit: Parameters<TurnRunner["run"]>[0]["emit"];
@@ -29,7 +35,7 @@ export interface ServerParts {
  * the servers' tools have changed; the others keep what they know.
  */
 export function createTurnTools(options: TurnToolsOptions): (servers: ServerParts) => Dispatcher {
-  const { dispatch, subAgent, skills, allowed, emit } = options;
+  const { dispatch, subAgent, skills, allowed, emit, limits, counter } = options;
   const isAllowed = ({ name }: Tool) => isListed(allowed, name);
   const makeTools = () => [
     ...(dispatch.services.sandbox ? createSandboxTools() : []),
@@ -37,17 +43,20 @@ export function createTurnTools(options: TurnToolsOptions): (servers: ServerPart
     ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
   ];
   const own = makeTools();
+  const open = (tools: readonly Tool[], given: ModelLimits, rest: Pick<DispatcherOptions, "output"> = {}) => {
+    const { sent, deferred } = deferTools(tools, given, counter);
+    const access = deferred.length > 0 ? createDeferredAccess(deferred) : [];
+    return createDispatcher({ ...dispatch, ...rest, tools: [...sent, ...access], deferred });
+  };
   return ({ tools, system }) => {
     const task = createTaskTool({
       ...subAgent,
       system,
       tools: () => [...makeTools(), ...tools].filter(isAllowed),
       onEvent: (callId, event) => emit({ type: "helper", callId, event }),
-      createDispatcher: (given) => createDispatcher({ ...dispatch, tools: given }),
+      createDispatcher: (given) => open(given, subAgent.model.limits),
     });
-    return createDispatcher({
-      ...dispatch,
-      tools: [...own, ...tools, askUser, task].filter(isAllowed),
+    return open([...own, ...tools, askUser, task].filter(isAllowed), limits, {
       output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
     });
   };

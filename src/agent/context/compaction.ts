@@ -4,7 +4,7 @@ import type { Message } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { findEntries } from "./intents.ts";
 import { createLearntWindows, type LearntWindows } from "./learnt-windows.ts";
-import { collectSkills, fitSkills, isLoadedSkill } from "./loaded-skills.ts";
+import { collectLoaded, fitLoaded, holdsLoaded } from "./loaded.ts";
 import { countStepsSinceSummary, findStepStart, measureTail } from "./measure-tail.ts";
 import { summariseOldest } from "./pieces.ts";
 import { trimResults } from "./shorten.ts";
@@ -234,7 +234,7 @@ export function createContextWindow(options: {
 
 /**
  * Calls whose results are large, oldest first, until `excess` tokens are freed. The last `keepLast` steps, the plan, and
- * the skills that fit into their share of the `room` are left alone.
+ * the skills and found tools that fit into their share of the `room` are left alone.
  */
 function findLargeResults(
   messages: readonly Message[],
@@ -244,13 +244,13 @@ function findLargeResults(
   counter: TokenCounter,
 ): string[] {
   const until = findStepStart(messages, keepLast);
-  const skills = new Set(fitSkills(collectSkills(messages), room, counter).kept);
+  const loaded = new Set(fitLoaded(collectLoaded(messages), room, counter).kept);
   const callIds: string[] = [];
   let freed = 0;
   for (const message of messages.slice(0, until)) {
     if (freed >= excess) break;
     if (message.role !== "tool" || message.name === "todo") continue;
-    if (isLoadedSkill(message) && skills.has(message.text)) continue;
+    if (holdsLoaded(message, loaded)) continue;
     const tokens = counter.countMessage(message);
     if (tokens < largeResults) continue;
     freed += tokens - largeResults / 2;

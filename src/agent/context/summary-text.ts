@@ -9,6 +9,7 @@ export const headings = {
   plan: "# Plan",
   released: "# Skills that were released",
   skill: "# Skill in use",
+  tool: "# Tool that was found",
 };
 
 /** The part of a summary's text that a model wrote, or that stands in its place. */
@@ -16,7 +17,7 @@ export function extractState(text: string): string {
   const start = text.startsWith(headings.state) ? 0 : text.indexOf(`\n\n${headings.state}\n`);
   if (start < 0) return text;
   const state = text.slice(start).trimStart().slice(headings.state.length);
-  const ends = [headings.plan, headings.released, headings.skill].map((heading) =>
+  const ends = [headings.plan, headings.released, headings.skill, headings.tool].map((heading) =>
     state.indexOf(`\n\n${heading}\n`),
   );
   return state.slice(0, Math.min(state.length, ...ends.filter((end) => end >= 0))).trim();

@@ -2,7 +2,7 @@ import { heddle, type Message, type SummaryMessage, textOf, toolCalls } from "..
 import { type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { cutText } from "../text.ts";
 import { collectIntents, fitIntents, isCut } from "./intents.ts";
-import { collectSkills, fitSkills } from "./loaded-skills.ts";
+import { collectLoaded, fitLoaded, isFoundTool } from "./loaded.ts";
 import { cutToTokens, extractState, headings } from "./summary-text.ts";
 import type { TokenCounter } from "./tokens.ts";
 import { fitTranscript } from "./transcript.ts";
@@ -118,7 +118,7 @@ export function createSummaryMessage(
   const earlier = messages.filter((message) => message.role === "summary");
   const unlisted = earlier.reduce((sum, summary) => sum + (summary.unlisted ?? 0), dropped);
   const unsummarised = earlier.reduce((sum, summary) => sum + (summary.unsummarised ?? 0), unread);
-  const { kept: pinned, released } = fitSkills(collectSkills(messages), room, counter);
+  const { kept: pinned, released } = fitLoaded(collectLoaded(messages), room, counter);
   const newestPlan = messages.map(planOf).findLast((text) => text !== undefined);
   const plan = newestPlan && cutToTokens(newestPlan, Math.max(leastPlan, room * planShare), counter);
   const asked = [
@@ -133,7 +133,7 @@ export function createSummaryMessage(
     plan && `${headings.plan}\n${plan}`,
     released.length > 0 &&
       `${headings.released}\n${released.map((name) => cutText(name, 80)).join(", ")}: load one again with get_skill before you follow it.`,
-    ...pinned.map((body) => `${headings.skill}\n${body}`),
+    ...pinned.map((body) => `${isFoundTool(body) ? headings.tool : headings.skill}\n${body}`),
   ];
   return {
     role: "summary",

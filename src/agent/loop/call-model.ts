@@ -1,6 +1,7 @@
 import type { AgentEvent } from "../events.ts";
 import type { AssistantMessage } from "../messages.ts";
 import { ModelError, type Usage } from "../model.ts";
+import { unwrapDeferredCalls, wrapDeferredCalls } from "./deferred-calls.ts";
 import type { TurnState } from "./state.ts";
 import { withUniqueCallIds } from "./unique-call-ids.ts";
 
@@ -16,7 +17,8 @@ export async function* callModel(
   step: number,
   toolChoice: "auto" | "none",
 ): AsyncGenerator<AgentEvent, Reply> {
-  const request = { system, messages, tools: tools.definitions, toolChoice };
+  const sent = wrapDeferredCalls(messages, tools.deferred);
+  const request = { system, messages: sent, tools: tools.definitions, toolChoice };
   const troubles: string[] = [];
   yield { type: "step-start", step };
   try {
@@ -41,7 +43,8 @@ export async function* callModel(
         }
         case "done": {
           const { usage } = event;
-          const message = withUniqueCallIds(event.message, messages);
+          const reply = unwrapDeferredCalls(event.message, tools.deferred);
+          const message = withUniqueCallIds(reply, messages);
           if (message.parts.length > 0) {
             turn.context.measure(message);
             const told = troubles.length > 0 && { troubles };

@@ -38,6 +38,8 @@ export interface EnabledServer {
   timeouts: Partial<McpTimeouts>;
   /** The operator vouches for what the server says about its own tools. */
   trust: boolean;
+  /** Its tools are sent with every request, however many there are. */
+  always: boolean;
 }
 
 /** One entry of `mcp.json`. An invalid one is kept with its error, so that `/status` can show it. */
@@ -146,6 +148,7 @@ const entrySchema = z.looseObject({
   execute_timeout: seconds.optional(),
   sse_read_timeout: seconds.optional(),
   trust: z.boolean().default(false),
+  always: z.boolean().default(false),
 });
 
 type Entry = z.infer<typeof entrySchema>;
@@ -168,7 +171,14 @@ function parseServer(name: string, raw: unknown, env: Environment, secrets: Set<
   if ("problem" in endpoint) return { state: "invalid", name, problem: endpoint.problem };
   const settings = endpoint.kind === "stdio" ? endpoint.env : endpoint.headers;
   for (const [key, value] of Object.entries(settings)) noteSecret(key, value, secrets);
-  return { state: "enabled", name, endpoint, timeouts: parseTimeouts(entry), trust: entry.trust };
+  return {
+    state: "enabled",
+    name,
+    endpoint,
+    timeouts: parseTimeouts(entry),
+    trust: entry.trust,
+    always: entry.always,
+  };
 }
 
 function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEndpoint | { problem: string } {

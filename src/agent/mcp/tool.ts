@@ -20,6 +20,7 @@ export function createMcpTool(
     description: tool.description,
     input: z.record(z.string(), z.unknown()),
     schema: tool.schema,
+    ...(server.always && { always: true }),
     effect: server.trust && tool.claims.readOnly ? "read" : "external",
     timeoutMs: findTimeLimit(timeouts),
     async run(input, context) {

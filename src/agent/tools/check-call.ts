@@ -6,11 +6,19 @@ import { findUnknownArguments, type UnknownArgument } from "./unknown-arguments.
 
 export type CheckedCall = { ok: true; tool: Tool; input: unknown } | { ok: false; problem: string };
 
+/** The tools of a turn. */
+export interface Toolbox {
+  /** Those that can be called, by name. */
+  tools: ReadonlyMap<string, Tool>;
+  /** The names that the model is told. */
+  listed: readonly string[];
+}
+
 /** Looks up the called tool and parses its input. `problem` is for the model, and says what to change. */
-export function checkCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): CheckedCall {
+export function checkCall(call: ToolCall, { tools, listed }: Toolbox): CheckedCall {
   const tool = tools.get(call.name);
   if (!tool) {
-    const valid = [...tools.keys()].join(", ");
+    const valid = listed.join(", ");
     return { ok: false, problem: `Unknown tool "${shorten(call.name)}". Valid tools: ${valid}.` };
   }
   if (call.malformed !== undefined) {

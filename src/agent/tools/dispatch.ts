@@ -18,6 +18,8 @@ import type { Tool, ToolServices } from "./tool.ts";
 export interface Dispatcher {
   /** What the model is told about the tools; always the same objects, so that the prompt stays cacheable. */
   readonly definitions: readonly ToolDefinition[];
+  /** The names of the tools that the model is not told about, and can find. */
+  readonly deferred: ReadonlySet<string>;
   /** Whether the call changes nothing. So it is with one that is refused: it is answered and never runs. */
   readsOnly(call: ToolCall): boolean;
   /** What people must decide before the call goes on, by the policy or because the tool asks. */
@@ -47,6 +49,8 @@ export interface CallOutcome {
 
 export interface DispatcherOptions {
   tools: readonly Tool[];
+  /** Tools that can be called and are not told to the model; those of `createDeferredAccess` are among `tools` then. */
+  deferred?: readonly Tool[];
   services: ToolServices;
   masker: Masker;
   /** Called with every error that a tool throws; the model only sees the trace id. */
@@ -67,7 +71,9 @@ const defaultLimits: TextLimits = { lines: 2_000, size: 51_200 };
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { services, masker, onError, output, policy = allowAll, graceMs = 1_000 } = options;
   const breaker = options.breaker ?? createCircuitBreaker({ now: () => services.now() });
-  const tools = indexByName(options.tools);
+  const { deferred = [] } = options;
+  const tools = indexByName([...options.tools, ...deferred]);
+  const toolbox = { tools, listed: options.tools.map(({ name }) => name) };
   const reportError = (call: ToolCall, error: unknown): string => {
     const traceId = randomUUID().slice(0, 8);
     onError(traceId, error, call);
@@ -85,15 +91,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   return {
     definitions: options.tools.map(describeTool),
+    deferred: new Set(deferred.map(({ name }) => name)),
     readsOnly(call) {
       const tool = tools.get(call.name);
       if (!tool?.readsOnly) return !tool || tool.effect === "read";
-      const checked = checkCall(call, tools);
+      const checked = checkCall(call, toolbox);
       return !checked.ok || tool.effect === "read" || tool.readsOnly(checked.input);
     },
 
     findAsking(call) {
-      const checked = checkCall(call, tools);
+      const checked = checkCall(call, toolbox);
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
       const rule = policy(tool, input);
@@ -111,7 +118,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
     async dispatch(call, signal, given = {}) {
       const startedAt = performance.now();
-      const checked = checkCall(call, tools);
+      const checked = checkCall(call, toolbox);
       const result = checked.ok
         ? await runTool(checked.tool, checked.input, { call, signal, ...given }, deps)
         : createFailure(checked.problem);

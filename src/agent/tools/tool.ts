@@ -99,6 +99,8 @@ export interface Tool<Input = unknown> {
    * left out where the model's service does not take it.
    */
   schema?: Record<string, unknown>;
+  /** Sent with every request, also where tools with a `schema` of their own are too many (see `deferTools`). */
+  always?: boolean;
   effect: ToolEffect;
   /**
    * Whether a call with this input changes nothing, although the tool's `effect` is another: then it may run beside other

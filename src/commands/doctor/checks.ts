@@ -1,8 +1,9 @@
 import manifest from "../../../package.json" with { type: "json" };
 import { checkConsole } from "../../adapters/console/listen.ts";
 import { lookUpModel } from "../../agent/llm/catalogue.ts";
-import { checkAccess } from "../../agent/llm/check-access.ts";
+import { checkAccess, resolveProtocol } from "../../agent/llm/check-access.ts";
 import { findSettingsConflict } from "../../agent/llm/open.ts";
+import { findToolLimit } from "../../agent/llm/tool-limit.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
 import { readNetworkCode } from "../../agent/network-code.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
@@ -23,7 +24,6 @@ import { type ListSize, readSizes, type StorageSizes } from "../../queue/session
 import { listAuditProblems } from "../../telemetry/audit/problems.ts";
 import { checkDisk } from "../../sandbox/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "./clock.ts";
-import { checkToolLimit } from "./tool-limit.ts";
 
 /** Looks at one part of the installation. What it throws becomes an error line; it should end soon after the signal. */
 export type Check = (setup: CommandContext, signal: AbortSignal) => Promise<Finding[]>;
@@ -259,10 +259,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
       skills,
       offered,
     });
-    const warnings = [
-      ...checkToolLimit(setup.config, pool.status()),
-      ...large.map((text): Finding => ({ level: "warning", text })),
-    ];
+    const warnings = large.map((text): Finding => ({ level: "warning", text }));
     const servers = pool.status();
     if (servers.length === 0)
       return [{ level: "note", text: "no servers: mcp.json would name them" }, ...warnings];
@@ -293,10 +290,13 @@ async function checkSkills(setup: CommandContext): Promise<Finding[]> {
 function listModelLimits(config: Config) {
   const first = chooseModel(config);
   const names = "model" in first ? [`${first.provider}/${first.model}`] : [];
-  return [...new Set([...names, ...furtherModels(config.settings)])].map((id) => ({
-    id,
-    limits: { ...lookUpModel(id), ...config.settings.models[id] },
-  }));
+  return [...new Set([...names, ...furtherModels(config.settings)])].map((id) => {
+    const choice = namedModel(config, id);
+    const isOpenAI = "model" in choice && resolveProtocol(choice) !== "anthropic";
+    const tools = isOpenAI ? findToolLimit(choice.baseUrl) : undefined;
+    const limits = { ...lookUpModel(id), ...config.settings.models[id], ...(tools && { tools }) };
+    return { id, limits };
+  });
 }
 
 function loadSkills({ config: { settings } }: CommandContext): Promise<SkillSet> {

@@ -1,0 +1,77 @@
+import { memoizeByPrefix } from "../llm/wire-history.ts";
+import type { AssistantMessage, Message, ToolCall } from "../messages.ts";
+import { callToolName } from "../tools/deferred-tools.ts";
+
+/**
+ * The model calls a deferred tool with `call_tool`; everybody else (policy, journal, progress, people) sees the call of
+ * the tool itself. It is turned into that when the reply comes, and back when the conversation is sent again.
+ */
+
+/** @param deferred the names of the tools that were not sent */
+export function unwrapDeferredCalls(
+  reply: AssistantMessage,
+  deferred: ReadonlySet<string>,
+): AssistantMessage {
+  if (deferred.size === 0) return reply;
+  const parts = reply.parts.map((part) =>
+    part.type === "tool-call" ? { ...part, call: unwrap(part.call, deferred) } : part,
+  );
+  return { ...reply, parts };
+}
+
+/** What is wrong with the call is for `call_tool` to say. */
+function unwrap(call: ToolCall, deferred: ReadonlySet<string>): ToolCall {
+  const { name, input } = call;
+  if (name !== callToolName || typeof input !== "object" || input === null || !("name" in input)) return call;
+  const inner = input.name;
+  if (typeof inner !== "string" || !deferred.has(inner)) return call;
+  const given = "arguments" in input ? parse(input.arguments) : {};
+  return typeof given === "object" && given !== null ? { ...call, name: inner, input: given } : call;
+}
+
+/** Some models write JSON into a string. */
+function parse(given: unknown): unknown {
+  if (typeof given !== "string") return given;
+  try {
+    return JSON.parse(given);
+  } catch {
+    return undefined;
+  }
+}
+
+type Wrap = (messages: readonly Message[]) => readonly Message[];
+
+/** The tools of a turn, and with them this set, stay the same from step to step. */
+const wraps = new WeakMap<ReadonlySet<string>, Wrap>();
+
+/** The conversation as the model has seen it. The same array for the same array, longer where that is. */
+export function wrapDeferredCalls(
+  messages: readonly Message[],
+  deferred: ReadonlySet<string>,
+): readonly Message[] {
+  if (deferred.size === 0) return messages;
+  const known = wraps.get(deferred) ?? createWrap(deferred);
+  wraps.set(deferred, known);
+  return known(messages);
+}
+
+function createWrap(deferred: ReadonlySet<string>): Wrap {
+  return memoizeByPrefix<Message[]>(
+    () => [],
+    (list, message) => void list.push(wrap(message, deferred)),
+  );
+}
+
+function wrap(message: Message, deferred: ReadonlySet<string>): Message {
+  if (message.role === "tool")
+    return deferred.has(message.name) ? { ...message, name: callToolName } : message;
+  if (message.role !== "assistant") return message;
+  const isDeferred = message.parts.some((part) => part.type === "tool-call" && deferred.has(part.call.name));
+  if (!isDeferred) return message;
+  const parts = message.parts.map((part) => {
+    if (part.type !== "tool-call" || !deferred.has(part.call.name)) return part;
+    const { name, input } = part.call;
+    return { ...part, call: { ...part.call, name: callToolName, input: { name, arguments: input } } };
+  });
+  return { ...message, parts };
+}
