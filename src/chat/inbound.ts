@@ -1,4 +1,5 @@
 import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
+import type { ChoiceMenu } from "./outbound.ts";
 import type { MessageRef, ThreadId, ThreadRef } from "./threads.ts";
 
 /** What the platform tells us about a person. Deny whatever is not known to be allowed. */
@@ -128,8 +129,11 @@ export type IntakeResult =
   | { kind: "stopping"; thread: ThreadId; unchanged?: true }
   /** An edit or a deletion of a message that was waiting or being worked on. */
   | { kind: "amended"; thread: ThreadId; unchanged?: true }
-  /** A button or a text command took effect. `reply`: for the person who pressed it, where nothing else shows it. */
-  | { kind: "acted"; thread: ThreadId; reply?: string; unchanged?: true }
+  /**
+   * A button or a text command took effect. `reply`: for the person who pressed it, where nothing else shows it; `menus`
+   * go with it where the platform has them.
+   */
+  | { kind: "acted"; thread: ThreadId; reply?: string; menus?: ChoiceMenu[]; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. `why` completes "That did nothing: …". */
   | {
       kind: "ignored";

@@ -82,6 +82,14 @@ export interface ActionButton {
   asksFor?: string;
 }
 
+/** A list of which one person chooses one: it brings an `action` event with the chosen id. */
+export interface ChoiceMenu {
+  /** What is chosen, e.g. “Take out of the queue…”. */
+  label: string;
+  /** `id`: at most 100 characters, opaque to adapters. `label` and `about` are plain text; a surface cuts them. */
+  options: { id: string; label: string; about?: string }[];
+}
+
 /** The message where the platform has refused its file. */
 export function withoutFile(message: OutboundMessage): OutboundMessage {
   const { file, footer, ...rest } = message;

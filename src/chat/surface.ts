@@ -115,6 +115,8 @@ export interface ChatSurface {
   earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<ContextMessage[]>;
   /** What people call the channel; undefined where it has no name. */
   channelName?(thread: ThreadRef): Promise<string | undefined>;
+  /** Whether everybody who sees the channel may read the thread. Absent where everybody may. */
+  isOpenThread?(thread: ThreadRef): Promise<boolean>;
   /** Looks up what a person is there now, for a task from earlier. Absent where everybody is the operator. */
   person?(thread: ThreadRef, id: string): Promise<Author | undefined>;
 }

@@ -19,9 +19,14 @@ import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import { createTextCommands, type TextCommandOptions } from "./text-commands/text-commands.ts";
 import { createWaiting, type WaitingOptions } from "./waiting-notice.ts";
+import {
+  createWaitingQueue,
+  type QueueAuditEvent,
+  type WaitingQueueOptions,
+} from "./waiting-queue/waiting-queue.ts";
 
 /** What people do that the results of their events do not tell: for the audit log. */
-export type IntakeAuditEvent = QuestionAuditEvent | ContinueAuditEvent | ScheduleAuditEvent;
+export type IntakeAuditEvent = QuestionAuditEvent | ContinueAuditEvent | ScheduleAuditEvent | QueueAuditEvent;
 
 export interface IntakeOptions
   extends Omit<QuestionOptions, "mayApprove" | "audit">,
@@ -31,7 +36,8 @@ export interface IntakeOptions
     ActionOptions,
     StopOptions,
     ReplyOptions,
-    WaitingOptions {
+    WaitingOptions,
+    Omit<WaitingQueueOptions, "audit"> {
   access: Access;
   audit(event: IntakeAuditEvent): void;
 }
@@ -53,14 +59,15 @@ export function createIntake(options: IntakeOptions): Intake {
     mayContinue: (author, thread) =>
       access.mayContinue(parseThreadId(thread), author, () => readLastRequesters(redis, thread)),
   });
+  const waitingQueue = createWaitingQueue(options, replies);
   const receiveMessage = createMessageReceiver(options, {
-    runTextCommand: createTextCommands({ ...options, stop }, replies),
+    runTextCommand: createTextCommands({ ...options, stop }, replies, waitingQueue),
     replies,
     questions,
     continuing,
     showWaiting: createWaiting(options, replies.mark),
   });
-  const receiveAction = createActionReceiver(options, { replies, questions, continuing });
+  const receiveAction = createActionReceiver(options, { replies, questions, continuing, waitingQueue });
 
   /** The result for somebody without permission; undefined for everybody else. */
   const authorize = async (event: InboundEvent): Promise<IntakeResult | undefined> => {

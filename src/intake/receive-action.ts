@@ -5,20 +5,27 @@ import { readContinueAction } from "../queue/session/continue-offer.ts";
 import type { Continuing } from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
+import type { WaitingQueue } from "./waiting-queue/waiting-queue.ts";
 
 export interface ActionOptions {
   /** Absent where answers do not ask for a rating. */
   ratings?: Ratings;
 }
 
-/** Creates what takes presses of buttons: ratings, Continue, and the answers to questions. */
+/** Creates what takes presses of buttons and choices: ratings, what waits, Continue, and the answers to questions. */
 export function createActionReceiver(
   { ratings }: ActionOptions,
   {
     replies,
     questions,
     continuing,
-  }: { replies: Replies; questions: QuestionDecisions; continuing: Continuing },
+    waitingQueue,
+  }: {
+    replies: Replies;
+    questions: QuestionDecisions;
+    continuing: Continuing;
+    waitingQueue: Pick<WaitingQueue, "press">;
+  },
 ): (event: InboundAction) => Promise<IntakeResult> {
   const rate = async ({ thread, author, action }: InboundAction): Promise<IntakeResult | undefined> => {
     const rating = readRatingAction(action);
@@ -30,8 +37,8 @@ export function createActionReceiver(
   };
 
   return async (event) => {
-    const rated = await rate(event);
-    if (rated) return rated;
+    const settled = (await rate(event)) ?? (await waitingQueue.press(event));
+    if (settled) return settled;
     const turn = readContinueAction(event.action);
     const result =
       turn === undefined ? await questions.decideByButton(event) : await continuing.press(event, turn);

@@ -11,6 +11,7 @@ import { type Approvers, listQuestions } from "./questions.ts";
 import { type ListedSkills, reportSystem } from "./system.ts";
 import { createThreadIndex } from "./threads.ts";
 import { reportUsage } from "./usage.ts";
+import { listWaitingLines } from "./waiting.ts";
 
 export interface OperationsOptions {
   redis: Redis;
@@ -34,6 +35,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
   return {
     threads,
     questions: () => listQuestions(redis, options.approvers, mask, now()),
+    waiting: (thread) => listWaitingLines(redis, thread, mask),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem({ ...options, threads }),
     audit: (before) => reportAudit(redis, options.auditFolder, mask, before),

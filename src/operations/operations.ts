@@ -9,6 +9,8 @@ export interface Operations {
   threads: ThreadIndex;
   /** What agents ask people and nobody has decided, on all platforms. */
   questions(): Promise<QuestionLine[]>;
+  /** What no turn of that thread has taken, in order. */
+  waiting(thread: ThreadId): Promise<WaitingLine[]>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
   /** The newest entries of the audit log, or those before one. */
@@ -69,6 +71,18 @@ export interface QuestionLine {
   decides: string;
   since: number;
   until: number;
+}
+
+/** A message that no turn has taken. */
+export interface WaitingLine {
+  id: string;
+  /** What `!queue` calls it; absent for those that an older Heddle has accepted. */
+  name?: string;
+  author: string;
+  text: Excerpt;
+  /** When it was written, ms. */
+  at: number;
+  scheduled?: true;
 }
 
 export type Ending = "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";

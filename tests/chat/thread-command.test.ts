@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { readThreadCommand } from "../../src/chat/thread-command.ts";
 import { isContinueCommand } from "../../src/intake/continue-paused.ts";
+import { readQueueCommand } from "../../src/intake/text-commands/queue.ts";
 import { readScheduleCommand } from "../../src/intake/text-commands/schedules.ts";
 import { isStatusCommand } from "../../src/intake/text-commands/status.ts";
 import { isStopCommand } from "../../src/intake/text-commands/stop.ts";
@@ -12,9 +13,10 @@ const readings = [
   isContinueCommand,
   readVerbosityCommand,
   readScheduleCommand,
+  readQueueCommand,
 ];
 
-test.each(["stop", "status", "continue", "quiet", "normal", "full", "schedules"])(
+test.each(["stop", "status", "continue", "quiet", "normal", "full", "schedules", "queue", "queue remove m7"])(
   "the word %s is no task for a new thread, and does in a thread what it says",
   (word) => {
     expect(readThreadCommand(word)).toBe(word);

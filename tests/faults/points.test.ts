@@ -169,6 +169,16 @@ const deleting: Scenario = {
     await slack.user("ada").deletes(question);
   },
 };
+/** What waits for the turn that runs is moved to the front, or taken out. */
+const rearranging = (does: "first" | "remove"): Scenario => ({
+  ...{ armed: "gateway", text: "task N calls 1 pause 3", ends: "Answered: N" },
+  meanwhile: async ({ slack, question: { channel, ts }, shown }) => {
+    await shown();
+    const ada = slack.user("ada");
+    await ada.says(channel, "And then?", { thread: ts });
+    await ada.says(channel, `!queue ${does} m2`, { thread: ts });
+  },
+});
 const overhearing: Scenario = {
   ...{ ...working, armed: "gateway" },
   meanwhile: async ({ slack, question: { channel, ts }, shown }) => {
@@ -207,6 +217,8 @@ const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   stop: [passingOn],
   edit: [editing],
   delete: [deleting],
+  "remove-waiting": [rearranging("remove")],
+  "advance-waiting": [rearranging("first")],
   "enter-slot": [working],
   unlist: [working],
   decide: [deciding],

@@ -30,6 +30,7 @@ const operator: Policy = { none: "whoever has this machine's shell and the secre
 const discordPresses: Record<ComponentAction["kind"], Policy> = {
   stop: ["stop"],
   act: ["action"],
+  choose: ["action"],
   ask: { none: "opens a form; what is written there is the press" },
   said: ["action"],
   about: ["message"],
@@ -80,6 +81,7 @@ const policies: Record<string, Policy> = {
   "discord command agent": ["message"],
   "discord command stop": ["message", "stop"],
   "discord command status": ["message"],
+  "discord command queue": ["message"],
   "discord command Ask the agent about this": ["message"],
   ...named("discord press", discordPresses),
   ...named("console GET", {
@@ -97,6 +99,7 @@ const policies: Record<string, Policy> = {
     "/api/audit": reads,
     "/api/system": reads,
     "/api/questions": reads,
+    "/api/sessions/:thread/queue": reads,
   }),
   ...named("console POST", {
     "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
@@ -106,6 +109,7 @@ const policies: Record<string, Policy> = {
     "/api/threads/:thread/stop": ["stop"],
     "/api/sessions/:thread/stop": ["stop"],
     "/api/sessions/:thread/continue": ["action"],
+    "/api/sessions/:thread/queue": ["action"],
     "/api/sessions/:thread/questions/:question": ["action"],
   }),
   ...named("terminal", {

@@ -16,6 +16,8 @@ import type { Services } from "./services.ts";
  * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
  * | POST /api/sessions/THREAD/stop                      | `IntakeResult`, for `{}`                               |
  * | POST /api/sessions/THREAD/continue                  | `IntakeResult`, for `{}`                               |
+ * | GET  /api/sessions/THREAD/queue                     | a list of `WaitingLine`: what no turn has taken, in order |
+ * | POST /api/sessions/THREAD/queue                     | `IntakeResult`, for `{ change: "remove" or "first", message }`: an id of that list |
  * | GET  /api/questions                                 | a list of `QuestionLine`, those first whose time is over first |
  * | POST /api/sessions/THREAD/questions/ID              | `IntakeResult`, for `{ decision: "approve" or "deny", reason? }` |
  * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
@@ -38,6 +40,8 @@ export const operationRoutes: readonly Route[] = [
   { method: "GET", path: "/api/sessions/:thread/events", answer: events },
   { method: "POST", path: "/api/sessions/:thread/stop", answer: stop },
   { method: "POST", path: "/api/sessions/:thread/continue", answer: goOn },
+  { method: "GET", path: "/api/sessions/:thread/queue", answer: queue },
+  { method: "POST", path: "/api/sessions/:thread/queue", answer: changeQueue },
   {
     method: "GET",
     path: "/api/questions",
@@ -123,6 +127,28 @@ function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
       replyJson(200, await services.intake.pressAnywhere(parseThreadId(thread), paused, services.author)),
     );
   });
+}
+
+function queue(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, async (thread) =>
+    replyJson(200, await services.operations.waiting(thread)),
+  );
+}
+
+const queueChange = {
+  schema: z.strictObject({ change: z.literal(["remove", "first"]), message: z.string().min(1).max(200) }),
+  maxBytes: 1_000,
+  otherwise: "Nothing was changed",
+};
+
+function changeQueue(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, (id) =>
+    withBody(call, queueChange, async ({ change, message }) => {
+      const thread = parseThreadId(id);
+      const button = { action: `queue-${change}:${thread.thread}:${message}`, message };
+      return replyJson(200, await services.intake.pressAnywhere(thread, button, services.author));
+    }),
+  );
 }
 
 const decision = {

@@ -7,7 +7,9 @@ import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
 import { fetchThreadModel, setThreadModel } from "../../queue/session/thread-model.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 import type { Replies } from "../replies.ts";
+import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
 import { answerModelCommand, type ModelOffer, readModelCommand } from "./model.ts";
+import { type QueueCommand, readQueueCommand } from "./queue.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
 import { isStatusCommand } from "./status.ts";
 import { isStopCommand } from "./stop.ts";
@@ -28,6 +30,7 @@ export interface TextCommandOptions {
 export function createTextCommands(
   options: TextCommandOptions,
   { reply, refuse, mark }: Pick<Replies, "reply" | "refuse" | "mark">,
+  waitingQueue: Pick<WaitingQueue, "view" | "change">,
 ): (event: InboundMessage) => Promise<IntakeResult | undefined> {
   const { redis } = options;
 
@@ -109,6 +112,15 @@ export function createTextCommands(
     return answerAndMark(event, markdown);
   };
 
+  const runQueue = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
+    const thread = threadId(event.thread);
+    if (await isNotOurs(event, thread)) return noSession;
+    if (command.do !== "list") return waitingQueue.change(event, command);
+    const { markdown, menus } = await waitingQueue.view(event);
+    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus };
+    return answerAndMark(event, markdown);
+  };
+
   return async (event) => {
     if (isStopCommand(event.text)) return runStop(event);
     const verbosity = readVerbosityCommand(event.text);
@@ -116,6 +128,8 @@ export function createTextCommands(
     if (isStatusCommand(event.text)) return runStatus(event);
     const words = readModelCommand(event.text);
     if (words) return runModel(event, words);
+    const queueCommand = readQueueCommand(event.text);
+    if (queueCommand) return runQueue(event, queueCommand);
     const command = readScheduleCommand(event.text);
     return command && runSchedules(event, command);
   };

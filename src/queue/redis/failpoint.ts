@@ -24,6 +24,8 @@ export type Failpoint =
   | "stop"
   | "edit"
   | "delete"
+  | "remove-waiting"
+  | "advance-waiting"
   | "enter-slot"
   | "unlist"
   | "decide"

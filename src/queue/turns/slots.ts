@@ -86,6 +86,15 @@ export async function holdsSlot(redis: Redis, thread: ThreadId): Promise<boolean
   return (await redis.zscore(keys.slots("all"), thread)) !== null;
 }
 
+/** How many turns of that channel hold a slot. @param now ms */
+export function countRunning(
+  redis: Redis,
+  channel: Pick<ThreadRef, "platform" | "workspace" | "channel">,
+  now: number,
+): Promise<number> {
+  return redis.zcount(keys.slots(channelPlace(channel)), now, "+inf");
+}
+
 /** Where a turn of the thread needs a slot, the widest place first. */
 function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits) {
   const { platform, workspace, channel } = parseThreadId(thread);

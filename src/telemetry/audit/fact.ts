@@ -34,6 +34,8 @@ export type AuditFact =
       schedule: string;
       by: Speaker;
     }
+  /** Somebody changed what waits: took a message out, or had it taken first. */
+  | { what: "queue-removed" | "queue-advanced"; thread: ThreadId; message: string; by: Speaker }
   /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
   | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }
   /** `workspace`: `platform:workspace`; an older Heddle did not write it. */
@@ -143,6 +145,9 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     case "schedule-fired":
     case "schedule-cancelled":
       return { what: action, thread, schedule: event.schedule, by };
+    case "queue-removed":
+    case "queue-advanced":
+      return { what: action, thread, message: event.message, by };
   }
 }
 

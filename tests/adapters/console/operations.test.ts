@@ -301,6 +301,30 @@ describe("threads of other platforms", () => {
     ]);
   });
 
+  test("show what no turn has taken, and take changes of it as an operator's", async () => {
+    const thread = newThread("discord");
+    await write(redis, thread, `Use ${secret}`);
+    await write(redis, thread, "And then?");
+    const path = `/api/sessions/${encodeURIComponent(thread)}/queue`;
+    const lines = await get(path);
+    expect(lines).toMatchObject([
+      { name: "m1", author: "Ada", text: { omitted: 0 } },
+      { name: "m2", author: "Ada", text: { text: "And then?", omitted: 0 } },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(secret);
+    const changes = (json: object) => request(console.url, path, { method: "POST", json });
+    expect((await changes({ change: "first", message: "1/2" })).status).toBe(200);
+    expect((await changes({ change: "last", message: "1/2" })).status).toBe(400);
+    const [, , , within] = thread.split(":");
+    expect(console.intake.events.slice(-1)).toMatchObject([
+      {
+        ...{ kind: "action", author: { id: "console", standing: "operator" }, tellsRefusal: true },
+        ...{ action: `queue-first:${within}:1/2`, thread: { platform: "discord", thread: within } },
+      },
+    ]);
+    await begin(redis, thread);
+  });
+
   test("have their open questions in one list, where an operator decides about calls and nothing else", async () => {
     const requester = { id: "U1", name: "Ada" };
     const askIn = async (platform: string, asking: Asking, openMs: number) => {

@@ -158,6 +158,62 @@ describe("/agent", () => {
     expect(thread.messages.filter(({ onlyFor }) => !onlyFor)).toEqual([]);
   });
 
+  test.each(["a thread", "general"])(
+    "/queue in %s is answered to the person alone, with menus that change the answer",
+    async (where) => {
+      const discord = await fakeDiscord();
+      const { intake } = await startAdapter(discord);
+      const [ada, general] = [discord.user("ada"), discord.channel("general")];
+      const thread = discord.startThread(ada.says(general, "t"), "t");
+      const place = where === "general" ? general : thread;
+      const menu = (id: string) => ({
+        label: "Take out of the queue…",
+        options: [
+          { id: "x".repeat(101), label: "too long" },
+          { id, label: `m1 ${"word ".repeat(30)}`, about: "ada" },
+        ],
+      });
+      intake.next.push(async (event) => {
+        intake.events.push(event);
+        return { kind: "acted", thread: "discord:1:2:3", reply: "1. `m1`\n2. `m2`", menus: [menu("a")] };
+      });
+      const asked = ada.uses("queue", place);
+      const list = await discord.until(() => asked.reply);
+      expect(list).toMatchObject({ content: "1. `m1`\n2. `m2`", onlyFor: { username: "ada" } });
+      intake.next.push(async (event) => {
+        intake.events.push(event);
+        return { kind: "acted", thread: "discord:1:2:3", reply: "`m1` is out.", menus: [menu("b")] };
+      });
+      const chosen = ada.chooses("Take out of the queue…", "m1", list);
+      await discord.until(() => chosen.answer);
+      expect(list).toMatchObject({ content: "`m1` is out.", menus: [{ options: [{ value: "b" }] }] });
+      const [listed, pressed] = intake.events;
+      expect(listed).toMatchObject({ kind: "message", text: "/queue", tellsRefusal: true });
+      expect(pressed).toMatchObject({
+        kind: "action",
+        action: "a",
+        tellsRefusal: true,
+        author: { name: "ada" },
+      });
+      if (where === "a thread") expect(pressed).toMatchObject({ thread: { thread: thread.id } });
+    },
+  );
+
+  test("a choice that is refused leaves the list as it is, and is told apart from it", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [ada, general] = [discord.user("ada"), discord.channel("general")];
+    const menus = [{ label: "Choose", options: [{ id: "a", label: "m1" }] }];
+    intake.next.push(async () => ({ kind: "acted", thread: "discord:1:2:3", reply: "The list.", menus }));
+    const asked = ada.uses("queue", general);
+    const list = await discord.until(() => asked.reply);
+    intake.next.push(async () => ({ kind: "refused", reply: "m1 does not wait here." }));
+    const chosen = ada.chooses("Choose", "m1", list);
+    const problem = await discord.until(() => chosen.reply);
+    expect(problem).toMatchObject({ content: "m1 does not wait here.", onlyFor: { username: "ada" } });
+    expect(list).toMatchObject({ content: "The list.", menus: [{}] });
+  });
+
   test("a stop that was ordered is said to the person alone", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);

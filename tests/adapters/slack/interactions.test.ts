@@ -200,6 +200,24 @@ describe("/agent", () => {
     expect([general.messages, intake.events]).toEqual([[], []]);
   });
 
+  test("queue is answered to the person alone, as intake knows it", async () => {
+    const { slack, intake } = await startAdapter();
+    const general = slack.channel("general");
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "acted", thread: "slack:1:2:3", reply: "**Waiting** in this channel: nothing." };
+    });
+    slack.user("ada").commands(general, "/agent queue");
+    await untilAcknowledged(slack);
+    expect(slack.user("ada").ephemerals()).toEqual([
+      expect.stringContaining("Waiting in this channel: nothing."),
+    ]);
+    expect(intake.events).toMatchObject([
+      { kind: "message", text: "/queue", thread: { channel: general.id }, tellsRefusal: true },
+    ]);
+    expect(general.messages).toEqual([]);
+  });
+
   test.each(["/agent", "/agent help", "/agent model:fast"])(
     "%s explains itself to the person",
     async (line) => {

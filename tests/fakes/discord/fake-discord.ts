@@ -77,6 +77,8 @@ export interface Person {
   picks(command: string, message: FakeMessage): FakeInteraction;
   /** Presses the button with that label; fails when the message does not show one. */
   presses(label: string, message: FakeMessage): FakeInteraction;
+  /** Chooses the first option of the menu with that placeholder whose label has these words; fails when there is none. */
+  chooses(placeholder: string, words: string, message: FakeMessage): FakeInteraction;
   /** Fills in the form that an interaction has opened, and sends it. */
   fills(form: FakeInteraction, text: string): FakeInteraction;
 }
@@ -356,6 +358,12 @@ function personOf(world: World, { interactions, context, until }: PersonDeps, us
       const button = buttonsOf(message).find((one) => one.label === label);
       if (!button) throw new Error(`The message shows no button "${label}".`);
       return interactions.press(user, message, button.custom_id);
+    },
+    chooses(placeholder, words, message) {
+      const menu = message.menus?.find((one) => one.placeholder === placeholder);
+      const option = menu?.options.find(({ label }) => label.includes(words));
+      if (!menu || !option) throw new Error(`The message offers no "${words}" under "${placeholder}".`);
+      return interactions.choose(user, message, menu.custom_id, option.value);
     },
     fills: (form, text) => interactions.submit(form, text),
   };

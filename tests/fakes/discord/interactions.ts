@@ -6,6 +6,7 @@ import type { callbackBody } from "./schemas.ts";
 import {
   type FakeChannel,
   type FakeFile,
+  type FakeMenu,
   type FakeMessage,
   type FakeUser,
   wireChannel,
@@ -110,6 +111,11 @@ export class Interactions {
     return this.#begin("button", user, message.channel, { component_type: 2, custom_id: customId }, message);
   }
 
+  choose(user: FakeUser, message: FakeMessage, customId: string, value: string): FakeInteraction {
+    const data = { component_type: 3, custom_id: customId, values: [value] };
+    return this.#begin("button", user, message.channel, data, message);
+  }
+
   submit({ user, channel, modal, on }: FakeInteraction, text: string): FakeInteraction {
     const [field] = modal?.components ?? [];
     if (!modal || !field) throw new Error("The app has opened no form.");
@@ -131,11 +137,19 @@ export class Interactions {
     switch (answer.type) {
       case 4:
         interaction.reply = this.#reply(interaction, answer.data.content, answer.data.flags ?? 0);
+        interaction.reply.menus = menusIn(answer.data.components);
         break;
       case 5:
         interaction.reply = this.#reply(interaction, "", (answer.data?.flags ?? 0) | MessageFlags.Loading);
         break;
       case 6:
+        break;
+      case 7:
+        if (!interaction.on) throw refusals.unknownMessage();
+        this.#world.edit(interaction.on, {
+          ...(answer.data.content !== undefined && { content: answer.data.content }),
+          ...(answer.data.components && { components: [], menus: menusIn(answer.data.components) }),
+        });
         break;
       case 8:
         interaction.choices = answer.data.choices.map(({ name }) => name);
@@ -232,12 +246,19 @@ export interface CommandTask {
   file?: FakeFile;
 }
 
+function menusIn(rows: Extract<Callback, { type: 4 }>["data"]["components"] = []): FakeMenu[] {
+  return rows.map(({ components: [{ type: _select, ...menu }] }) => menu);
+}
+
 function fits({ type, on }: FakeInteraction, answer: Callback): boolean {
   switch (answer.type) {
     case 4:
     case 5:
       return type !== interactionTypes.autocomplete;
+    // Only of a component, or of the form that it has opened.
+    // https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-interaction-callback-type
     case 6:
+    case 7:
       return on !== undefined;
     case 8:
       return type === interactionTypes.autocomplete;

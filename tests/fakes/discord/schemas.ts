@@ -119,10 +119,41 @@ export const commandsBody = z
 
 const replyFlags = z.number().refine((bits) => (bits & ~(1 << 6)) === 0, "flags that a reply may not have");
 
+/** https://docs.discord.com/developers/components/reference#string-select */
+const menu = z.strictObject({
+  type: z.literal(3),
+  custom_id: customId,
+  placeholder: z.string().max(150).optional(),
+  options: z
+    .array(
+      z.strictObject({
+        label: z.string().min(1).max(100),
+        value: z.string().min(1).max(100),
+        description: z.string().min(1).max(100).optional(),
+      }),
+    )
+    .min(1)
+    .max(25)
+    .refine(
+      (list) => new Set(list.map(({ value }) => value)).size === list.length,
+      "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED",
+    ),
+});
+
+/** A row has one select and nothing beside it. https://docs.discord.com/developers/components/reference#action-row */
+const menuRows = z
+  .array(z.strictObject({ type: z.literal(1), components: z.tuple([menu]) }))
+  .max(5)
+  .refine((list) => {
+    const ids = list.map(({ components: [{ custom_id: id }] }) => id);
+    return new Set(ids).size === ids.length;
+  }, "COMPONENT_CUSTOM_ID_DUPLICATED");
+
 const reply = z.strictObject({
   content: z.string().min(1).max(2_000),
   flags: replyFlags.optional(),
   allowed_mentions: allowedMentions.optional(),
+  components: menuRows.optional(),
 });
 
 const textInput = z.strictObject({
@@ -146,6 +177,8 @@ export const callbackBody = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal(4), data: reply }),
   z.strictObject({ type: z.literal(5), data: z.strictObject({ flags: replyFlags.optional() }).optional() }),
   z.strictObject({ type: z.literal(6) }),
+  // What is left out stays; flags cannot change.
+  z.strictObject({ type: z.literal(7), data: reply.omit({ flags: true }).partial() }),
   z.strictObject({
     type: z.literal(8),
     data: z.strictObject({

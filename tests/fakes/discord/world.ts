@@ -54,6 +54,7 @@ export interface FakeMessage {
   type: number;
   flags: number;
   components: FakeRow[];
+  menus?: FakeMenu[];
   files: FakeFile[];
   embeds: FakeEmbed[];
   /** Emoji to ids of users. */
@@ -81,6 +82,13 @@ export interface FakeEmbed {
 
 export interface FakeRow {
   components: FakeButton[];
+}
+
+/** A string select. */
+export interface FakeMenu {
+  custom_id: string;
+  placeholder?: string | undefined;
+  options: { value: string; label: string; description?: string | undefined }[];
 }
 
 export interface FakeButton {
@@ -192,7 +200,10 @@ export class World {
     return posted;
   }
 
-  edit(message: FakeMessage, change: Partial<Pick<FakeMessage, "content" | "components" | "flags">>): void {
+  edit(
+    message: FakeMessage,
+    change: Partial<Pick<FakeMessage, "content" | "components" | "menus" | "flags">>,
+  ): void {
     Object.assign(message, change, { editedAt: Date.now(), edits: message.edits + 1 });
     // What the bot writes mentions nobody whom it does not name.
     if (message.author !== this.bot && change.content !== undefined)
@@ -415,7 +426,10 @@ export function wireMessage(world: World, message: FakeMessage): Record<string, 
     pinned: false,
     type,
     flags,
-    components: message.components,
+    components: [
+      ...message.components,
+      ...(message.menus ?? []).map((menu) => ({ type: 1, components: [{ type: 3, ...menu }] })),
+    ],
     ...(message.reactions.size > 0 && {
       reactions: [...message.reactions].map(([name, users]) => ({
         emoji: { id: null, name },

@@ -6,11 +6,13 @@ import type { InteractionOptions } from "./options.ts";
 import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { readAuthor, type Base, type Of } from "./schema.ts";
 
-/** Handles buttons, and the forms that some of them open. */
+const outdated = "This button is from an earlier version and no longer does anything.";
+
+/** Handles buttons, menus, and the forms that some of them open. */
 export function createComponentInteractions({ rest, channels, receive }: InteractionOptions) {
   const act = async (
     interaction: Base,
-    { action, message, text }: { action: string; message: string; text?: string },
+    { action, message, text, replaces }: { action: string; message: string; text?: string; replaces?: true },
   ): Promise<void> => {
     const channel = await channels.channel(interaction.channel_id);
     const event = {
@@ -26,7 +28,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
       ...(text !== undefined && { text }),
       at: readTime(interaction.id),
     };
-    await replyWithResult(rest, interaction, () => receive(event));
+    await replyWithResult(rest, interaction, () => receive(event), { replaces: replaces ?? false });
   };
 
   return {
@@ -47,6 +49,11 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
         }
         case "act":
           return act(interaction, { action: meaning.action, message });
+        case "choose": {
+          const [action] = interaction.data.values ?? [];
+          if (action === undefined) return replyEphemeral(rest, interaction, outdated);
+          return act(interaction, { action, message, replaces: true });
+        }
         case "ask": {
           const data = sentenceForm(meaning.action, meaning.question);
           await respond(rest, interaction, { type: InteractionResponseType.Modal, data });
@@ -55,11 +62,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
         case "said":
         case "about":
         case undefined:
-          return replyEphemeral(
-            rest,
-            interaction,
-            "This button is from an earlier version and no longer does anything.",
-          );
+          return replyEphemeral(rest, interaction, outdated);
       }
     },
   };

@@ -10,6 +10,8 @@ import { z } from "zod";
 import { explainResult, type IntakeResult } from "../../../chat/inbound.ts";
 import { refusalCode } from "../connection/rest.ts";
 import { cutForDiscord } from "../markdown/markdown.ts";
+import type { ChoiceMenu } from "../../../chat/outbound.ts";
+import { menuRows } from "../surface/buttons.ts";
 import { messageChars, nobody } from "../surface/render.ts";
 
 /** What is needed to respond to an interaction. The token is valid for 15 minutes, of which we use some seconds. */
@@ -47,13 +49,36 @@ export async function respond(
 }
 
 /** Replies so that only the person sees it. @param content CommonMark */
-export async function replyEphemeral(rest: REST, token: InteractionToken, content: string): Promise<void> {
+export async function replyEphemeral(
+  rest: REST,
+  token: InteractionToken,
+  content: string,
+  menus: readonly ChoiceMenu[] = [],
+): Promise<void> {
   await respond(rest, token, {
     type: InteractionResponseType.ChannelMessageWithSource,
     data: {
       content: cutForDiscord(content, messageChars),
       flags: MessageFlags.Ephemeral,
       allowed_mentions: nobody,
+      ...(menus.length > 0 && { components: menuRows(menus) }),
+    },
+  });
+}
+
+/** Replaces the message whose menu was used. @param content CommonMark */
+async function replaceMessage(
+  rest: REST,
+  token: InteractionToken,
+  content: string,
+  menus: readonly ChoiceMenu[],
+): Promise<void> {
+  await respond(rest, token, {
+    type: InteractionResponseType.UpdateMessage,
+    data: {
+      content: cutForDiscord(content, messageChars),
+      allowed_mentions: nobody,
+      components: menuRows(menus),
     },
   });
 }
@@ -67,13 +92,14 @@ const yieldMs = 300;
 /**
  * Persists an interaction, and only then acknowledges it: a second gateway may do the same.
  *
- * @param done for the person, of a command: Discord shows that one was done only where something is said
+ * @param how.done for the person, of a command: Discord shows that one was done only where something is said
+ * @param how.replaces the answer takes the place of the message whose menu was used
  */
 export async function replyWithResult(
   rest: REST,
   token: InteractionToken,
   receive: () => Promise<IntakeResult>,
-  done?: string,
+  { done, replaces = false }: { done?: string; replaces?: boolean } = {},
 ): Promise<void> {
   let result: IntakeResult;
   try {
@@ -84,8 +110,9 @@ export async function replyWithResult(
   }
   const problem = explainResult(result);
   if (problem) await delay(yieldMs);
-  const reply = (result.kind === "acted" ? result.reply : problem) ?? done;
-  if (reply) return replyEphemeral(rest, token, reply);
+  const { reply = done, menus = [] } = result.kind === "acted" ? result : { reply: problem ?? done };
+  if (reply && replaces && !problem) return replaceMessage(rest, token, reply, menus);
+  if (reply) return replyEphemeral(rest, token, reply, menus);
   await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
 }
 

@@ -47,7 +47,8 @@ const autocompleteSchema = baseSchema.extend({
 
 const buttonSchema = baseSchema.extend({
   type: z.literal(InteractionType.MessageComponent),
-  data: z.object({ custom_id: z.string() }),
+  /** `values`: what was chosen of a menu. */
+  data: z.object({ custom_id: z.string(), values: z.array(z.string()).optional() }),
   message: z.object({ id: z.string() }),
 });
 

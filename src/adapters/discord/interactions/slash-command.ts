@@ -1,5 +1,5 @@
 import { InteractionResponseType, type InteractionType } from "discord.js";
-import { isAnsweredAtOnce, readThreadCommand } from "../../../chat/thread-command.ts";
+import { isAnsweredAtOnce, isForChannels, readThreadCommand } from "../../../chat/thread-command.ts";
 import { threadOfMessageIn } from "../connection/channels.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
 import { threadCommands } from "./commands.ts";
@@ -18,7 +18,7 @@ type Command = Of<InteractionType.ApplicationCommand>;
 function renderHelp(readsAll: boolean): string {
   return [
     `\`/agent\` with a task starts a thread for it. In the thread you need no command: just ${readsAll ? "write" : "mention me"}.`,
-    "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, and `!quiet`, `!normal` or `!full` says how much to show.",
+    "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, `/queue` shows what waits and changes it, and `!quiet`, `!normal` or `!full` says how much to show.",
   ].join("\n");
 }
 
@@ -45,14 +45,15 @@ async function runThreadCommand(
 ): Promise<void> {
   const { rest, channels, receive } = options;
   const channel = await channels.channel(interaction.channel_id);
-  if (channel.kind.is === "channel") {
+  if (channel.kind.is === "channel" && !isForChannels(command)) {
     const how = `I cannot know which thread you mean: use \`/agent ${command}\` in it.`;
     return replyEphemeral(rest, interaction, how);
   }
   const task = { text: `/${command}` };
   if (!isAnsweredAtOnce(command)) return receiveTask(options, interaction, task);
   const event = toMessage(interaction, channel, task, interaction.id);
-  return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }), "Stopping…");
+  const done = command === "stop" ? "Stopping…" : "Done.";
+  return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }), { done });
 }
 
 function readTask({ options, resolved }: SlashCommandData): Task {

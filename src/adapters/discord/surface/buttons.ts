@@ -2,11 +2,13 @@ import {
   type APIActionRowComponent,
   type APIButtonComponentWithCustomId,
   type APIModalInteractionResponseCallbackData,
+  type APIStringSelectComponent,
   ButtonStyle,
   ComponentType,
   TextInputStyle,
 } from "discord.js";
-import type { ActionButton, OutboundMessage } from "../../../chat/outbound.ts";
+import { cutText } from "../../../agent/text.ts";
+import type { ActionButton, ChoiceMenu, OutboundMessage } from "../../../chat/outbound.ts";
 
 /**
  * Buttons and forms, and what their ids say. An id has at most 100 characters and is all that comes back with a
@@ -21,6 +23,8 @@ const rowButtons = 5;
 export type ComponentAction =
   | { kind: "stop" }
   | { kind: "act"; action: string }
+  /** Something of a menu was chosen: what, comes beside the id. */
+  | { kind: "choose" }
   /** The press asks for a sentence first. */
   | { kind: "ask"; action: string; question: string }
   /** A form was sent: the sentence for an action. */
@@ -29,10 +33,12 @@ export type ComponentAction =
   | { kind: "about"; message: string };
 
 const stopId = "stop";
+const menuId = /^menu:\d+$/;
 
 /** What pressing the button with that id, or sending the form with that id, means. */
 export function readComponentId(id: string): ComponentAction | undefined {
   if (id === stopId) return { kind: "stop" };
+  if (menuId.test(id)) return { kind: "choose" };
   const [, kind, rest = ""] = /^(act|ask|said|about):(.*)$/s.exec(id) ?? [];
   switch (kind) {
     case "act":
@@ -76,6 +82,35 @@ export function buttonRows({ actions = [], stoppable = false }: Partial<Outbound
     rows.push({ type: ComponentType.ActionRow, components: buttons.slice(at, at + rowButtons) });
   }
   return rows;
+}
+
+/** Rows of a message. https://docs.discord.com/developers/components/reference#action-row */
+const maxRows = 5;
+/** https://docs.discord.com/developers/components/reference#string-select */
+const menuOptions = 25;
+const optionChars = 100;
+
+/** A row for each menu: a menu stands alone in it. */
+export function menuRows(menus: readonly ChoiceMenu[]): APIActionRowComponent<APIStringSelectComponent>[] {
+  return menus.slice(0, maxRows).map(({ label, options }, index) => ({
+    type: ComponentType.ActionRow,
+    components: [
+      {
+        type: ComponentType.StringSelect,
+        custom_id: `menu:${index}`,
+        placeholder: cutText(label, optionChars),
+        options: options
+          // A value that was cut would mean something else.
+          .filter(({ id }) => id.length <= optionChars)
+          .slice(0, menuOptions)
+          .map((option) => ({
+            value: option.id,
+            label: cutText(option.label, optionChars),
+            ...(option.about && { description: cutText(option.about, optionChars) }),
+          })),
+      },
+    ],
+  }));
 }
 
 /** The field of our forms. */

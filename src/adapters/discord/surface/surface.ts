@@ -8,6 +8,7 @@ import { createRest, type DiscordAccess } from "../connection/rest.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { createCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
+import { createLookUps } from "./look-ups.ts";
 import { defaultEmoji, placeEmoji, showMark } from "./marks.ts";
 import { createPosting } from "./posting.ts";
 import { fetchQuotesBefore } from "./quotes.ts";
@@ -45,8 +46,6 @@ const takesNoDirectMessages = 50_007;
 
 /** https://docs.discord.com/developers/resources/user#create-dm */
 const openedSchema = z.object({ id: z.string() });
-
-const channelSchema = z.object({ name: z.string().nullish() });
 
 /** A way to write into Discord. It needs no gateway, so it works in worker processes too. */
 export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurface {
@@ -132,21 +131,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       );
     },
 
-    async channelName(thread) {
-      if (thread.workspace === directWorkspace) return "direct messages";
-      const channel = await call("the look-up of a channel", thread, () =>
-        rest.get(Routes.channel(thread.channel)),
-      );
-      return channelSchema.parse(channel).name ?? undefined;
-    },
-
-    person: async ({ workspace }, id) => {
-      try {
-        return await people(id, workspace);
-      } catch (error) {
-        throw toSurfaceError("the look-up of a person", error);
-      }
-    },
+    ...createLookUps({ rest, call, people }),
 
     download: (file, signal) => downloadAttachment(rest, file, signal, options.cdnUrl),
 

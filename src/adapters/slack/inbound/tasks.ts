@@ -3,10 +3,11 @@ import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
 import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat/inbound.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
-import { readThreadCommand } from "../../../chat/thread-command.ts";
+import { isForChannels, readThreadCommand } from "../../../chat/thread-command.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
+import { toPlainText } from "../surface/plain-text.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
 import { parseTs } from "./events.ts";
 import { openModal, resolveChannel } from "./interactions.ts";
@@ -27,7 +28,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
 const help = [
   `\`${slashCommand} <task>\` starts a thread for the task here. In the thread you need no command: just write.`,
   `\`${slashCommand} model:<name> skill:<name> <task>\` also chooses the model and the skill for it.`,
-  "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, and `!quiet`, `!normal` or `!full` says how much to show.",
+  "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, `!queue` shows what waits and changes it, and `!quiet`, `!normal` or `!full` says how much to show.",
 ].join("\n");
 
 function forThreads(word: string): string {
@@ -48,8 +49,13 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
     const { text, options } = parseTask(makeReadable(team, written));
     if (["", "help"].includes(text.toLowerCase())) return ack(help);
     const word = readThreadCommand(text);
-    if (word) return ack(forThreads(word));
+    if (word && !isForChannels(word)) return ack(forThreads(word));
     const author = await team.people.author(user);
+    if (word) {
+      const markdown = await answerAlone(team, deps, { author, channel, text: `/${word}` });
+      const blocks = [{ type: "markdown" as const, text: escapeMentions(markdown) }];
+      return ack({ text: toPlainText(markdown), blocks });
+    }
     const problem = await ask(team, deps, { author, channel, text, options });
     if (problem) await ack(problem);
   });
@@ -110,12 +116,7 @@ async function ask(
   question: Question,
 ): Promise<string | undefined> {
   const { author, channel } = question;
-  if (!mayAsk(team.identity.teamId, author)) {
-    // Without a message of its own there is nothing in the channel to answer.
-    const at = { ts: (Date.now() / 1_000).toFixed(6) };
-    const result = await intake.receive({ ...toEvent(team, question, at), tellsRefusal: true });
-    return result.kind === "refused" ? result.reply : "That was not taken.";
-  }
+  if (!mayAsk(team.identity.teamId, author)) return answerAlone(team, { intake }, question);
   const posted = await postQuestion(team, question).catch((error: unknown) => explainRefusal(error));
   if ("problem" in posted) return posted.problem;
   const event = toEvent(team, question, posted);
@@ -130,6 +131,18 @@ async function ask(
     await withdraw();
     throw error;
   }
+}
+
+/** Hands in what nobody else sees. Without a message of its own there is nothing in the channel to answer. */
+async function answerAlone(
+  team: TeamConnection,
+  { intake }: Pick<TaskDeps, "intake">,
+  question: Question,
+): Promise<string> {
+  const at = { ts: (Date.now() / 1_000).toFixed(6) };
+  const result = await intake.receive({ ...toEvent(team, question, at), tellsRefusal: true });
+  const reply = result.kind === "refused" || result.kind === "acted" ? result.reply : undefined;
+  return reply ?? "That was not taken.";
 }
 
 function toEvent(

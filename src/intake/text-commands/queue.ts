@@ -1,0 +1,99 @@
+import type { UserMessage } from "../../agent/messages.ts";
+import { cutText } from "../../agent/text.ts";
+import { escapeMarkdown } from "../../chat/escape-markdown.ts";
+import { handleOf } from "../../queue/session/waiting-messages.ts";
+import type { WaitingThread } from "../../queue/turns/channel-queue.ts";
+
+/** A text command about what waits. `handle`: of a message, as the list names it. */
+export type QueueCommand = { do: "list" } | { do: "remove" | "first"; handle: string };
+
+/** The whole message must be `/queue`, `/queue remove m7` or `/queue first m7`, or, as Slack keeps the slash for itself, with `!`. */
+export function readQueueCommand(text: string): QueueCommand | undefined {
+  const [, action, handle] =
+    /^\s*[/!]queue(?:\s+(remove|first)\s+`?(m\d+)`?)?\s*$/i.exec(text) ??
+    // A number alone could be the place in the list, which may have changed since.
+    [];
+  if (action === undefined || handle === undefined)
+    return /^\s*[/!]queue\s*$/i.test(text) ? { do: "list" } : undefined;
+  return { do: action.toLowerCase() === "first" ? "first" : "remove", handle: handle.toLowerCase() };
+}
+
+/** What waits in a thread and around it, for people. */
+export interface QueueView {
+  isRunning: boolean;
+  /** In the thread, in order. */
+  messages: readonly UserMessage[];
+  /** In other threads of its channel, in order. */
+  others: readonly WaitingThread[];
+  /** Threads that wait, too, and that not everybody may read. */
+  hidden: number;
+  /** Turns that run in the channel. */
+  running: number;
+  now: number;
+}
+
+const most = { messages: 20, threads: 10 };
+const shownChars = 80;
+
+/** The list that `!queue` gives. */
+export function describeQueue(view: QueueView): string {
+  const { messages, others, hidden, now } = view;
+  const own = messages.slice(0, most.messages).map((message, index) => {
+    const handle = handleOf(message);
+    return `${index + 1}. ${handle === undefined ? "" : `\`${handle}\` · `}${describeWaiting(message, now)}`;
+  });
+  const around = others.slice(0, most.threads).map(({ first, messages: count }, index) => {
+    const more = count > 1 ? ` (and ${count - 1} more there)` : "";
+    return `${index + 1}. ${describeWaiting(first, now)}${more}`;
+  });
+  const left = others.length - around.length + hidden;
+  const handles = messages.flatMap((message) => handleOf(message) ?? []);
+  const [first] = handles;
+  const last = handles.at(-1);
+  return [
+    ...section(
+      view.isRunning
+        ? "**Waiting in this thread**, for the turn that is running"
+        : "**Waiting in this thread**",
+      own,
+      messages.length - own.length,
+    ),
+    ...section("**Waiting in other threads of this channel**", around, left),
+    ...(own.length + around.length + left === 0 ? ["Nothing waits here."] : []),
+    describeRunning(view),
+    ...(first !== undefined && last !== undefined
+      ? [`\`!queue remove ${first}\` takes a message out, \`!queue first ${last}\` has it taken first.`]
+      : []),
+  ].join("\n\n");
+}
+
+function section(title: string, lines: readonly string[], left: number): string[] {
+  if (lines.length + left === 0) return [];
+  const more = left > 0 ? [`- … and ${left} more`] : [];
+  return [title, [...lines, ...more].join("\n")];
+}
+
+function describeRunning({ running, isRunning }: QueueView): string {
+  if (running > 0) return `${running === 1 ? "One turn runs" : `${running} turns run`} in this channel.`;
+  return isRunning ? "A turn runs in this thread." : "No turn runs in this channel.";
+}
+
+function describeWaiting(message: UserMessage, now: number): string {
+  const by = `${message.scheduled ? "scheduled by " : ""}${escapeMarkdown(message.author.name)}`;
+  return `${by}, ${formatAge(now - message.at)}: ${escapeMarkdown(firstWords(message))}`;
+}
+
+/** On one line; the names of its files for a message without words. */
+export function firstWords({ text, enclosed }: UserMessage, chars = shownChars): string {
+  const words = text.replaceAll(/\s+/g, " ").trim();
+  const files = enclosed?.files?.map(({ name }) => name).join(", ");
+  return cutText(words || files || "(no text)", chars);
+}
+
+export function formatAge(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ago` : `${Math.floor(hours / 24)} days ago`;
+}

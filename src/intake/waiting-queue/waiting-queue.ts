@@ -1,0 +1,150 @@
+import { isFromPerson, type Speaker, type UserMessage } from "../../agent/messages.ts";
+import { escapeMarkdown } from "../../chat/escape-markdown.ts";
+import type { InboundAction, InboundMessage, IntakeResult } from "../../chat/inbound.ts";
+import type { ChoiceMenu } from "../../chat/outbound.ts";
+import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
+import {
+  advanceWaiting,
+  handleOf,
+  listWaiting,
+  removeWaiting,
+} from "../../queue/session/waiting-messages.ts";
+import type { Replies } from "../replies.ts";
+import { firstWords, type QueueCommand } from "../text-commands/queue.ts";
+import { type QueueChange, readChoiceId } from "./choices.ts";
+import { keepChangeable, type QueueViewOptions, viewQueue } from "./view.ts";
+
+/** Somebody has changed the order of what waits, or taken a message out. For the audit log. */
+export interface QueueAuditEvent {
+  action: "queue-removed" | "queue-advanced";
+  thread: ThreadId;
+  /** Id of the message. */
+  message: string;
+  by: Speaker;
+}
+
+export interface WaitingQueueOptions extends QueueViewOptions {
+  audit(event: QueueAuditEvent): void;
+}
+
+/** A command or a choice of somebody about what waits. */
+type QueueEvent = InboundMessage | InboundAction;
+
+/** Shows people what waits, and changes it for those who may: whoever wrote a message, and whoever may stop its thread. */
+export interface WaitingQueue {
+  view(event: QueueEvent): Promise<{ markdown: string; menus: ChoiceMenu[] }>;
+  change(event: InboundMessage, command: Exclude<QueueCommand, { do: "list" }>): Promise<IntakeResult>;
+  /** Undefined for a press that means something else. */
+  press(event: InboundAction): Promise<IntakeResult | undefined>;
+}
+
+/** What somebody wants to be done with a message. */
+interface ChangeRequest {
+  change: QueueChange;
+  thread: ThreadRef;
+  /** Absent when it waits no more. */
+  message: UserMessage | undefined;
+  /** What people call it. */
+  name: string;
+}
+
+export function createWaitingQueue(
+  options: WaitingQueueOptions,
+  replies: Pick<Replies, "reply" | "mark">,
+): WaitingQueue {
+  const { redis } = options;
+
+  const refuse = async (event: QueueEvent, markdown: string): Promise<IntakeResult> => {
+    if (!event.tellsRefusal) await replies.reply(event, markdown);
+    return { kind: "refused", reply: markdown };
+  };
+
+  const mayChange = async (event: QueueEvent, thread: ThreadRef, message: UserMessage): Promise<boolean> => {
+    if (message.author.id === event.author.id) return true;
+    // From elsewhere in the channel, where perhaps not everybody may read the thread, people change only their own.
+    if (thread.thread !== event.thread.thread) return false;
+    return (await keepChangeable(options, { thread, author: event.author }, [message])).length > 0;
+  };
+
+  const changeIfAllowed = async (event: QueueEvent, request: ChangeRequest): Promise<IntakeResult> => {
+    const { change, thread, message, name } = request;
+    const gone = `${name} does not wait here: it was taken or removed. \`!queue\` lists what waits.`;
+    if (!message) return refuse(event, gone);
+    if (!(await mayChange(event, thread, message))) {
+      const who = "only whoever wrote it may, and whoever may stop this thread";
+      return refuse(event, `You may not change ${name}: ${who}.`);
+    }
+    const id = threadId(thread);
+    const outcome =
+      change === "remove"
+        ? await removeWaiting(redis, id, message.id)
+        : (await advanceWaiting(redis, id, message.id)) && "advanced";
+    if (outcome === false || outcome === "gone") return refuse(event, gone);
+    if (outcome !== "repeated") follow(event, { change, thread, message });
+    const done = change === "first" ? "is taken first" : "is out of the queue";
+    const whose = describeAuthor(event, message);
+    const markdown = `\`${name}\`${whose} ${done}: “${escapeMarkdown(firstWords(message))}”.`;
+    if (event.tellsRefusal) return { kind: "acted", thread: id, reply: markdown };
+    const isFirst = await replies.reply(event, markdown);
+    return { kind: "acted", thread: id, ...(!isFirst && { unchanged: true }) };
+  };
+
+  /** What others learn of a change that has happened. */
+  const follow = (
+    event: QueueEvent,
+    { change, thread, message }: { change: QueueChange; thread: ThreadRef; message: UserMessage },
+  ) => {
+    const action = change === "first" ? "queue-advanced" : "queue-removed";
+    options.audit({ action, thread: threadId(thread), message: message.id, by: event.author });
+    if (change === "remove" && isOnPlatform(message)) {
+      const { platform, workspace, channel } = thread;
+      void replies.mark({ platform, workspace, channel, message: message.id }, "stopped");
+    }
+    const whose = describeAuthor(event, message);
+    // Whoever wrote it should learn of it where the answer is for one person alone.
+    if (!event.tellsRefusal || whose === "") return;
+    const done =
+      change === "first"
+        ? `moved a message${whose} to the front of the queue`
+        : `took a message${whose} out of the queue`;
+    const notice = `${escapeMarkdown(event.author.name)} ${done}: “${escapeMarkdown(firstWords(message))}”.`;
+    replies
+      .reply({ ...event, thread }, notice)
+      .catch((error: unknown) => options.onProblem("A thread could not be told of its queue.", error));
+  };
+
+  return {
+    view: (event) => viewQueue(options, event),
+
+    async change(event, { do: change, handle }) {
+      const { thread } = event;
+      const waiting = await listWaiting(redis, threadId(thread));
+      const message = waiting.find((one) => handleOf(one) === handle);
+      return changeIfAllowed(event, { change, thread, message, name: handle });
+    },
+
+    async press(event) {
+      const chosen = readChoiceId(event.action);
+      if (!chosen) return undefined;
+      // The choice names no other channel than the one where it was made.
+      const thread = { ...event.thread, thread: chosen.thread };
+      const waiting = await listWaiting(redis, threadId(thread));
+      const message = waiting.find(({ id }) => id === chosen.message);
+      const name = (message && handleOf(message)) ?? "That message";
+      const result = await changeIfAllowed(event, { change: chosen.change, thread, message, name });
+      if (result.kind !== "acted" || result.reply === undefined) return result;
+      const { markdown, menus } = await viewQueue(options, event);
+      return { ...result, reply: `${result.reply}\n\n${markdown}`, menus };
+    },
+  };
+}
+
+/** For behind a name: nothing for the person's own. */
+function describeAuthor(event: QueueEvent, { author }: UserMessage): string {
+  return author.id === event.author.id ? "" : ` of ${escapeMarkdown(author.name)}`;
+}
+
+/** A scheduled task stands for no message that could be marked, nor does a press of Continue. */
+function isOnPlatform(message: UserMessage): boolean {
+  return !message.scheduled && !message.id.includes("~") && isFromPerson(message);
+}

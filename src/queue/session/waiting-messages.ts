@@ -1,0 +1,45 @@
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { UserMessage } from "../../agent/messages.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
+import { loadScript } from "../redis/script.ts";
+import { readMailbox } from "./mailbox.ts";
+
+const removeScript = loadScript(new URL("scripts/remove-waiting.lua", import.meta.url));
+const advanceScript = loadScript(new URL("scripts/advance-waiting.lua", import.meta.url));
+
+/** What a turn is told about a message that it works on already: a correction, or the note of a deletion. */
+const isAboutAnother = /~[\d.]+$/;
+
+/** The messages that no turn has taken, in the order in which one will take them. */
+export async function listWaiting(redis: Redis, thread: ThreadId): Promise<UserMessage[]> {
+  return (await readMailbox(redis, thread)).filter(({ id }) => !isAboutAnother.test(id));
+}
+
+/** What names a waiting message in commands, whatever its place; absent for those that an older Heddle has accepted. */
+export function handleOf({ seq }: Pick<UserMessage, "seq">): string | undefined {
+  return seq === undefined ? undefined : `m${seq}`;
+}
+
+/** `repeated`: it was removed before. `gone`: a turn has taken it, or it never waited. */
+export type Removal = "removed" | "repeated" | "gone";
+
+/** What remove-waiting.lua replies, by its number. */
+const removals = ["gone", "removed", "repeated"] as const;
+
+/** Takes a message out of its thread's mailbox, unless a turn has taken it: one of the two, never both. */
+export async function removeWaiting(redis: Redis, thread: ThreadId, message: string): Promise<Removal> {
+  const result = await removeScript.run(
+    redis,
+    [keys.head(thread), keys.mail(thread), keys.seen(thread, `${message}~removed`)],
+    [message, daySeconds],
+  );
+  return removals[z.literal([0, 1, 2]).parse(result)];
+}
+
+/** Puts a message before all others that wait in its thread; false when it does not wait. */
+export async function advanceWaiting(redis: Redis, thread: ThreadId, message: string): Promise<boolean> {
+  const result = await advanceScript.run(redis, [keys.mail(thread)], [message]);
+  return z.literal([0, 1]).parse(result) === 1;
+}
