@@ -8,6 +8,7 @@ import { parseManifest } from "../src/agent/skills/manifest.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { settingsSchema } from "../src/config/schema.ts";
 import { dispatcherOf, run } from "./agent/tools/services.ts";
+import { validateForEditors } from "./config/json-schema.ts";
 
 /** What the pages say can be tried is tried, and what they point to is there. */
 
@@ -97,8 +98,11 @@ test("every command in the pages is one that there is", () => {
 test.each(pages.filter((page) => page !== "docs/operations.md" && blocks(page, "yaml").length > 0))(
   "the settings that %s shows are valid",
   (page) => {
-    for (const yaml of blocks(page, "yaml"))
+    for (const yaml of blocks(page, "yaml")) {
       expect(settingsSchema.safeParse(parse(yaml)).error).toBeUndefined();
+      validateForEditors(parse(yaml));
+      expect(validateForEditors.errors).toBeNull();
+    }
   },
 );
 

@@ -1,4 +1,4 @@
-/** `npm run reference`: writes docs/configuration.md and heddle.example.yaml from the schema of the configuration. */
+/** `npm run reference`: writes docs/configuration.md, heddle.example.yaml and the JSON Schema that editors use. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -7,6 +7,33 @@ import { environmentSchema } from "../../src/config/environment.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
+
+/** Where the JSON Schema of heddle.yaml lies. */
+export const schemaPath = "docs/heddle.schema.json";
+
+/**
+ * What `heddle.yaml` must keep to and JSON Schema cannot say: the place of the setting, as a refusal names it, and what
+ * is checked there. Editors accept more than Heddle does in these places, and in no other.
+ */
+export const beyondSchema: readonly { place: RegExp; about: string }[] = [
+  { place: /^budgets\.timeZone: /, about: "`budgets.timeZone` names a time zone that exists" },
+  { place: /^queue\.fenceSeconds: /, about: "`queue.fenceSeconds` is longer than `queue.lockSeconds`" },
+  {
+    place: /^queue\.jobFenceSeconds: /,
+    about: "`queue.jobFenceSeconds` is not shorter than `queue.fenceSeconds`",
+  },
+  { place: /^discord\.shards: /, about: "the ids in `discord.shards` lie below its total" },
+  {
+    place: /^(egress\.|channels\..*\.network|console\.proxies)/,
+    about: "hosts, addresses and networks are well-formed",
+  },
+  {
+    place: /^providers\.[^.]+\.(protocol|baseUrl): /,
+    about: "a provider with a name of your own has a protocol and a `baseUrl`",
+  },
+  { place: /: there is no provider /, about: "models name a provider that there is" },
+  { place: /\.headers\./, about: "variables that headers name are set" },
+];
 
 /** The generated files: their path in the repository, and their content. */
 export function reference(): Record<string, string> {
@@ -19,13 +46,29 @@ Secrets and endpoints come from the environment or a file \`.env\`, everything e
 value stops startup with its path, what was expected and an example. \`npm run reference\` generates this page from the
 schema; \`heddle.example.yaml\` has every setting with its default.
 
+## In an editor
+
+The [JSON Schema](${schemaPath.replace("docs/", "")}) completes and checks \`heddle.yaml\` in every editor with the YAML
+language server (VS Code: the extension by Red Hat). Begin the file with
+
+\`\`\`text
+# yaml-language-server: $schema=${schemaPath}
+\`\`\`
+
+where the path starts at the file. In an installed package the schema is
+\`node_modules/heddle/${schemaPath}\`. Start-up checks more than a schema can say:
+
+${beyondSchema.map(({ about }) => `- ${about}`).join("\n")}
+
 ## Environment
 
 ${table(rows(environment))}
 ## heddle.yaml
 
 ${sections(settings)}`,
-    "heddle.example.yaml": `# Every setting of heddle.yaml with its default. Copy what you want to change; keep secrets in .env.
+    [schemaPath]: `${JSON.stringify({ title: "Heddle: heddle.yaml", ...settings }, null, 2)}\n`,
+    "heddle.example.yaml": `# yaml-language-server: $schema=${schemaPath}
+# Every setting of heddle.yaml with its default. Copy what you want to change; keep secrets in .env.
 # Generated from the schema by \`npm run reference\`; docs/configuration.md has the same as a table.
 
 ${example(settings, "")}`,

@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { beyondSchema } from "../../scripts/reference/reference.ts";
 import { loadConfig, unknownVariables } from "../../src/config/load.ts";
 import { chooseModel } from "../../src/config/model-choice.ts";
+import { validateForEditors } from "./json-schema.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -13,8 +16,24 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const load = (env: Record<string, string> = {}, yaml?: string) => {
   if (yaml !== undefined) writeFileSync(join(folder, "heddle.yaml"), yaml);
-  return loadConfig(env, folder);
+  try {
+    return loadConfig(env, folder);
+  } catch (error) {
+    if (yaml !== undefined && Object.keys(env).length === 0) expectRefusedByEditors(yaml, String(error));
+    throw error;
+  }
 };
+
+/** Every refusal that is tested here is one of the JSON Schema's too, or on the list of what it cannot say. */
+function expectRefusedByEditors(yaml: string, error: string): void {
+  if (error.includes("is not YAML")) return;
+  const accepted = validateForEditors(parse(yaml));
+  const beyond = error
+    .split("\n  ")
+    .slice(1)
+    .some((fault) => beyondSchema.some(({ place }) => place.test(fault)));
+  expect({ yaml, isRefused: !accepted || beyond }).toEqual({ yaml, isRefused: true });
+}
 
 describe("The configuration", () => {
   test("needs nothing at all", () => {
