@@ -7,6 +7,7 @@ import type { SandboxLimits } from "../sandbox/limits.ts";
 import { reportAudit } from "./audit.ts";
 import type { Mask } from "./excerpt.ts";
 import type { Operations } from "./operations.ts";
+import { listNeeds } from "./needs.ts";
 import { type Approvers, listQuestions } from "./questions.ts";
 import { type ListedSkills, reportSystem } from "./system.ts";
 import { createThreadIndex } from "./threads.ts";
@@ -36,9 +37,13 @@ export function openOperations(options: OperationsOptions): Operations & { close
     threads,
     questions: () => listQuestions(redis, options.approvers, mask, now()),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
+    needs: () => listNeeds(redis, threads, options.approvers, mask, now()),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem({ ...options, threads }),
     audit: (before) => reportAudit(redis, options.auditFolder, mask, before),
-    close: () => feed.close(),
+    close() {
+      threads.close();
+      feed.close();
+    },
   };
 }

@@ -11,6 +11,8 @@ export interface Operations {
   questions(): Promise<QuestionLine[]>;
   /** What no turn of that thread has taken, in order. */
   waiting(thread: ThreadId): Promise<WaitingLine[]>;
+  /** All that goes on only when a person does something, those first whose time is over first. */
+  needs(): Promise<NeedLine[]>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
   /** The newest entries of the audit log, or those before one. */
@@ -21,6 +23,8 @@ export interface Operations {
 export interface ThreadIndex {
   /** The latest first, some hundred at most. */
   list(): Promise<ThreadLine[]>;
+  /** Those that wait for people: with open questions, or paused by a limit since then (ms since the epoch). */
+  waiting(since: number): Promise<ThreadLine[]>;
   find(thread: ThreadId): Promise<ThreadLine | undefined>;
   /** At most a page of a thread's timeline: before or from a position, else its end. */
   timeline(thread: ThreadId, where: { before?: number; from?: number }): Promise<TimelinePage>;
@@ -47,6 +51,10 @@ export interface ThreadLine {
   place?: number;
   /** How the last turn ended; what a limit has ended can be gone on with. */
   ended?: Ending;
+  /** The limit that has ended it. */
+  limit?: string;
+  /** `provider/model` that replied last. */
+  model?: string;
   /** Milliseconds since the epoch. */
   activeAt: number;
   /** Of the turns that have ended, US dollars. */
@@ -66,7 +74,11 @@ export interface QuestionLine {
   call: string;
   /** What there is to know about how the call is shown; often empty. */
   note: string;
+  /** What can be chosen; none for an approval, and for a question that is answered in words. */
+  choices: string[];
   requester: string;
+  /** The platform's id of the requester. */
+  requesterId: string;
   /** Who may decide besides an operator: a name, `everyone` or `administrators`. */
   decides: string;
   since: number;
@@ -83,6 +95,14 @@ export interface WaitingLine {
   /** When it was written, ms. */
   at: number;
   scheduled?: true;
+}
+
+/** What a thread waits for: a decision, or that somebody continues what a limit has paused. */
+export interface NeedLine {
+  /** Of the question, or of the thread that is paused. */
+  id: string;
+  line: ThreadLine;
+  question?: QuestionLine;
 }
 
 export type Ending = "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";

@@ -17,15 +17,20 @@ export type Approvers = "everyone" | "requester" | "administrators";
 const mostThreads = 1_000;
 const lastRecords = 300;
 
-/** The questions of all threads that nobody has decided, those first whose time is over first. */
+/**
+ * The questions of all threads that nobody has decided, those first whose time is over first.
+ *
+ * @param among only of these threads
+ */
 export async function listQuestions(
   redis: Redis,
   approvers: Approvers,
   mask: Mask,
   now: number,
+  among?: readonly ThreadId[],
 ): Promise<QuestionLine[]> {
   // A turn that waits for people is listed until their time is over.
-  const threads = await redis.zrange(keys.waiting, "0", String(mostThreads - 1));
+  const threads = among ?? (await redis.zrange(keys.waiting, "0", String(mostThreads - 1)));
   const lines = await Promise.all(
     threads.map(async (thread) => {
       const questions = await readUndecidedQuestions(redis, thread);
@@ -60,7 +65,9 @@ function lineOf(
     text: mask(isApproval ? question.why : question.text),
     call: [visible?.besides && `with ${visible.besides}`, visible?.text].filter(Boolean).join("\n"),
     note: visible?.note ?? "",
+    choices: isApproval ? [] : question.choices.map(mask),
     requester: name,
+    requesterId: requester.id,
     decides: isApproval && approvers !== "requester" ? approvers : name,
   };
 }

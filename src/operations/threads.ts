@@ -11,6 +11,7 @@ import { continueActionId, readPausedTurn } from "../queue/session/continue-offe
 import { readJournalSlice } from "../queue/session/journal.ts";
 import { platformMessageId } from "../queue/session/message-changes.ts";
 import { createOverview, type SessionLine } from "../queue/session/overview.ts";
+import { createThreadCatalog } from "./thread-catalog.ts";
 import type { Mask } from "./excerpt.ts";
 import { channelId, readNames } from "./names.ts";
 import type { ThreadIndex, ThreadLine } from "./operations.ts";
@@ -28,9 +29,13 @@ const parseLive = createStoredParser<AgentEvent | { type: "turn-start" | "turn-e
 );
 
 /** The threads of all platforms, as the console shows them. */
-export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask: Mask }): ThreadIndex {
+export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask: Mask }): ThreadIndex & {
+  close(): void;
+} {
   const { redis, feed, mask } = options;
   const overview = createOverview(redis);
+  const catalog = createThreadCatalog(redis);
+  const endFollowing = feed.follow(channels.sessions, catalog.changed);
 
   const toLines = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
     const places = sessions.map(({ thread }) => channelId(parseThreadId(thread)));
@@ -38,19 +43,31 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
     return sessions.map((session, index) => toLine(session, names.get(places[index] ?? "")));
   };
 
-  const toLine = (
-    { thread, text, author, status, questions, ended, activeAt, cost, place, unsaid }: SessionLine,
-    channel: string | undefined,
-  ): ThreadLine => ({
-    ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
-    platform: parseThreadId(thread).platform,
-    ...(channel !== undefined && { channel: mask(channel) }),
-    author: mask(author),
-    title: makeTitle(mask(text), titleChars),
-    ...(cost !== undefined && { cost }),
-    ...(place !== undefined && { place }),
-    ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
-  });
+  /** Masking is the dearest part of a list. */
+  const masked = new WeakMap<SessionLine, ThreadLine>();
+
+  const toLine = (session: SessionLine, channel: string | undefined): ThreadLine => {
+    const known = masked.get(session);
+    const line = known ?? toMaskedLine(session);
+    masked.set(session, line);
+    return channel === undefined ? line : { ...line, channel: mask(channel) };
+  };
+
+  const toMaskedLine = (session: SessionLine): ThreadLine => {
+    const { thread, text, author, status, questions, ended, activeAt, cost, place, unsaid } = session;
+    const { limit, model } = session;
+    return {
+      ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
+      platform: parseThreadId(thread).platform,
+      author: mask(author),
+      title: makeTitle(mask(text), titleChars),
+      ...(cost !== undefined && { cost }),
+      ...(place !== undefined && { place }),
+      ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
+      ...(limit !== undefined && { limit }),
+      ...(model !== undefined && { model }),
+    };
+  };
 
   /** Who is asked for is the latest person: their message carries the mark of what goes on. */
   const readLastMessage = async (thread: ThreadId): Promise<string | undefined> => {
@@ -64,7 +81,17 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   };
 
   return {
-    list: async () => toLines(await overview.lines(listedThreads)),
+    list: async () => toLines((await catalog.lines()).slice(0, listedThreads)),
+    async waiting(since) {
+      const lines = await catalog.lines();
+      return toLines(
+        lines.filter(
+          ({ status, questions, ended, activeAt }) =>
+            questions > 0 ||
+            (status === "idle" && ended && describeEnding(ended) === "paused" && activeAt >= since),
+        ),
+      );
+    },
     async find(thread) {
       const session = await overview.line(thread);
       return session && (await toLines([session]))[0];
@@ -81,6 +108,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
       // With the turn, so that going on twice after the same message is not taken for one press.
       return { action: continueActionId(paused.turn), message: `${message}~${paused.turn}` };
     },
+    close: endFollowing,
     watchAll: (onChange) => feed.follow(channels.sessions, () => onChange()),
     watch: (thread, onNews) =>
       feed.follow(channels.live(thread), (message) => {

@@ -100,6 +100,7 @@ const policies: Record<string, Policy> = {
     "/api/system": reads,
     "/api/questions": reads,
     "/api/sessions/:thread/queue": reads,
+    "/api/needs": reads,
   }),
   ...named("console POST", {
     "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },

@@ -18,6 +18,7 @@ import { consoleAuthor, createConsoleIntake } from "./intake.ts";
 import { listen, nameOf } from "./listen.ts";
 import { LiveStreams } from "./live.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
+import { NeedsFeed, shareNeeds } from "./needs-feed.ts";
 import { type Page, readPage } from "./page.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
 import { TimelineStreams } from "./timeline-streams.ts";
@@ -96,8 +97,9 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
           .catch((error: unknown) => log.error({ err: error }, "old files could not be deleted"));
       const onStreamError = (error: unknown) =>
         log.error({ err: error }, "a live stream of the console failed");
-      const live = new LiveStreams(conversations, redis.duplicate(), onStreamError);
-      const timelineStreams = new TimelineStreams(operations.threads, onStreamError);
+      const needs = shareNeeds(new NeedsFeed(operations, onStreamError));
+      const live = new LiveStreams(conversations, redis.duplicate(), onStreamError, needs);
+      const timelineStreams = new TimelineStreams(operations.threads, onStreamError, needs);
       const services: Services = {
         conversations,
         uploads,

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Redis } from "ioredis";
 import { type ConsoleChange, parseChange } from "./console-message.ts";
 import { changesChannel, type Conversations } from "./conversations.ts";
-import { type Stream, Streams } from "./streams.ts";
+import { type SharedEvent, type Stream, Streams } from "./streams.ts";
 
 /**
  * The live streams of all open pages: Server-Sent Events, with JSON in every `data`.
@@ -22,11 +22,16 @@ export class LiveStreams {
   readonly #pages = new Set<LivePage>();
 
   /** `subscriber` is a connection of its own; it is closed by {@link close}. */
-  constructor(conversations: Conversations, subscriber: Redis, onError: (error: unknown) => void) {
+  constructor(
+    conversations: Conversations,
+    subscriber: Redis,
+    onError: (error: unknown) => void,
+    shared?: SharedEvent,
+  ) {
     this.#conversations = conversations;
     this.#subscriber = subscriber;
     this.#onError = onError;
-    this.#streams = new Streams(onError);
+    this.#streams = new Streams(onError, shared);
   }
 
   async start(): Promise<void> {

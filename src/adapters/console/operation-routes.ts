@@ -1,7 +1,9 @@
 import { z } from "zod";
+import type { Author } from "../../chat/inbound.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import type { ThreadLine } from "../../operations/operations.ts";
+import type { NeedLine, QuestionLine, ThreadLine } from "../../operations/operations.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
+import type { PressedButton } from "./intake.ts";
 import { type ApiCall, type Route, withBody } from "./route.ts";
 import type { Services } from "./services.ts";
 
@@ -19,7 +21,8 @@ import type { Services } from "./services.ts";
  * | GET  /api/sessions/THREAD/queue                     | a list of `WaitingLine`: what no turn has taken, in order |
  * | POST /api/sessions/THREAD/queue                     | `IntakeResult`, for `{ change: "remove" or "first", message }`: an id of that list |
  * | GET  /api/questions                                 | a list of `QuestionLine`, those first whose time is over first |
- * | POST /api/sessions/THREAD/questions/ID              | `IntakeResult`, for `{ decision: "approve" or "deny", reason? }` |
+ * | GET  /api/needs                                     | a list of `Need`: questions, and what a limit has paused |
+ * | POST /api/sessions/THREAD/questions/ID              | `IntakeResult`, for `{ decision: "approve" }`, `{ decision: "deny", reason? }`, `{ decision: "answer", choice }` or `{ decision: "answer", text }` |
  * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
  * | GET  /api/audit[?before=NUMBER]                     | a list of `AuditLine`, the newest first           |
  * | GET  /api/system                                    | `SystemReport`                                    |
@@ -47,6 +50,7 @@ export const operationRoutes: readonly Route[] = [
     path: "/api/questions",
     answer: async ({ operations }) => replyJson(200, await operations.questions()),
   },
+  { method: "GET", path: "/api/needs", answer: needs },
   { method: "POST", path: "/api/sessions/:thread/questions/:question", answer: decide },
   { method: "GET", path: "/api/usage", answer: usage },
   {
@@ -151,36 +155,73 @@ function changeQueue(services: Services, call: ApiCall): Promise<Reply | null> {
   );
 }
 
+/** What waits for a person. */
+export interface Need extends NeedLine {
+  /** Only this person can answer it, where they were asked. */
+  boundTo?: string;
+}
+
+async function needs({ operations, author }: Services): Promise<Reply> {
+  const all = (await operations.needs()).map((need): Need => {
+    const { question } = need;
+    return question && isForAnother(question, author) ? { ...need, boundTo: question.requester } : need;
+  });
+  return replyJson(200, all);
+}
+
+/** What the agent asks one person nobody else answers. */
+function isForAnother({ kind, platform, requesterId }: QuestionLine, author: Author): boolean {
+  return kind === "choice" && !(platform === "local" && requesterId === author.id);
+}
+
+const words = z.string().trim().min(1).max(2_000);
 const decision = {
-  schema: z.strictObject({
-    decision: z.literal(["approve", "deny"]),
-    reason: z.string().max(2_000).exactOptional(),
-  }),
+  schema: z.discriminatedUnion("decision", [
+    z.strictObject({ decision: z.literal("approve") }),
+    z.strictObject({ decision: z.literal("deny"), reason: z.string().max(2_000).exactOptional() }),
+    z.strictObject({
+      decision: z.literal("answer"),
+      choice: z.int().min(0).exactOptional(),
+      text: words.exactOptional(),
+    }),
+  ]),
   maxBytes: 20_000,
   otherwise: "Nothing was decided",
 };
 
-/** Decides about a call; what the agent asks one person, that person answers in the thread. */
+/** Decides about a call, or answers what the agent asks somebody at the console. */
 function decide(services: Services, call: ApiCall): Promise<Reply | null> {
   const id = call.parameters[1] ?? "";
   return withThread(services, call, async (thread) => {
     const open = await services.operations.questions();
     const found = open.find((question) => question.thread === thread && question.id === id);
     if (!found) return replyProblem(404, "No such question is open: it may have been decided.");
-    if (found.kind === "choice")
+    if (isForAnother(found, services.author))
       return replyProblem(409, `Only ${found.decides} can answer this, in the thread.`);
-    return await withBody(call, decision, async ({ decision: verb, reason }) => {
-      const button = {
-        action: `${verb}:${id}`,
-        message: id,
-        ...(reason !== undefined && verb === "deny" && { text: reason }),
-      };
+    return await withBody(call, decision, async (decided) => {
+      if ((decided.decision === "answer") !== (found.kind === "choice"))
+        return replyProblem(409, "This question is decided in another way.");
+      const button = { ...toButton(decided, id), message: id };
       return replyJson(
         200,
         await services.intake.pressAnywhere(parseThreadId(thread), button, services.author),
       );
     });
   });
+}
+
+/** As the question's message offers it. */
+function toButton(decided: z.infer<typeof decision.schema>, id: string): Omit<PressedButton, "message"> {
+  switch (decided.decision) {
+    case "approve":
+      return { action: `approve:${id}` };
+    case "deny":
+      return { action: `deny:${id}`, ...(decided.reason !== undefined && { text: decided.reason }) };
+    case "answer":
+      return decided.choice === undefined
+        ? { action: `answer:${id}`, text: decided.text ?? "" }
+        : { action: `answer:${id}:${decided.choice}` };
+  }
 }
 
 function usage({ operations }: Services, call: ApiCall): Promise<Reply | null> {

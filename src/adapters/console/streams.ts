@@ -9,14 +9,25 @@ const retryMs = 1000;
 /** Proxies and browsers close an idle connection after about a minute. */
 const heartbeatMs = 20_000;
 
+/** Something that every page is told beside what it has asked for. */
+export interface SharedEvent {
+  name: string;
+  /** Undefined while it is not known. */
+  read(): unknown;
+  /** Calls back when it has changed; returns how to end it. */
+  follow(onChange: () => void): () => void;
+}
+
 /** The Server-Sent Events of all open pages, with JSON in every `data`. */
 export class Streams {
   readonly #onError: (error: unknown) => void;
   readonly #open = new Set<Stream>();
+  readonly #shared: SharedEvent | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(onError: (error: unknown) => void) {
+  constructor(onError: (error: unknown) => void, shared?: SharedEvent) {
     this.#onError = onError;
+    this.#shared = shared;
   }
 
   /** Undefined when too many pages are connected, or this one has disconnected; then nothing is written. */
@@ -29,6 +40,7 @@ export class Streams {
     response.write(`retry: ${retryMs}\n\n`);
     const stream = new Stream(response, this.#onError);
     this.#open.add(stream);
+    if (this.#shared) stream.share(this.#shared);
     stream.onEnd(() => this.#open.delete(stream));
     return stream;
   }
@@ -48,6 +60,9 @@ export class Stream {
   readonly #onError: (error: unknown) => void;
   readonly #closed = new AbortController();
   #write: () => Promise<void> = async () => {};
+  #shared: SharedEvent | undefined;
+  /** What of it was sent last. */
+  #told = "";
   #changed = true;
   #writing = false;
 
@@ -67,9 +82,23 @@ export class Stream {
     this.change();
   }
 
+  /** Sends this too, now and whenever it has changed. */
+  share(event: SharedEvent): void {
+    this.#shared = event;
+    this.onEnd(event.follow(() => void this.#drain()));
+  }
+
   change(): void {
     this.#changed = true;
     void this.#drain();
+  }
+
+  async #tellShared(): Promise<void> {
+    const data = this.#shared?.read();
+    const now = JSON.stringify(data) ?? "";
+    if (!this.#shared || data === undefined || now === this.#told) return;
+    this.#told = now;
+    await this.send(this.#shared.name, data);
   }
 
   beat(): void {
@@ -94,7 +123,9 @@ export class Stream {
     if (this.#writing) return;
     this.#writing = true;
     try {
-      while (this.#changed && !this.#closed.signal.aborted) {
+      while (!this.#closed.signal.aborted) {
+        await this.#tellShared();
+        if (!this.#changed) break;
         this.#changed = false;
         await this.#write();
       }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { ThreadIndex, TransientEvent } from "../../operations/operations.ts";
-import { Streams } from "./streams.ts";
+import { type SharedEvent, Streams } from "./streams.ts";
 
 /** The list is sent at most this often. */
 const listEveryMs = 1_000;
@@ -19,9 +19,9 @@ export class TimelineStreams {
   readonly #threads: ThreadIndex;
   readonly #streams: Streams;
 
-  constructor(threads: ThreadIndex, onError: (error: unknown) => void) {
+  constructor(threads: ThreadIndex, onError: (error: unknown) => void, shared?: SharedEvent) {
     this.#threads = threads;
-    this.#streams = new Streams(onError);
+    this.#streams = new Streams(onError, shared);
   }
 
   /** False when too many pages are connected; then nothing is written. */

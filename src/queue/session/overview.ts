@@ -2,10 +2,13 @@ import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { readFirstMessage, readLastRecord } from "./journal.ts";
+import { readFirstMessage, readJournalSlice } from "./journal.ts";
 import { readOpenQuestions } from "./open-questions.ts";
 import { readHeadNumber } from "./stored.ts";
 import { listSessions, readSessionStatus, type SessionSummary } from "./sessions.ts";
+
+/** A session, and when it was last active, ms since the epoch. */
+type Listed = Omit<SessionSummary, "status">;
 
 /** A session in a list of all of them. */
 export interface SessionLine extends SessionSummary {
@@ -21,6 +24,10 @@ export interface SessionLine extends SessionSummary {
   place?: number;
   /** How the last turn ended, unless something has happened since. */
   ended?: TurnOutcome["kind"];
+  /** The limit that has ended it. */
+  limit?: string;
+  /** `provider/model` of its newest reply, where that is among the last records. */
+  model?: string;
   /** The platform did not take what the last turn had to say. */
   unsaid?: true;
 }
@@ -30,6 +37,8 @@ export interface Overview {
   /** The latest first, at most `limit`. */
   lines(limit: number): Promise<SessionLine[]>;
   line(thread: ThreadId): Promise<SessionLine | undefined>;
+  /** The same for some sessions, in their order; undefined for those of which nothing is left. */
+  describe(sessions: readonly Listed[]): Promise<(SessionLine | undefined)[]>;
 }
 
 /** Of this many threads with something to do it is known which place they have. */
@@ -37,6 +46,8 @@ const mostPlaces = 1_000;
 /** First messages never change, and may be long. */
 const remembered = 2_000;
 const textChars = 200;
+/** A turn ends with a reply, its record, and perhaps a notice. */
+const lastRecords = 4;
 
 type Beginning = Pick<SessionLine, "text" | "author">;
 
@@ -67,30 +78,41 @@ export function createOverview(redis: Redis): Overview {
     if (!beginning) return undefined;
     const [cost, unsaid] = await redis.hmget(keys.head(thread), "cost", "unsaid");
     const place = status === "waiting" ? waiting.indexOf(thread) + 1 : 0;
-    const record = status === "idle" ? await readLastRecord(redis, thread) : undefined;
+    const { records } = await readJournalSlice(redis, thread, {}, lastRecords);
+    const end = status === "idle" ? records.at(-1) : undefined;
+    const outcome = end?.type === "turn-end" ? end.outcome : undefined;
+    const reply = records.findLast((record) => record.type === "assistant");
     return {
       ...session,
       questions: status === "running" ? (await readOpenQuestions(redis, thread)).length : 0,
       ...beginning,
       ...(cost && { cost: readHeadNumber(redis, thread, "cost", cost) }),
       ...(place > 0 && { place }),
-      ...(record && record.type === "turn-end" && { ended: record.outcome.kind }),
+      ...(outcome && { ended: outcome.kind }),
+      ...(outcome && "limit" in outcome && { limit: outcome.limit }),
+      ...(reply && { model: reply.message.model }),
       ...(unsaid && { unsaid: true }),
     };
   };
 
+  const describe = async (sessions: readonly Listed[]) => {
+    const states = await Promise.all(sessions.map(({ thread }) => readSessionStatus(redis, thread)));
+    const waiting = states.includes("waiting") ? await waitingThreads(redis) : [];
+    return Promise.all(
+      sessions.map((session, index) => complete({ ...session, status: states[index] ?? "idle" }, waiting)),
+    );
+  };
+
   return {
+    describe,
     async lines(limit) {
-      const sessions = await listSessions(redis, limit);
-      const waiting = await waitingThreads(redis);
-      const lines = await Promise.all(sessions.map((session) => complete(session, waiting)));
+      const lines = await describe(await listSessions(redis, limit));
       return lines.filter((line) => line !== undefined);
     },
     async line(thread) {
       const activeAt = await redis.zscore(keys.threads, thread);
       if (activeAt === null) return undefined;
-      const session = { thread, activeAt: Number(activeAt), status: await readSessionStatus(redis, thread) };
-      return complete(session, session.status === "waiting" ? await waitingThreads(redis) : []);
+      return (await describe([{ thread, activeAt: Number(activeAt) }]))[0];
     },
   };
 }

@@ -7,15 +7,16 @@ import { createNameCache } from "../../../src/operations/names.ts";
 import type { QuestionLine, TimelinePage } from "../../../src/operations/operations.ts";
 import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { formatDay } from "../../../src/queue/budgets/usage.ts";
-import { createLivePublisher } from "../../../src/queue/outbox/live-events.ts";
+import { announceSession, createLivePublisher } from "../../../src/queue/outbox/live-events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../../src/queue/session/continue-offer.ts";
 import { askQuestion, decide } from "../../../src/queue/session/open-questions.ts";
 import { startPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { noonZone } from "../../fakes/noon.ts";
+import type { Need } from "../../../src/adapters/console/operation-routes.ts";
 import { call as request, openStream } from "./requests.ts";
-import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
+import { askChoice, begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
 import { secret, startConsole, type TestConsole } from "./start-console.ts";
 
 let console: TestConsole;
@@ -354,7 +355,7 @@ describe("threads of other platforms", () => {
     expect(await mine()).toEqual([
       {
         ...{ id: "slackq", thread: approval.thread, platform: "slack", kind: "approval", tool: "bash" },
-        ...{ text: "It leaves.", requester: "Ada", decides: "Ada" },
+        ...{ text: "It leaves.", choices: [], requester: "Ada", requesterId: "U1", decides: "Ada" },
         call: expect.stringMatching(/^with \{"host":"x"\}\ngit push\\u202e (?!sk-)/),
         note: "⚠️ 1 invisible character is shown as an escape.",
         ...{ since: approval.askedAt, until: approval.askedAt + 60_000 },
@@ -369,6 +370,8 @@ describe("threads of other platforms", () => {
         json,
       });
     expect((await decides(choice, { decision: "approve" })).status).toBe(409);
+    expect((await decides(choice, { decision: "answer", choice: 0 })).status).toBe(409);
+    expect((await decides(approval, { decision: "answer", choice: 0 })).status).toBe(409);
     expect((await decides({ ...approval, id: "none" }, { decision: "approve" })).status).toBe(404);
     expect((await decides(approval, { decision: "perhaps" })).status).toBe(400);
     const before = console.intake.events.length;
@@ -383,6 +386,44 @@ describe("threads of other platforms", () => {
     const decided = { kind: "approved" as const, by: requester, at: Date.now() };
     await decide(redis, approval.thread, approval.id, decided, Date.now());
     expect((await mine()).map(({ id }) => id)).toEqual(["discordq"]);
+  });
+
+  test("wait in one list for a person, with what is bound to another one, until it is decided", async () => {
+    const line = await askChoice(redis, newThread("local"), "console", ["red", "blue"]);
+    const other = await askChoice(redis, newThread(), "U1", []);
+    const paused = newThread();
+    await write(redis, paused, "A lot of work");
+    const limited = { kind: "step-limit", limit: "50 steps", text: "", steps: 50, usage: noUsage } as const;
+    await end(await begin(redis, paused), limited, "t8");
+    const ours = [line.thread, other.thread, paused];
+    const mine = async () =>
+      ((await get("/api/needs")) as Need[]).filter((need) => ours.includes(need.line.thread));
+    expect(await mine()).toMatchObject([
+      { id: line.id, question: { choices: ["red", "blue"] }, line: { state: "asking" } },
+      { id: other.id, boundTo: "Person U1" },
+      { id: paused, line: { ended: "paused", limit: "50 steps", title: "A lot of work" } },
+    ]);
+    expect((await mine())[0]).not.toHaveProperty("boundTo");
+
+    using page = await openStream(console.url, "/api/events");
+    const told = async () => JSON.stringify(await page.next("needs"));
+    expect(await told()).toContain(line.id);
+    const answers = (json: object) =>
+      request(console.url, `/api/sessions/${encodeURIComponent(line.thread)}/questions/${line.id}`, {
+        ...{ method: "POST", json: { decision: "answer", ...json } },
+      });
+    const before = console.intake.events.length;
+    expect((await answers({ choice: 1 })).status).toBe(200);
+    expect((await answers({ text: "green" })).status).toBe(200);
+    expect(console.intake.events.slice(before)).toMatchObject([
+      { kind: "action", action: `answer:${line.id}:1` },
+      { kind: "action", action: `answer:${line.id}`, text: "green" },
+    ]);
+    const by = { id: "console", name: "Ada" };
+    await decide(redis, line.thread, line.id, { kind: "answered", by, at: Date.now() }, Date.now());
+    announceSession(redis, line.thread, onError);
+    while ((await told()).includes(line.id));
+    expect((await mine()).map(({ id }) => id)).toEqual([other.id, paused]);
   });
 
   test("are gone on with where a limit has ended the work, each time anew", async () => {

@@ -3,6 +3,8 @@ import type { Redis } from "ioredis";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { noUsage, type Usage } from "../../../src/agent/model.ts";
 import type { AssistantPart, ToolStatus } from "../../../src/agent/messages.ts";
+import type { Asking, Question } from "../../../src/agent/questions.ts";
+import { askQuestion } from "../../../src/queue/session/open-questions.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { claimSession, type SessionLease } from "../../../src/queue/session/lease.ts";
 
@@ -54,6 +56,44 @@ export function resultOf(
     ...{ type: "tool-result", durationMs: 420, at: Date.now() },
     message: { role: "tool", callId, name, status, text },
   };
+}
+
+let questions = 0;
+
+/** A turn that waits for what the agent asks that person. */
+export async function askChoice(
+  redis: Redis,
+  thread: string,
+  requester: string,
+  choices: string[],
+): Promise<{ thread: string; id: string }> {
+  await write(redis, thread, `Paint the house (${requester})`);
+  const lease = await begin(redis, thread);
+  return askAbout(lease, thread, { kind: "choice", text: "Which colour?", choices }, requester);
+}
+
+/** Puts a question about the call `c1` to people. */
+export async function askAbout(
+  lease: SessionLease,
+  thread: string,
+  asking: Asking,
+  requester: string,
+): Promise<{ thread: string; id: string }> {
+  const id = `ask${(questions += 1)}`;
+  const [askedAt, expiresAt] = [Date.now() + questions, Date.now() + 3_600_000 + questions];
+  const who = { id: requester, name: `Person ${requester}` };
+  const question: Question = {
+    ...asking,
+    id,
+    callId: "c1",
+    tool: "bash",
+    requester: who,
+    askedAt,
+    expiresAt,
+  };
+  const message = { kind: "question" as const, markdown: "May I?" };
+  await lease.append([{ type: "question", question, at: askedAt }], askQuestion(question, message));
+  return { thread, id };
 }
 
 /** Ends the turn as a worker does. */

@@ -11,6 +11,8 @@ import type {
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
 import type { ConsoleMessage } from "../console-message.ts";
 import type { ThreadSummary } from "../conversations.ts";
+import type { NeedSummary } from "../needs-feed.ts";
+import type { Need } from "../operation-routes.ts";
 import type { ConsoleStatus } from "../services.ts";
 
 export class ApiError extends Error {
@@ -190,6 +192,25 @@ export function continueSession(thread: string): Promise<IntakeResult> {
   return request("POST", `${sessionPath(thread)}/continue`, {});
 }
 
+/** All that waits for a person. */
+export function getNeeds(): Promise<Need[]> {
+  return request("GET", "/api/needs");
+}
+
+export type QuestionDecision =
+  | { decision: "approve" }
+  | { decision: "deny"; reason?: string }
+  | { decision: "answer"; choice: number }
+  | { decision: "answer"; text: string };
+
+export function decideQuestion(
+  thread: string,
+  question: string,
+  decision: QuestionDecision,
+): Promise<IntakeResult> {
+  return request("POST", `${sessionPath(thread)}/questions/${encodeURIComponent(question)}`, decision);
+}
+
 export function getUsage(days: number): Promise<UsageReport> {
   return request("GET", `/api/usage?days=${days}`);
 }
@@ -232,6 +253,19 @@ function sessionPath(thread: string): string {
   return `/api/sessions/${encodeURIComponent(thread)}`;
 }
 
+/** What waits for people, in short; the first of it where it is much. */
+export interface Needs {
+  count: number;
+  first: NeedSummary[];
+}
+
+let onNeeds: (needs: Needs) => void = () => {};
+
+/** `listener` is told of what waits for people, by whichever stream is open. */
+export function whenNeedsChange(listener: (needs: Needs) => void): void {
+  onNeeds = listener;
+}
+
 function watch(
   address: string,
   { connected, refused }: Connection,
@@ -239,6 +273,7 @@ function watch(
 ): () => void {
   const source = new EventSource(address);
   for (const [name, act] of Object.entries(events)) source.addEventListener(name, ({ data }) => act(data));
+  source.addEventListener("needs", ({ data }) => onNeeds(JSON.parse(data)));
   source.addEventListener("open", () => connected(true));
   source.addEventListener("error", () => {
     connected(false);

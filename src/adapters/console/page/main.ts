@@ -1,5 +1,5 @@
 /** The page: which part of it the address names, signing in, and keys that work everywhere. */
-import { ApiError, getStatus, messageOf, signIn, whenDelayed } from "./api.ts";
+import { ApiError, getStatus, messageOf, signIn, whenDelayed, whenNeedsChange } from "./api.ts";
 import {
   followThreads,
   listThreads,
@@ -11,10 +11,12 @@ import { byId } from "./dom.ts";
 import { openDrawer, setUpDrawers } from "./drawers.ts";
 import { openAllThreads } from "./operations/all-threads.ts";
 import { openAudit } from "./operations/audit.ts";
+import { openNeeds } from "./operations/needs-you.ts";
 import type { OpenPage } from "./operations/report.ts";
 import { openSystem } from "./operations/system.ts";
 import { openTimeline } from "./operations/timeline.ts";
 import { openUsage } from "./operations/usage.ts";
+import { takeNeeds } from "./needs.ts";
 import { setUpShortcuts } from "./shortcuts.ts";
 import { showStatus } from "./status.ts";
 import { showDelay, showTitle, showToast } from "./toast.ts";
@@ -23,6 +25,7 @@ import { showDelay, showTitle, showToast } from "./toast.ts";
 const tokenAddress = /^#token=(.+)$/;
 
 const reports = new Map<string, { title: string; show: OpenPage; live: boolean }>([
+  ["needs", { title: "Needs you", show: openNeeds, live: false }],
   ["threads", { title: "All threads", show: openAllThreads, live: true }],
   ["usage", { title: "Usage", show: openUsage, live: false }],
   ["audit", { title: "Audit log", show: openAudit, live: false }],
@@ -167,6 +170,7 @@ document.addEventListener("close", (event) => (dialogClosedAt = event.timeStamp)
 
 addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
 whenDelayed(showDelay);
+whenNeedsChange(takeNeeds);
 setUpDrawers();
 setUpShortcuts();
 void start();

@@ -5,18 +5,23 @@ const storeKey = "heddle shortcuts";
 
 const rows: [keys: string, does: string][] = [
   ["n", "New thread"],
+  ["i", "Needs you"],
   ["a", "All threads"],
   ["u", "Usage"],
   ["s", "System"],
   ["l", "Audit log"],
   ["/", "Search, or write a message"],
   ["j, k", "Next or previous item"],
+  ["y, x", "Under Needs you: approve, or deny, the selected item"],
+  ["1, 2", "Under Needs you: choose that answer"],
+  ["c", "Under Needs you: continue"],
   ["Esc", "Close, or stop the running thread"],
   ["?", "Show this list"],
 ];
 
 const addresses: Record<string, string> = {
   n: "#/",
+  i: "#/needs",
   a: "#/threads",
   u: "#/usage",
   s: "#/system",
@@ -57,7 +62,9 @@ function press(key: string, dialog: HTMLDialogElement): boolean {
 /** Moves among the links of a list, and among what can be unfolded. */
 function step(by: 1 | -1): void {
   const shown =
-    document.body.dataset.page === "conversation" ? "#thread-list a" : "#report :is(.lines a, summary)";
+    document.body.dataset.page === "conversation"
+      ? "#thread-list a"
+      : "#report :is(.lines a, .needs .title, summary)";
   const all = document.querySelectorAll<HTMLElement>(shown);
   const stops = [...all].filter((stop) => stop.offsetParent !== null);
   const at = stops.findIndex((stop) => stop === document.activeElement);

@@ -16,7 +16,21 @@ export function announce(text: string): void {
   byId("announcer").textContent = text;
 }
 
+const shown = { title: "", count: 0 };
+
 export function showTitle(title: string): void {
   byId("title").textContent = title;
-  document.title = title ? `${title} · Heddle` : "Heddle";
+  shown.title = title;
+  showTabTitle();
+}
+
+/** How much waits for a person, in the title of the tab. */
+export function showCount(count: number): void {
+  shown.count = count;
+  showTabTitle();
+}
+
+function showTabTitle(): void {
+  const { title, count } = shown;
+  document.title = `${count > 0 ? `(${count}) ` : ""}${title ? `${title} · Heddle` : "Heddle"}`;
 }

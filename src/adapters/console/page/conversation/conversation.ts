@@ -18,6 +18,7 @@ import {
 } from "../api.ts";
 import { byId } from "../dom.ts";
 import { files } from "../files.ts";
+import { followNeeds } from "../needs.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
@@ -38,6 +39,14 @@ const conversation = new Conversation(
   (message, action) => void press(message, action),
 );
 const composer = new Composer(send);
+
+followNeeds(({ first }) => {
+  const own = "local:console:main:";
+  const needs = first.flatMap(({ thread, kind }) =>
+    thread.startsWith(own) ? [[thread.slice(own.length), kind] as const] : [],
+  );
+  threads.showNeeds(new Map(needs));
+});
 
 let current: string | null = null;
 /** The thread that the first message of a new one makes: the same for every attempt to send it. */

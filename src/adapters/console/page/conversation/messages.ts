@@ -8,6 +8,7 @@ import { viewFile } from "../viewer.ts";
 import { CallList } from "./call-list.ts";
 
 const markWords = {
+  question: "Waiting for your answer",
   taken: "Working on it",
   waiting: "Waiting",
   answered: "Answered",
@@ -24,6 +25,11 @@ function isStoppable(message: ConsoleMessage): boolean {
   return "stoppable" in message && message.stoppable;
 }
 
+/** Its turn waits until somebody has decided. */
+function isOpenQuestion(message: ConsoleMessage): boolean {
+  return message.kind === "question" && isStoppable(message);
+}
+
 type Press = (message: ConsoleMessage, action: ActionButton) => void;
 
 /**
@@ -36,6 +42,7 @@ export class Conversation {
   readonly #onPress: Press;
   #shown = new Map<string, { message: ConsoleMessage } & ReturnType<typeof messageElement>>();
   #thread = "";
+  readonly #open = new Set<string>();
 
   constructor(log: HTMLElement, onStop: () => void, onPress: Press) {
     this.#log = log;
@@ -57,6 +64,7 @@ export class Conversation {
   }
 
   clear(): void {
+    this.#open.clear();
     this.#shown.clear();
     this.#log.replaceChildren();
   }
@@ -72,12 +80,24 @@ export class Conversation {
         this.#shown = new Map([...this.#shown].toSorted(([, a], [, b]) => a.message.place - b.message.place));
     }
     shown.message = message;
-    shown.show(this.#thread, message);
+    shown.show(this.#thread, message, this.#open.size > 0);
+    this.#follow(message.id, isOpenQuestion(message));
   }
 
   remove(id: string): void {
     this.#shown.get(id)?.article.remove();
     this.#shown.delete(id);
+    this.#follow(id, false);
+  }
+
+  /** While a question is open, what waits for it says so. */
+  #follow(id: string, isOpen: boolean): void {
+    const before = this.#open.size > 0;
+    if (isOpen) this.#open.add(id);
+    else this.#open.delete(id);
+    const asks = this.#open.size > 0;
+    if (asks === before) return;
+    for (const { message, show } of this.#shown.values()) if (message.mark) show(this.#thread, message, asks);
   }
 }
 
@@ -96,7 +116,7 @@ function messageElement(onStop: () => void, onPress: Press) {
   const actions = element("div", { class: "actions" });
   const article = element("article", {}, head, body, actions, print, foot);
 
-  const show = (thread: string, message: ConsoleMessage) => {
+  const show = (thread: string, message: ConsoleMessage, asks: boolean) => {
     article.className = `message ${message.kind} ${isStoppable(message) ? "live" : ""}`;
     const who = message.kind === "person" ? message.name : "Heddle";
     redraw(name, who, () => [who]);
@@ -120,12 +140,11 @@ function messageElement(onStop: () => void, onPress: Press) {
     const footer = "footer" in message ? message.footer : undefined;
     redraw(print, footer, () => (footer ? renderMarkdown(footer) : []));
     print.hidden = !footer;
-    mark.className = `mark ${message.mark ?? ""}`;
-    mark.hidden = !message.mark;
+    const state = asks && isRunning(message) && message.mark ? "question" : message.mark;
+    mark.className = `mark ${state ?? ""}`;
+    mark.hidden = !state;
     const place = message.ahead ? `, no. ${message.ahead}` : "";
-    redraw(mark, [message.mark, place], () =>
-      message.mark ? [icon(message.mark), markWords[message.mark] + place] : [],
-    );
+    redraw(mark, [state, place], () => (state ? [icon(state), markWords[state] + place] : []));
     // While only a message of a person waits, the box has the button.
     foot.hidden = !isStoppable(message);
   };

@@ -1,7 +1,15 @@
 /** The list of threads. */
 import { threadAddress } from "../addresses.ts";
 import type { ThreadSummary } from "../../conversations.ts";
+import type { NeedSummary } from "../../needs-feed.ts";
 import { type Attributes, element, icon, timeElement } from "../dom.ts";
+
+/** What a thread needs of a person, in its place. */
+const needWords = {
+  approval: "needs your decision",
+  choice: "needs your answer",
+  paused: "paused, needs you to continue",
+};
 
 const stateWords = {
   taken: "working",
@@ -19,6 +27,7 @@ export function colorOf(thread: string): string {
 export class ThreadList {
   readonly #list: HTMLElement;
   #threads = new Map<string, ThreadSummary>();
+  #needs: ReadonlyMap<string, NeedSummary["kind"]> = new Map();
   #current: string | null = null;
   #shown = "";
   /** Until then an empty list means nothing. */
@@ -39,6 +48,12 @@ export class ThreadList {
     this.#show();
   }
 
+  /** By the ids of threads, what they wait for people to do. */
+  showNeeds(needs: ReadonlyMap<string, NeedSummary["kind"]>): void {
+    this.#needs = needs;
+    this.#show();
+  }
+
   select(thread: string | null): void {
     this.#current = thread;
     this.#show();
@@ -47,7 +62,7 @@ export class ThreadList {
   #show(): void {
     const newest = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
     if (!this.#known) return;
-    const now = JSON.stringify([this.#current, newest]);
+    const now = JSON.stringify([this.#current, newest, [...this.#needs]]);
     if (now === this.#shown) return;
     this.#shown = now;
     const links = () => [...this.#list.querySelectorAll("a")];
@@ -64,9 +79,12 @@ export class ThreadList {
   #line({ id, title, activeAt, state }: ThreadSummary): HTMLElement {
     const attributes: Attributes = { href: threadAddress(id), class: colorOf(id) };
     if (id === this.#current) attributes["aria-current"] = "page";
-    const words = state ? ` · ${stateWords[state]}` : "";
+    const need = this.#needs.get(id);
+    const word = need ? needWords[need] : state && stateWords[state];
+    const words = word ? ` · ${word}` : "";
     const details = element("span", { class: "details" }, timeElement(activeAt), words);
-    const sign = element("span", { class: `sign ${state ?? ""}` }, state ? icon(state) : "");
+    const drawn = need ? (need === "paused" ? "paused" : "question") : state;
+    const sign = element("span", { class: `sign ${drawn ?? ""}` }, drawn ? icon(drawn) : "");
     const text = element("span", { class: "text" }, element("span", { class: "title" }, title), details);
     return element("li", {}, element("a", attributes, sign, text));
   }

@@ -1,0 +1,149 @@
+/** What waits for a person, as that person meets it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { decide } from "../../src/queue/session/open-questions.ts";
+import { announceSession } from "../../src/queue/outbox/live-events.ts";
+import {
+  askAbout,
+  askChoice,
+  begin,
+  call,
+  calling,
+  end,
+  usageOf,
+  write,
+} from "../adapters/console/sessions.ts";
+import type { TestConsole } from "../adapters/console/start-console.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
+import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { overflow, poorContrast } from "./visibility.ts";
+
+const onError = (error: unknown) => {
+  throw error;
+};
+
+describe("what waits for a person", () => {
+  beforeAll(openBrowser);
+  beforeEach((context) => context.skip(!chromiumPath, noChromium));
+  afterAll(closeBrowser);
+
+  const slack = "slack:T1:C9OPS:180.1";
+  /** One approval on Slack, two questions of the agent's own, one paused turn. */
+  const prepare = async ({ redis: server, surface }: TestConsole) => {
+    const redis = server.client();
+    await redis.flushdb();
+    await write(redis, slack, "Push the release", "Ada");
+    const lease = await begin(redis, slack);
+    await lease.append([calling(1, [call("c1", "bash", { command: "git push origin release" })])]);
+    const approval = await askAbout(lease, slack, { kind: "approval", why: "It leaves the house." }, "U1");
+    const own = await askChoice(redis, "local:console:main:abcdefgh11111111", "console", ["Red", "Blue"]);
+    const bound = await askChoice(redis, "discord:88:4411:9100", "U2", ["Up", "Down"]);
+    const paused = "slack:T1:C9OPS:181.1";
+    await write(redis, paused, "Count all the stars", "Lin");
+    const usage = usageOf(0.1);
+    await end(
+      await begin(redis, paused, "t9"),
+      { kind: "step-limit", limit: "50 steps", text: "", steps: 50, usage },
+      "t9",
+    );
+    const thread = { platform: "local", workspace: "console", channel: "main", thread: "abcdefgh11111111" };
+    await surface.post(thread, { kind: "notice", markdown: "Paint the house" }, "first");
+    await surface.mark({ ...thread, message: "x" }, "taken").catch(() => undefined);
+    return { redis, approval, own, bound, paused };
+  };
+
+  test("is counted in the title and beside its link, decided by keys, and gone once it is decided", async () => {
+    let prepared: Awaited<ReturnType<typeof prepare>> | undefined;
+    await using at = await openConsolePage({
+      prepare: async (console) => void (prepared = await prepare(console)),
+    });
+    const { page, console } = at;
+    if (!prepared) throw new Error("not prepared");
+    const { redis, approval, own, bound } = prepared;
+    await expect.poll(() => page.title()).toBe("(4) New thread · Heddle");
+    expect(await page.locator("#thread-list a").first().textContent()).toContain("needs your answer");
+    await page.getByLabel("Message to Heddle").blur();
+    await page.keyboard.press("i");
+    await page.getByText("git push origin release").waitFor();
+    expect(await page.locator(".needs > li").count()).toBe(4);
+    await page.getByText("Only Person U2 can answer this, in Discord.").waitFor();
+    await shot(page, "needs");
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      expect(await poorContrast(page)).toEqual({});
+    }
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expect.poll(() => overflow(page)).toBe(0);
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    await page.keyboard.press("j");
+    await page.keyboard.press("y");
+    expect(await at.events(1)).toMatchObject({
+      ...{ kind: "action", action: `approve:${approval.id}`, author: { standing: "operator" } },
+      thread: { platform: "slack", thread: "180.1" },
+    });
+    const by = { id: "console", name: "Ada" };
+    await decide(redis, slack, approval.id, { kind: "approved", by, at: Date.now() }, Date.now());
+    announceSession(redis, slack, onError);
+    await page.getByText("git push origin release").waitFor({ state: "detached" });
+    await expect.poll(() => page.title()).toBe("(3) Needs you · Heddle");
+    // The next item has the focus, and what was meant for the first one is not done to it.
+    await page.keyboard.press("1");
+    expect(console.intake.events).toHaveLength(1);
+    await page.getByRole("button", { name: /^Blue/ }).click();
+    expect(await at.events(2)).toMatchObject({ action: `answer:${own.id}:1` });
+    const row = (title: string) => page.locator(".needs > li").filter({ hasText: title });
+    expect(await row("Person U2").getByRole("button").allTextContents()).toEqual(["Stop"]);
+    await row("Count all the stars").getByRole("button", { name: "Continue" }).click();
+    expect(await at.events(3)).toMatchObject({ kind: "action", action: "continue:t9" });
+
+    for (const { thread, id } of [own, bound]) {
+      await decide(redis, thread, id, { kind: "expired", at: Date.now() }, Date.now());
+      announceSession(redis, thread, onError);
+    }
+    await expect.poll(() => page.locator(".badge").textContent()).toBe("1");
+    at.expectInnocent();
+  });
+
+  test("is told by the browser only after the person has asked for it, and not while they look", async () => {
+    const thread = "slack:T1:C9OPS:190.1";
+    await using at = await openConsolePage({
+      browser: { permissions: ["notifications"] },
+      prepare: async ({ redis }) => void (await redis.client().flushdb()),
+    });
+    const { page, console } = at;
+    await page.evaluate(
+      "window.told = []; window.Notification = class extends EventTarget { static permission = 'granted'; static requestPermission = async () => 'granted'; constructor(title, { body }) { super(); told.push(body); } }; document.hasFocus = () => false; 0",
+    );
+    await page.getByRole("link", { name: "Needs you" }).click();
+    await page.getByText("Nothing waits for you.").waitFor();
+    const redis = console.redis.client();
+    const ask = async (id: string) => {
+      const asked = await askChoice(redis, `${thread}${id}`, "U1", []);
+      announceSession(redis, asked.thread, onError);
+    };
+    await ask("1");
+    await page.getByText("1 item waits", { exact: true }).waitFor();
+    expect(await page.evaluate("told")).toEqual([]);
+    await page.getByRole("button", { name: "Notify me" }).click();
+    await page.getByRole("button", { name: "Notifications are on" }).waitFor();
+    await ask("2");
+    await expect.poll(() => page.evaluate("told")).toEqual(["Paint the house (U1) asks a question."]);
+    at.expectInnocent();
+  });
+
+  test("says so in its own conversation while the question is open", async () => {
+    await using at = await openConsolePage({
+      prepare: async ({ redis }) => void (await redis.client().flushdb()),
+    });
+    const { page, console } = at;
+    const said = await at.asks("Push it");
+    await console.surface.mark(said.ref, "taken");
+    await article(page, "person").getByText("Working on it").waitFor();
+    const question = { kind: "question" as const, markdown: "May I?", stoppable: true };
+    const [ref] = await console.surface.post(said.thread, question, "q");
+    await article(page, "person").getByText("Waiting for your answer").waitFor();
+    if (ref) await console.surface.edit(ref, { kind: "question", markdown: "May I? Approved." });
+    await article(page, "person").getByText("Working on it").waitFor();
+    at.expectInnocent();
+  });
+});
