@@ -51,6 +51,10 @@ export interface OutboundMessage {
 export interface CallList {
   above: string;
   below: string;
+  /** The turn whose calls these are, for platforms that can look up more of them than is here. */
+  turn?: string;
+  /** How many calls are left out before these. */
+  earlier?: number;
   /** The heading of the calls. Like all other text about them it is plain text. */
   title: string;
   items: ShownCall[];
@@ -68,6 +72,14 @@ export interface ShownCall {
   state: ToolStatus | "running" | "pending";
   /** The beginning of its result, where people want to see it: to be collapsed where that is possible. */
   result?: string;
+  /** What the model's service calls it; not always unique in a turn. */
+  callId?: string;
+  /** Since when it runs, ms since the epoch. */
+  startedAt?: number;
+  /** How long it ran, ms. */
+  tookMs?: number;
+  /** The last lines that it has printed, while it runs. */
+  output?: string;
 }
 
 /** A button. Pressing it brings an `action` event with its id. */

@@ -29,11 +29,17 @@ const shownCall = z.looseObject({
   title: optional(z.string()),
   state: z.literal(["ok", "error", "partial", "stopped", "unknown", "running", "pending"]),
   result: optional(z.string()),
+  callId: optional(z.string()),
+  startedAt: optional(z.number()),
+  tookMs: optional(z.number()),
+  output: optional(z.string()),
 } satisfies Fields<ShownCall>);
 
 const callList = z.looseObject({
   above: z.string(),
   below: z.string(),
+  turn: optional(z.string()),
+  earlier: optional(z.number()),
   title: z.string(),
   items: z.array(shownCall),
 } satisfies Fields<CallList>);

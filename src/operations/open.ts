@@ -5,6 +5,7 @@ import type { RedisServer } from "../queue/redis/server.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { reportAudit } from "./audit.ts";
+import { createCallIndex } from "./calls.ts";
 import type { Mask } from "./excerpt.ts";
 import type { Operations } from "./operations.ts";
 import { listNeeds } from "./needs.ts";
@@ -35,6 +36,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
   const threads = createThreadIndex({ redis, feed, mask });
   return {
     threads,
+    calls: createCallIndex(redis, mask),
     questions: () => listQuestions(redis, options.approvers, mask, now()),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
     needs: () => listNeeds(redis, threads, options.approvers, mask, now()),

@@ -7,6 +7,7 @@ import type { Problem } from "../sandbox/sandbox.ts";
  */
 export interface Operations {
   threads: ThreadIndex;
+  calls: CallIndex;
   /** What agents ask people and nobody has decided, on all platforms. */
   questions(): Promise<QuestionLine[]>;
   /** What no turn of that thread has taken, in order. */
@@ -34,6 +35,52 @@ export interface ThreadIndex {
   watchAll(onChange: () => void): () => void;
   /** Calls back with what happens in a thread; `null`: its timeline has grown, or may have. */
   watch(thread: ThreadId, onNews: (news: TransientEvent | null) => void): () => void;
+}
+
+/** The tool calls of a thread's turns. */
+export interface CallIndex {
+  /** Those of a turn in their order, without changes of its plan; empty where there is no such turn. */
+  list(thread: ThreadId, turn: string): Promise<CallList>;
+  /** The call of a model's reply at that position of the journal. */
+  find(thread: ThreadId, position: number, index: number): Promise<CallDetails | undefined>;
+}
+
+export interface CallList {
+  calls: CallLine[];
+  /** How many there were before them. */
+  omitted: number;
+}
+
+interface CallDescription {
+  name: string;
+  arguments: Excerpt;
+  /** Ms since the epoch; absent until it is started. */
+  startedAt?: number;
+  /** Absent until it has ended, as is `tookMs`. */
+  status?: string;
+  /** Of a command that has failed. */
+  exit?: string;
+  tookMs?: number;
+}
+
+export interface CallLine extends CallDescription {
+  /** Its place in the journal: `POSITION.INDEX`. */
+  key: string;
+  /** What the model's service calls it; not always unique. */
+  id: string;
+}
+
+export interface CallDetails extends CallDescription {
+  result?: Excerpt;
+  images?: number;
+  figures?: Figures;
+  inner?: InnerCallList;
+}
+
+/** What a sub-agent did in a call, the last calls; `omitted` says how many were before them. */
+export interface InnerCallList {
+  calls: InnerCall[];
+  omitted: number;
 }
 
 export interface ThreadLine {
@@ -180,8 +227,7 @@ export type TimelineEntry = { position: number; at?: number } & (
       tookMs: number;
       /** Of the models that the tool itself has called. */
       figures?: Figures;
-      /** What a sub-agent did in it, the last calls; `omitted` says how many were before them. */
-      inner?: { calls: InnerCall[]; omitted: number };
+      inner?: InnerCallList;
     }
   /** Sizes are tokens of the next request. */
   | { kind: "trim"; calls: number; before?: number; after?: number }

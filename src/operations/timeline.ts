@@ -178,7 +178,7 @@ function decided(decision: Decision): [by: string, text: string] {
   }
 }
 
-function toInnerCalls({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt) {
+export function toInnerCalls({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt) {
   return {
     omitted,
     calls: calls.map(({ name, input, status, text, durationMs }) => {
@@ -199,7 +199,7 @@ function joinThinking({ parts }: AssistantMessage): string {
   return parts.flatMap((part) => (part.type === "thinking" && part.text ? [part.text] : [])).join("\n\n");
 }
 
-function formatArguments({ input, malformed }: ToolCall): string {
+export function formatArguments({ input, malformed }: ToolCall): string {
   return malformed ?? JSON.stringify(input, null, 2) ?? "";
 }
 

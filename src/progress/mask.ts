@@ -13,6 +13,7 @@ export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessa
     ...(file && { file: { name: mask(file.name), text: mask(file.text) } }),
     ...(calls && {
       calls: {
+        ...calls,
         above: mask(calls.above),
         below: mask(calls.below),
         title: mask(calls.title),
@@ -23,13 +24,14 @@ export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessa
   };
 }
 
-function maskCall({ name, about, title, result, ...call }: ShownCall, mask: Mask): ShownCall {
+function maskCall({ name, about, title, result, output, ...call }: ShownCall, mask: Mask): ShownCall {
   return {
     ...call,
     name: mask(name),
     about: mask(about),
     ...(title !== undefined && { title: mask(title) }),
     ...(result !== undefined && { result: mask(result) }),
+    ...(output !== undefined && { output: mask(output) }),
   };
 }
 

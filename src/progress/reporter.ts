@@ -61,7 +61,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const messages: UserMessage[] = [];
   let isWaiting = false;
 
-  const work = createWorkView({ banner, withResults: options.verbosity === "full", calls: turn.calls });
+  const withResults = options.verbosity === "full";
+  const work = createWorkView({ turn: turn.id, banner, withResults, calls: turn.calls });
   const title = () => options.mask(makeTitle(messages[0]?.text ?? "", titleChars));
   const status = createThreadStatus(surface, thread, title);
   const marks = new TurnMarks({ ...options, turn: turn.id, thread });

@@ -1,5 +1,6 @@
 import { readFailedExit } from "../agent/exit-code.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import { describeEarlier } from "../chat/call-text.ts";
 import type { ShownCall } from "../chat/outbound.ts";
 import { describeCall, formatCount, nameCall, primaryArgument, readTitle } from "./describe.ts";
 import { toCodeBlock } from "../chat/visible-call.ts";
@@ -8,18 +9,21 @@ import { toCodeBlock } from "../chat/visible-call.ts";
 export interface ToolList {
   /** @param state `pending`: it waits for a decision; such a call is started again once it may run */
   start(call: ToolCall, state: "running" | "pending"): void;
-  end(message: ToolMessage): void;
+  /** Adds what a running call has printed. */
+  print(callId: string, chunk: string): void;
+  /** @param tookMs where that is known */
+  end(message: ToolMessage, tookMs?: number): void;
   readonly isEmpty: boolean;
   /** Markdown, one line for each call, the newest last. */
   text(): string;
   /** The same calls as data. */
   items(): ShownCall[];
-  /** How many calls are left out at the beginning, in words; empty without any. */
-  earlier(): string;
+  /** How many calls are left out at the beginning. */
+  readonly earlier: number;
 }
 
-interface ToolLine extends ShownCall {
-  callId: string;
+interface ToolLine {
+  shown: ShownCall & { callId: string };
   text: string;
   /** The very beginning of the result. */
   start: string;
@@ -30,51 +34,68 @@ const shownTools = 12;
 /** How much of a result is kept, and how much of it is in the text, where nothing can be collapsed. */
 const kept = { lines: 60, chars: 2_000 };
 const start = { lines: 4, chars: 300 };
+/** How much of what a running call prints is kept. */
+const outputTail = { lines: 20, chars: 2_000 };
 
-/** @param withResults whether the beginning of each result is shown with its call */
-export function createToolList({ withResults }: { withResults: boolean }): ToolList {
+/** @param options.withResults whether the beginning of each result is shown with its call */
+export function createToolList({
+  withResults,
+  now = Date.now,
+}: {
+  withResults: boolean;
+  now?: () => number;
+}): ToolList {
   const tools: ToolLine[] = [];
   let hidden = 0;
-  const earlier = () => (hidden > 0 ? `… ${formatCount(hidden, "earlier call")}` : "");
+  const find = (callId: string) => tools.findLast(({ shown }) => shown.callId === callId);
   return {
-    earlier,
+    get earlier() {
+      return hidden;
+    },
     start(call, state) {
-      const waiting = tools.find((tool) => tool.callId === call.id && tool.state === "pending");
+      const running = state === "running" && { startedAt: now() };
+      const waiting = tools.find(({ shown }) => shown.callId === call.id && shown.state === "pending");
       if (waiting) {
-        waiting.state = state;
+        Object.assign(waiting.shown, { state }, running);
         return;
       }
       // Call ids repeat with some models; the place in the turn does not.
       const id = String(hidden + tools.length);
-      const text = describeCall(call);
       const title = readTitle(call);
       tools.push({
-        id,
-        callId: call.id,
-        name: nameCall(call),
-        about: primaryArgument(call),
-        ...(title !== undefined && { title }),
-        text,
-        state,
+        shown: {
+          ...{ id, callId: call.id, name: nameCall(call), about: primaryArgument(call), state },
+          ...(title !== undefined && { title }),
+          ...running,
+        },
+        text: describeCall(call),
         start: "",
       });
       if (tools.length <= shownTools) return;
       tools.shift();
       hidden += 1;
     },
-    end({ callId, status, text }) {
-      const line = tools.findLast((tool) => tool.callId === callId);
+    print(callId, chunk) {
+      const line = find(callId)?.shown;
+      if (line) line.output = takeEnd((line.output ?? "") + chunk);
+    },
+    end({ callId, status, text }, tookMs) {
+      const line = find(callId);
       if (!line) return;
-      line.state = status;
-      const exit = readFailedExit(line.name, text);
+      const { shown } = line;
+      shown.state = status;
+      delete shown.output;
+      delete shown.startedAt;
+      if (tookMs !== undefined) shown.tookMs = tookMs;
+      const exit = readFailedExit(shown.name, text);
       if (exit) {
         // The call is ok, for the model; people would take its sign for that of a success.
-        line.state = "error";
-        line.about = [line.about, exit].filter(Boolean).join(" · ");
+        shown.state = "error";
+        shown.about = [shown.about, exit].filter(Boolean).join(" · ");
         line.text = `${line.text} · ${exit}`;
       }
       if (!withResults || text.trim() === "") return;
-      line.result = takeBeginning(text, kept);
+      shown.result = takeBeginning(text, kept);
       line.start = takeBeginning(text, start);
     },
     get isEmpty() {
@@ -82,17 +103,20 @@ export function createToolList({ withResults }: { withResults: boolean }): ToolL
     },
     text() {
       const lines = tools.map((tool) => {
-        const line = `${signOf(tool.state)} ${tool.text}`;
+        const line = `${signOf(tool.shown.state)} ${tool.text}`;
         return tool.start ? `${line}\n${toCodeBlock(tool.start)}` : line;
       });
-      return [earlier(), ...lines].filter(Boolean).join("  \n");
+      return [describeEarlier(hidden), ...lines].filter(Boolean).join("  \n");
     },
-    items: () =>
-      tools.map(({ id, name, about, title, state, result }) => {
-        const optional = { ...(title !== undefined && { title }), ...(result !== undefined && { result }) };
-        return { id, name, about, state, ...optional };
-      }),
+    items: () => tools.map(({ shown }) => ({ ...shown })),
   };
+}
+
+function takeEnd(output: string): string {
+  const last = output.slice(-outputTail.chars);
+  // What is cut begins with a whole line: half an escape sequence would be read as text.
+  const whole = last.length < output.length ? last.slice(last.indexOf("\n") + 1) : last;
+  return whole.split("\n").slice(-outputTail.lines).join("\n");
 }
 
 function takeBeginning(text: string, most: { lines: number; chars: number }): string {

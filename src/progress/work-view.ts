@@ -1,10 +1,10 @@
 import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import { quoteOutput } from "../chat/call-text.ts";
 import type { CallList, OutboundMessage } from "../chat/outbound.ts";
 import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
 import { createToolList } from "./tool-list.ts";
-import { toCodeBlock } from "../chat/visible-call.ts";
 
 /** What a turn is doing, as its progress message shows it. */
 export interface WorkView {
@@ -17,13 +17,14 @@ export interface WorkView {
 }
 
 const shownText = 1_200;
-const shownTail = 400;
 
 /**
+ * @param options.turn its id
  * @param options.banner stands above what it does
  * @param options.calls what the turn has done so far
  */
 export function createWorkView(options: {
+  turn: string;
   banner: string;
   withResults: boolean;
   calls: OpenTurn["calls"];
@@ -31,7 +32,6 @@ export function createWorkView(options: {
   const tools = createToolList({ withResults: options.withResults });
   let plan = "";
   let text = "";
-  let tail = "";
   let notice = "";
 
   // The result of `todo` is shown as the plan.
@@ -39,8 +39,8 @@ export function createWorkView(options: {
     if (call.name !== "todo") tools.start(call, state);
   };
 
-  const showResult = (message: ToolMessage) => {
-    tools.end(message);
+  const showResult = (message: ToolMessage, tookMs?: number) => {
+    tools.end(message, tookMs);
     plan = renderTodoList(message) ?? plan;
   };
 
@@ -55,10 +55,15 @@ export function createWorkView(options: {
     under: string[],
   ): { markdown: string; calls?: CallList } => {
     const below = joinParagraphs(under);
+    const items = tools.items();
+    const { earlier } = tools;
     return {
-      markdown: joinParagraphs([...over, tools.text(), below]),
+      markdown: joinParagraphs([...over, tools.text(), quoteOutput(items), below]),
       ...((!tools.isEmpty || plan) && {
-        calls: { title, above: joinParagraphs([...over, tools.earlier()]), items: tools.items(), below },
+        calls: {
+          ...{ title, turn: options.turn, above: joinParagraphs(over), items, below },
+          ...(earlier > 0 && { earlier }),
+        },
       }),
     };
   };
@@ -81,17 +86,15 @@ export function createWorkView(options: {
           break;
         case "tool-start":
           showCall(event.call, "running");
-          tail = "";
           break;
         case "question":
           showCall(event.call, "pending");
           break;
         case "tool-output":
-          tail = takeLastLines(tail + event.chunk);
+          tools.print(event.callId, event.chunk);
           break;
         case "tool-end":
-          showResult(event.message);
-          tail = "";
+          showResult(event.message, event.durationMs);
           break;
         case "follow-up":
           notice = `${formatCount(event.messages.length, "new message")} picked up.`;
@@ -114,7 +117,6 @@ export function createWorkView(options: {
     working(headline) {
       const above = [options.banner, headline, plan];
       const below: string[] = [];
-      if (tail) below.push(toCodeBlock(tail.trimEnd()));
       if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
       if (notice) below.push(`_${notice}_`);
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
@@ -129,8 +131,4 @@ export function createWorkView(options: {
 
 function joinParagraphs(parts: readonly string[]): string {
   return parts.filter(Boolean).join("\n\n");
-}
-
-function takeLastLines(output: string): string {
-  return output.slice(-shownTail).split("\n").slice(-4).join("\n").trimStart();
 }

@@ -239,12 +239,38 @@ test("offers its calls apart too, each with a name of its own, for platforms tha
   await shows("looking");
   const calls = chat.shown[0]?.message.calls;
   expect(calls).toMatchObject({
-    above: expect.stringMatching(/^⏳ \*\*Working\*\* · \d.*\n\n… 2 earlier calls$/),
+    above: expect.stringMatching(/^⏳ \*\*Working\*\* · \d.*$/),
+    turn: "t1",
+    earlier: 2,
     below: "I am looking.",
   });
   expect(calls?.items).toHaveLength(12);
   expect(new Set(calls?.items.map(({ id }) => id)).size).toBe(12);
-  expect(calls?.items[0]).toEqual({ id: "2", name: "bash", about: "ls 2", state: "ok" });
+  expect(calls?.items[0]).toMatchObject({ id: "2", name: "bash", about: "ls 2", state: "ok" });
+  await close();
+});
+
+test("keeps what a call prints while it runs apart from the text, with when it began", async () => {
+  const { chat, show, shows, close } = reporter();
+  const call = { id: "c1", name: "bash", input: { command: "make" } };
+  show(begins, { type: "tool-start", step: 1, call });
+  const printed = Array.from({ length: 30 }, (_, line) => `line ${line}\n`).join("");
+  show({ type: "tool-output", callId: "c1", chunk: printed });
+  await shows("line 29");
+  const shown = chat.shown[0]?.message;
+  expect(shown?.markdown).not.toContain("line 25");
+  expect(shown?.calls?.items[0]).toMatchObject({
+    ...{ callId: "c1", state: "running", startedAt: expect.any(Number) },
+    output: expect.stringMatching(/^line 11\n[\s\S]*line 29\n$/),
+  });
+  show({
+    ...{ type: "tool-end", step: 1, durationMs: 42 },
+    message: { role: "tool", callId: "c1", name: "bash", status: "ok", text: "exit code 0\ndone" },
+  });
+  await chat.until(() => chat.shown[0]?.message.calls?.items[0]?.state === "ok");
+  expect(chat.shown[0]?.message.calls?.items[0]).toEqual({
+    ...{ id: "0", callId: "c1", name: "bash", about: "make", state: "ok", tookMs: 42 },
+  });
   await close();
 });
 

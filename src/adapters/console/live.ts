@@ -8,7 +8,7 @@ import { type SharedEvent, type Stream, Streams } from "./streams.ts";
  * The live streams of all open pages: Server-Sent Events, with JSON in every `data`.
  *
  * - `threads`: the list of threads; `thread`: one changed line of it.
- * - `conversation`: `{ thread, messages }` of the page's thread, `thread` null when it does not exist;
+ * - `conversation`: `{ thread, messages, now }` of the page's thread, `thread` null when it does not exist;
  *   `message`: one changed message; `removed`: the id of a message that is gone.
  *
  * A stream starts with `threads` and `conversation`, and sends both again whenever something may have been missed, so
@@ -116,7 +116,7 @@ class LivePage {
     if (this.#thread === null) return;
     const thread = await this.#conversations.thread(this.#thread);
     const messages = await this.#conversations.messages(this.#thread);
-    await this.#stream.send("conversation", { thread, messages });
+    await this.#stream.send("conversation", { thread, messages, now: Date.now() });
   }
 
   async #writeChanges(ids: string[], summaries: string[]): Promise<void> {

@@ -16,6 +16,8 @@ import type { Services } from "./services.ts";
  * | GET  /api/sessions/events                           | Server-Sent Events, see `TimelineStreams`                 |
  * | GET  /api/sessions/THREAD/timeline[?before=POSITION] | `TimelinePage`, its end or what is before         |
  * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
+ * | GET  /api/sessions/THREAD/calls?turn=TURN          | `CallList`, the calls of a turn                   |
+ * | GET  /api/sessions/THREAD/calls/POSITION.INDEX      | `CallDetails`                                     |
  * | POST /api/sessions/THREAD/stop                      | `IntakeResult`, for `{}`                               |
  * | POST /api/sessions/THREAD/continue                  | `IntakeResult`, for `{}`                               |
  * | GET  /api/sessions/THREAD/queue                     | a list of `WaitingLine`: what no turn has taken, in order |
@@ -41,6 +43,8 @@ export const operationRoutes: readonly Route[] = [
   },
   { method: "GET", path: "/api/sessions/:thread/timeline", answer: timeline },
   { method: "GET", path: "/api/sessions/:thread/events", answer: events },
+  { method: "GET", path: "/api/sessions/:thread/calls", answer: listCalls },
+  { method: "GET", path: "/api/sessions/:thread/calls/:call", answer: findCall },
   { method: "POST", path: "/api/sessions/:thread/stop", answer: stop },
   { method: "POST", path: "/api/sessions/:thread/continue", answer: goOn },
   { method: "GET", path: "/api/sessions/:thread/queue", answer: queue },
@@ -69,6 +73,8 @@ export const operationRoutes: readonly Route[] = [
 const position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const before = z.object({ before: position.exactOptional() });
 const from = z.object({ from: position });
+const turn = z.object({ turn: z.string().min(1).max(100) });
+const callKey = z.string().regex(/^\d{1,9}\.\d{1,4}$/);
 const days = z.object({ days: z.coerce.number().int().min(1).max(366).default(14) });
 const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };
 
@@ -112,6 +118,23 @@ function events(services: Services, call: ApiCall): Promise<Reply | null> {
       services.timelineStreams.openThread(call.response, thread, where.from) ? null : tooManyPages(),
     ),
   );
+}
+
+function listCalls(services: Services, call: ApiCall): Promise<Reply | null> {
+  return withThread(services, call, (thread) =>
+    withQuery(turn, call, async (of) =>
+      replyJson(200, await services.operations.calls.list(thread, of.turn)),
+    ),
+  );
+}
+
+function findCall(services: Services, call: ApiCall): Promise<Reply | null> {
+  const key = callKey.safeParse(call.parameters[1]);
+  return withThread(services, call, async (thread) => {
+    const [at = -1, index = -1] = key.success ? key.data.split(".").map(Number) : [];
+    const found = key.success && (await services.operations.calls.find(thread, at, index));
+    return found ? replyJson(200, found) : replyProblem(404, "There is no such call.");
+  });
 }
 
 function stop(services: Services, call: ApiCall): Promise<Reply | null> {

@@ -9,3 +9,8 @@ export function threadAddress(thread: string): string {
 export function sessionAddress(thread: string): string {
   return `#/s/${encodeURIComponent(thread)}`;
 }
+
+/** The id of a console thread as it is among the threads of all platforms. */
+export function wholeThread(thread: string): string {
+  return `local:console:main:${thread}`;
+}

@@ -2,6 +2,8 @@
 import type { IntakeResult } from "../../../chat/inbound.ts";
 import type {
   AuditLine,
+  CallDetails,
+  CallList,
   TransientEvent,
   SystemReport,
   ThreadLine,
@@ -108,7 +110,8 @@ export interface Connection {
 export interface ConversationEvents extends Connection {
   threads(all: ThreadSummary[]): void;
   thread(changed: ThreadSummary): void;
-  conversation(whole: { thread: ThreadSummary | null; messages: ConsoleMessage[] }): void;
+  /** `now`: the server's time, ms. */
+  conversation(whole: { thread: ThreadSummary | null; messages: ConsoleMessage[]; now: number }): void;
   message(changed: ConsoleMessage): void;
   removed(id: string): void;
 }
@@ -182,6 +185,15 @@ async function send(address: string, init: RequestInit): Promise<Response> {
 /** The timeline of a thread of any platform: its end, or the page before a position. */
 export function getTimeline(thread: string, before?: number): Promise<TimelinePage & { line: ThreadLine }> {
   return request("GET", `${sessionPath(thread)}/timeline${before === undefined ? "" : `?before=${before}`}`);
+}
+
+/** The calls of a turn. */
+export function getCalls(thread: string, turn: string): Promise<CallList> {
+  return request("GET", `${sessionPath(thread)}/calls?turn=${encodeURIComponent(turn)}`);
+}
+
+export function getCall(thread: string, key: string): Promise<CallDetails> {
+  return request("GET", `${sessionPath(thread)}/calls/${key}`);
 }
 
 export function stopSession(thread: string): Promise<IntakeResult> {

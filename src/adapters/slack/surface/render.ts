@@ -1,5 +1,6 @@
 import type { types } from "@slack/bolt";
 import { cutText } from "../../../agent/text.ts";
+import { describeEarlier, quoteOutput } from "../../../chat/call-text.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
 import { buttonRow, feedbackRow } from "./buttons.ts";
@@ -74,11 +75,17 @@ export function renderOne(message: OutboundMessage, features: HasFeature): Rende
   const [{ text: list }] = plainer;
   const beside = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
   const blocks = [
-    ...[...beside(calls.above), planBlock(calls), ...beside(calls.below)],
+    ...beside(joinParagraphs(calls.above, describeEarlier(calls.earlier ?? 0))),
+    planBlock(calls),
+    ...beside(joinParagraphs(quoteOutput(calls.items), calls.below)),
     ...footerBlocks(smallPrint(message)),
     ...buttonRow(message),
   ];
   return [{ text: list, blocks, needs: "cards" }, ...plainer];
+}
+
+function joinParagraphs(...parts: string[]): string {
+  return parts.filter(Boolean).join("\n\n");
 }
 
 /**

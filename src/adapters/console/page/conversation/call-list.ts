@@ -1,62 +1,80 @@
-/** The tool calls of a message, each with its result folded away where it has one. */
+/** The tool calls of a message, each with what it was given and what came of it folded away. */
 import type { CallList as ShownCalls, ShownCall } from "../../../../chat/outbound.ts";
-import { element, icon } from "../dom.ts";
+import { messageOf } from "../api.ts";
+import { element, redraw } from "../dom.ts";
+import { pluralize } from "../format.ts";
 import { showMarkdown } from "../markdown/render.ts";
-import { callStateOf } from "../states.ts";
+import { CallFold, toContent } from "./call-fold.ts";
+import { TurnCalls } from "./turn-calls.ts";
 
 /** What is unfolded stays so, and the focus stays where it is, while the message changes. */
 export class CallList {
   readonly #above = element("div", { class: "part" });
+  readonly #earlier = element("details", { class: "earlier", hidden: true });
   readonly #list = element("ol", { class: "calls" });
   readonly #below = element("div", { class: "part below" });
-  readonly #lines = new Map<string, ReturnType<typeof callLine>>();
+  readonly #folds = new Map<string, CallFold>();
+  #earlierCalls = 0;
+  #items: readonly ShownCall[] = [];
+  #turn: { id: string; calls: TurnCalls } | undefined;
   /** What the body of the message consists of. */
-  readonly parts = [this.#above, this.#list, this.#below];
+  readonly parts = [this.#above, this.#earlier, this.#list, this.#below];
 
-  show({ above, items, below }: ShownCalls): void {
+  constructor() {
+    this.#earlier.addEventListener("toggle", () => void this.#showEarlier());
+  }
+
+  /** @param thread of any platform, with its whole address */
+  show(thread: string, { above, items, below, turn, earlier = 0 }: ShownCalls): void {
+    this.#items = items;
+    if (turn !== undefined && turn !== this.#turn?.id)
+      this.#turn = { id: turn, calls: new TurnCalls(thread, turn) };
     showMarkdown(this.#above, above, { signed: true });
     showMarkdown(this.#below, below, { signed: false });
+    this.#earlier.hidden = earlier === 0;
+    if (!this.#earlier.firstChild)
+      this.#earlier.append(element("summary"), element("ol", { class: "calls" }));
+    const [summary] = this.#earlier.children;
+    if (summary) redraw(summary, earlier, () => [pluralize(earlier, "earlier call")]);
+    if (earlier !== this.#earlierCalls) void this.#showEarlier();
+    this.#earlierCalls = earlier;
+    this.#showItems(items);
+  }
+
+  #showItems(items: readonly ShownCall[]): void {
     const shown = new Set(items.map(({ id }) => id));
-    for (const [id, { line }] of this.#lines) {
+    for (const [id, fold] of this.#folds) {
       if (shown.has(id)) continue;
-      line.remove();
-      this.#lines.delete(id);
+      fold.line.remove();
+      this.#folds.delete(id);
     }
     for (const item of items) {
-      let call = this.#lines.get(item.id);
-      if (!call) {
-        call = callLine();
-        this.#lines.set(item.id, call);
-        this.#list.append(call.line);
+      let fold = this.#folds.get(item.id);
+      if (!fold) {
+        fold = new CallFold(() => this.#turn?.calls.find(this.#items, item.id));
+        this.#folds.set(item.id, fold);
+        this.#list.append(fold.line);
       }
-      call.show(item);
+      const canUnfold = item.result !== undefined || (this.#turn !== undefined && item.callId !== undefined);
+      fold.show(item, canUnfold);
     }
   }
-}
 
-function callLine() {
-  const line = element("li");
-  const plain = element("div", { class: "head" });
-  const summary = element("summary", { class: "head" });
-  const result = element("pre", { tabindex: "0" });
-  const fold = element("details", {}, summary, result);
-  let shown = "";
-  const show = (item: ShownCall) => {
-    if (JSON.stringify(item) === shown) return;
-    shown = JSON.stringify(item);
-    const { name, about, state, result: text } = item;
-    const [sign, word] = callStateOf(state);
-    const head = text === undefined ? plain : summary;
-    head.replaceChildren(
-      element("span", { class: `sign ${sign}` }, icon(sign)),
-      element("code", { class: "tool" }, name),
-      element("span", { class: "about" }, about),
-      // What went well needs no word, but for those who hear it.
-      element("span", { class: state === "ok" ? "unseen" : "soft" }, word),
-    );
-    result.textContent = text ?? "";
-    const content = text === undefined ? plain : fold;
-    if (line.firstChild !== content) line.replaceChildren(content);
-  };
-  return { line, show };
+  async #showEarlier(): Promise<void> {
+    const list = this.#earlier.lastElementChild;
+    if (!this.#earlier.open || !list || !this.#turn) return;
+    const { calls } = this.#turn;
+    try {
+      const lines = await calls.before(this.#items);
+      const known = list.childElementCount;
+      list.querySelector(".failure")?.remove();
+      for (const line of lines.slice(known)) {
+        const fold = new CallFold(() => calls.details(line));
+        fold.show(toContent(line), true);
+        list.append(fold.line);
+      }
+    } catch (error) {
+      list.replaceChildren(element("li", { class: "failure", role: "alert" }, messageOf(error)));
+    }
+  }
 }

@@ -1,7 +1,7 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../console-message.ts";
-import { sessionAddress, threadAddress } from "../addresses.ts";
+import { sessionAddress, threadAddress, wholeThread } from "../addresses.ts";
 import {
   ApiError,
   type Connection,
@@ -17,6 +17,7 @@ import {
   stopThread,
 } from "../api.ts";
 import { byId } from "../dom.ts";
+import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
 import { followNeeds } from "../needs.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
@@ -64,7 +65,7 @@ export function openConversation(thread: string | null, on: Connection): () => v
   document.body.classList.toggle("empty", current === null);
   byId("main").className = current ? colorOf(current) : "";
   timelineLink.hidden = current === null;
-  if (current) timelineLink.href = sessionAddress(`local:console:main:${current}`);
+  if (current) timelineLink.href = sessionAddress(wholeThread(current));
   showTitle(current ? "" : "New thread");
   showRunning();
   focusBox();
@@ -115,7 +116,8 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     threads.put(thread);
     if (thread.id === current) showTitle(thread.title);
   },
-  conversation({ thread, messages }) {
+  conversation({ thread, messages, now }) {
+    setServerTime(now);
     const first = log.childElementCount === 0;
     showTitle(thread?.title ?? "No such thread");
     if (!thread)

@@ -1,6 +1,7 @@
 /** The conversation of one thread. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../console-message.ts";
+import { wholeThread } from "../addresses.ts";
 import { uploadAddress } from "../api.ts";
 import { element, formatBytes, icon, redraw, timeElement } from "../dom.ts";
 import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
@@ -127,7 +128,7 @@ function messageElement(onStop: () => void, onPress: Press) {
       redraw(body, [thread, id], () => [fileCard(file, bytes, uploadAddress(thread, id))]);
     } else if (message.calls) {
       redraw(body, "calls", () => calls.parts);
-      calls.show(message.calls);
+      calls.show(wholeThread(thread), message.calls);
     } else {
       redraw(body, "words", () => [words]);
       showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });

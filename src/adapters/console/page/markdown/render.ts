@@ -1,4 +1,5 @@
 /** Markdown as elements. Links lead to http(s) only and say where they lead. */
+import { copyButton } from "../copy.ts";
 import { type Child, element, icon, type IconName } from "../dom.ts";
 import { type Block, type ListItem, parseMarkdown } from "./blocks.ts";
 import { changesScriptOften, hasManyElements, splitPieces } from "./heavy.ts";
@@ -111,20 +112,8 @@ function renderItem({ checked, blocks }: ListItem): HTMLElement {
 
 function renderCode({ language, text }: Extract<Block, { type: "code" }>): HTMLElement {
   const code = element("pre", { tabindex: "0" }, element("code", {}, text));
-  // Browsers offer the clipboard to pages on this machine or behind https only.
-  const copy = "clipboard" in navigator ? copyButton(text) : "";
-  const head = element("div", { class: "code-head" }, language || "text", copy);
+  const head = element("div", { class: "code-head" }, language, ...copyButton("Copy code", () => text));
   return element("div", { class: "code" }, head, code);
-}
-
-function copyButton(text: string): HTMLElement {
-  const onclick = async () => {
-    await navigator.clipboard.writeText(text);
-    button.replaceChildren(icon("answered"));
-  };
-  const attributes = { type: "button", class: "quiet", "aria-label": "Copy code", onclick };
-  const button = element("button", attributes, icon("copy"));
-  return button;
 }
 
 function renderTable({ aligns, rows: [head = [], ...rows] }: Extract<Block, { type: "table" }>): HTMLElement {

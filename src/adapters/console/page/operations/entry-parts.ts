@@ -35,7 +35,7 @@ export function foldExcerpt(title: string, excerpt: Excerpt): HTMLElement {
   return element("details", { class: "folded" }, element("summary", {}, title), renderExcerpt(excerpt));
 }
 
-export function renderExcerpt(excerpt: Excerpt): HTMLElement {
+function renderExcerpt(excerpt: Excerpt): HTMLElement {
   return element("pre", { tabindex: "0" }, excerpt.text || "(empty)", ...omittedOf(excerpt));
 }
 

@@ -1,9 +1,10 @@
 /** One tool call of a timeline, folded: a line that tells how it went, behind it the arguments and the result. */
 import type { Excerpt, TimelineEntry } from "../../../../operations/operations.ts";
+import { argumentValues, innerTitle, renderArguments, titledText } from "../call-parts.ts";
 import { element, icon } from "../dom.ts";
 import { formatDuration, pluralize } from "../format.ts";
 import { resultOf } from "../states.ts";
-import { figuresOf, imagesOf, renderExcerpt } from "./entry-parts.ts";
+import { figuresOf, imagesOf } from "./entry-parts.ts";
 
 export type ToolResult = Extract<TimelineEntry, { kind: "tool-result" }>;
 
@@ -30,7 +31,7 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
   );
   const body = element("div", { class: "call" });
   let ended = false;
-  if (input.text) body.append(element("h4", {}, "Arguments"), renderExcerpt(input));
+  body.append(...renderArguments(input));
   return {
     element: element("details", { class: "tool-call" }, head, body),
     showStart() {
@@ -47,36 +48,17 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
       const more = inner ? ` · ${pluralize(inner.omitted + inner.calls.length, "call")}` : "";
       state.textContent = `${word} · ${formatDuration(tookMs)}${more}`;
       if (inner) body.append(...innerCalls(inner));
-      body.append(
-        element("h4", {}, "Result", imagesOf(images)),
-        renderExcerpt(text),
-        ...(figures ? [figuresOf(figures)] : []),
-      );
+      body.append(titledText("Result", text, imagesOf(images)), ...(figures ? [figuresOf(figures)] : []));
     },
   };
 }
 
 /** What a sub-agent did, below the call that started it. */
-function innerCalls({ calls, omitted }: NonNullable<ToolResult["inner"]>): HTMLElement[] {
-  const all = pluralize(omitted + calls.length, "call");
-  const title = `${all} by the sub-agent${omitted ? `, last ${calls.length} shown` : ""}`;
-  const shown = calls.map((inner) => {
-    const call = toolCall(inner.name, inner.arguments);
-    call.showResult(inner);
+function innerCalls(inner: NonNullable<ToolResult["inner"]>): HTMLElement[] {
+  const shown = inner.calls.map((one) => {
+    const call = toolCall(one.name, one.arguments);
+    call.showResult(one);
     return call.element;
   });
-  return [element("h4", {}, title), ...shown];
-}
-
-/** The values of the arguments without their names, on one line; the beginning of their text where it is cut. */
-function argumentValues(text: string): string {
-  let values = text;
-  try {
-    values = Object.values(JSON.parse(text))
-      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
-      .join(" · ");
-  } catch {
-    // Cut in the middle, or never JSON.
-  }
-  return values.replaceAll(/\s+/g, " ").slice(0, 140);
+  return [element("h4", {}, innerTitle(inner)), ...shown];
 }

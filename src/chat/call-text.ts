@@ -1,0 +1,18 @@
+import type { ShownCall } from "./outbound.ts";
+import { toCodeBlock } from "./visible-call.ts";
+
+/** What stands beside calls on platforms that cannot show it with them. */
+
+/** How many calls are left out at the beginning, in words; empty without any. */
+export function describeEarlier(calls: number): string {
+  return calls > 0 ? `… ${calls} earlier call${calls === 1 ? "" : "s"}` : "";
+}
+
+const shown = { lines: 4, chars: 400 };
+
+/** The last lines of what is running, as Markdown; empty without any. */
+export function quoteOutput(calls: readonly ShownCall[]): string {
+  const { output = "" } = calls.findLast((call) => call.output !== undefined) ?? {};
+  const last = output.slice(-shown.chars).split("\n").slice(-shown.lines).join("\n").trim();
+  return last && toCodeBlock(last);
+}
