@@ -35,7 +35,12 @@ export default defineConfig({
       {
         extends: true,
         // Shared workers: importing the same modules again for every file would take most of the time.
-        test: { name: "unit", include: ["tests/**/*.test.ts"], exclude: [...isolated, ...left], isolate: false },
+        test: {
+          name: "unit",
+          include: ["tests/**/*.test.ts"],
+          exclude: [...isolated, ...left],
+          isolate: false,
+        },
       },
       {
         extends: true,

@@ -101,6 +101,8 @@ const policies: Record<string, Policy> = {
     "/api/questions": reads,
     "/api/sessions/:thread/queue": reads,
     "/api/needs": reads,
+    "/api/sessions/:thread/calls": reads,
+    "/api/sessions/:thread/calls/:call": reads,
   }),
   ...named("console POST", {
     "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
