@@ -21,13 +21,19 @@ export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRe
   const pairs = new Set<[Socket, Socket]>();
   let isSilent = false;
   let isHeld = false;
+  /** What they have lost is lost: passing on what comes later would be a stream with a hole, as no network makes it. */
+  const hushed = new WeakSet<[Socket, Socket]>();
   const hush = (pair: [Socket, Socket]) => {
+    hushed.add(pair);
     for (const socket of pair) socket.unpipe().removeAllListeners("data").resume();
   };
   const holdBack = (pair: [Socket, Socket]) => {
+    if (hushed.has(pair)) return;
     for (const socket of pair) socket.unpipe().pause();
   };
-  const forward = ([client, upstream]: [Socket, Socket]) => {
+  const forward = (pair: [Socket, Socket]) => {
+    if (hushed.has(pair)) return;
+    const [client, upstream] = pair;
     client.pipe(upstream);
     upstream.pipe(client);
   };
