@@ -72,6 +72,11 @@ const commands: Record<string, Command> = {
                                              list what agents ask people, or decide about a call`,
     load: () => import("./commands/questions.ts"),
   },
+  mcp: {
+    usage: `  heddle mcp list | login <server> [--port N] | logout <server>
+                                             sign in to MCP servers that take an account of the installation`,
+    load: () => import("./commands/mcp.ts"),
+  },
   stop: {
     usage: "  heddle stop <thread>                       stop whatever runs in a thread",
     asksRedis: true,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Redis } from "ioredis";
-import type { Masker } from "../agent/masker.ts";
+import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
 import type { McpConfig } from "../agent/mcp/config.ts";
 import { createSkillLibrary, type SkillLibrary } from "../agent/skills/library.ts";
 import type { Intake } from "../chat/inbound.ts";
@@ -41,7 +41,7 @@ export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.u
 export interface CommandContext {
   config: Config;
   mcp: McpConfig;
-  masker: Masker;
+  masker: GrowingMasker;
   log: Logger;
 }
 

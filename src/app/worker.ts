@@ -17,6 +17,7 @@ import { startTurnWorker } from "../queue/turns/turn-worker.ts";
 import { startPresence } from "../queue/turns/worker-presence.ts";
 import { createAgentRunner } from "./agent-runner.ts";
 import { channelSettings } from "./channel-settings.ts";
+import { openAccounts } from "./mcp-accounts.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { Models } from "./models.ts";
 import { readCleanPolicy, readFence } from "./sandbox.ts";
@@ -148,9 +149,11 @@ async function warnOfSmallModels({ config, log, skills }: AppContext, { model }:
   for (const text of found) log.warn(text);
 }
 
-function openConfiguredMcp({ config, mcp, log, sandbox }: AppContext): Promise<McpPool> {
+async function openConfiguredMcp({ config, mcp, masker, log, redis, sandbox }: AppContext): Promise<McpPool> {
   return openMcpPool({
     config: mcp,
+    accounts: await openAccounts(config, redis),
+    onToken: (token) => masker.add(token),
     sandboxes: sandbox.backend,
     timeouts: {
       connectMs: config.settings.mcp.connectSeconds * 1_000,

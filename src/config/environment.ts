@@ -93,6 +93,13 @@ export const environmentSchema = z.object({
     .describe(
       "key of the audit log, the same for all processes; without it a file audit.key in the data folder, made at the first start",
     ),
+  HEDDLE_SEAL_KEY: z
+    .string()
+    .min(32, "expected at least 32 characters, e.g. what openssl rand -hex 32 prints")
+    .optional()
+    .describe(
+      "seals the accounts at MCP servers in Redis, the same for all processes; without it a file seal.key in the data folder, made when somebody signs in",
+    ),
   HEDDLE_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")

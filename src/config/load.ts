@@ -39,6 +39,7 @@ const secretNames = [
   "MINIMAX_API_KEY",
   "HEDDLE_CONSOLE_TOKEN",
   "HEDDLE_AUDIT_KEY",
+  "HEDDLE_SEAL_KEY",
   "REDIS_SENTINEL_PASSWORD",
 ] as const satisfies readonly (keyof Environment)[];
 

@@ -127,6 +127,7 @@ const policies: Record<string, Policy> = {
     audit: operator,
     schedules: operator,
     usage: operator,
+    mcp: operator,
     questions: ["action"],
   }),
 };

@@ -17,8 +17,25 @@ export interface StdioEndpoint {
   access: ServiceAccess | "none";
 }
 
+/** What the operator says of signing in to a server; all of it may be left to the server. */
+export interface SignInSettings {
+  /** A client that is registered there; without it Heddle registers itself. */
+  clientId?: string;
+  clientSecret?: string;
+  /** Names of permissions, with blanks between them; without it those that the server names. */
+  scope?: string;
+}
+
+export interface HttpEndpoint {
+  kind: "http" | "sse";
+  url: URL;
+  headers: Record<string, string>;
+  /** It takes an account of the installation: see `heddle mcp login`. */
+  signIn?: SignInSettings;
+}
+
 /** How a server is reached. */
-export type McpEndpoint = StdioEndpoint | { kind: "http" | "sse"; url: URL; headers: Record<string, string> };
+export type McpEndpoint = StdioEndpoint | HttpEndpoint;
 
 /** Milliseconds, all above 0. */
 export interface McpTimeouts {
@@ -144,6 +161,19 @@ const entrySchema = z.looseObject({
     }),
   url: z.string().optional(),
   headers: variables.default({}),
+  signIn: z
+    .union(
+      [
+        z.literal(true).transform(() => ({})),
+        z.strictObject({
+          clientId: z.string().min(1).exactOptional(),
+          clientSecret: z.string().min(1).exactOptional(),
+          scope: z.string().min(1).exactOptional(),
+        }),
+      ],
+      'expected true or an object such as {"clientId": "heddle", "scope": "read"}',
+    )
+    .exactOptional(),
   connect_timeout: seconds.optional(),
   execute_timeout: seconds.optional(),
   sse_read_timeout: seconds.optional(),
@@ -170,6 +200,8 @@ function parseServer(name: string, raw: unknown, env: Environment, secrets: Set<
   }
   if ("problem" in endpoint) return { state: "invalid", name, problem: endpoint.problem };
   const settings = endpoint.kind === "stdio" ? endpoint.env : endpoint.headers;
+  if (endpoint.kind !== "stdio" && endpoint.signIn?.clientSecret !== undefined)
+    secrets.add(endpoint.signIn.clientSecret);
   for (const [key, value] of Object.entries(settings)) noteSecret(key, value, secrets);
   return {
     state: "enabled",
@@ -200,7 +232,13 @@ function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEnd
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     return { problem: "Its url is not an http or https address, for example https://example.com/mcp." };
   }
-  return { kind, url, headers: mapValues(entry.headers, expanded) };
+  const { signIn } = entry;
+  return {
+    kind,
+    url,
+    headers: mapValues(entry.headers, expanded),
+    ...(signIn && { signIn: mapValues(signIn, expanded) }),
+  };
 }
 
 function parseAccess(

@@ -6,6 +6,7 @@ import { startDeadline } from "./deadline.ts";
 import { createLink, type Link } from "./link.ts";
 import { type Listing, nothingListed } from "./listing.ts";
 import { readListing } from "./read-listing.ts";
+import type { AccountStore } from "../mcp-account.ts";
 
 /**
  * The state of a connection. It is opened on first use and reopened on the next use after it was lost; nothing runs in
@@ -45,6 +46,9 @@ export interface ConnectionOptions {
   timeouts: McpTimeouts;
   /** Where server processes run. */
   sandboxes?: ServiceHost | undefined;
+  /** See {@link LinkOptions}. */
+  accounts?: AccountStore | undefined;
+  onToken?: ((token: string) => void) | undefined;
   /** How long a turn waits for a server that is new or was lost, in milliseconds. */
   patienceMs: number;
   /** The wait after the first failed attempt; it doubles with each further one, up to `capMs`. */
@@ -170,10 +174,10 @@ class ServerConnection implements Connection {
 
   async #openLink(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
     const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
-    const { timeouts, sandboxes } = this.#options;
+    const { timeouts, sandboxes, accounts, onToken, log } = this.#options;
     const link: Link = createLink(
       this.#server,
-      { readMs: timeouts.readMs, sandboxes },
+      { readMs: timeouts.readMs, sandboxes, accounts, onToken, log },
       { onEnd: () => this.#loseLink(link), onToolsChanged: () => this.#listSoon(link) },
     );
     try {

@@ -33,6 +33,11 @@ export function describeError(error: unknown): string {
   return joinLines((error.message || readCode(error) || error.name) + cause);
 }
 
+/** The server wants a login that the request did not have. */
+export function isRefusedLogin(error: unknown): boolean {
+  return (error instanceof StreamableHTTPError || error instanceof SseError) && error.code === 401;
+}
+
 /** What the SDK says of these is the body of the answer, which tells nobody what to do. */
 function describeRefusal(error: Error): string | undefined {
   if (!(error instanceof StreamableHTTPError || error instanceof SseError)) return undefined;

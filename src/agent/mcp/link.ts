@@ -4,9 +4,11 @@ import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/s
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
-import type { EnabledServer } from "./config.ts";
-import { describeError, isUnreachable } from "./failure.ts";
+import type { EnabledServer, HttpEndpoint } from "./config.ts";
+import { describeError, isRefusedLogin, isUnreachable } from "./failure.ts";
 import { fetchWithReadTimeout } from "./http.ts";
+import type { AccountStore } from "../mcp-account.ts";
+import { createSignedFetch } from "./sign-in/token-source.ts";
 import { startSandboxed } from "./sandboxed-process.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio.ts";
 import { startUnconfined } from "./unconfined-process.ts";
@@ -39,6 +41,11 @@ export interface LinkOptions {
   readMs: number;
   /** Where server processes run; without it only those start that want no sandbox. */
   sandboxes?: ServiceHost | undefined;
+  /** The installation's accounts at servers that want one. */
+  accounts?: AccountStore | undefined;
+  /** Told of each token before it is used. */
+  onToken?: ((token: string) => void) | undefined;
+  log(level: "info" | "warn", message: string): void;
 }
 
 export function createLink(server: EnabledServer, options: LinkOptions, events: LinkEvents): Link {
@@ -90,7 +97,8 @@ interface Carrier {
   explain(error: unknown): string;
 }
 
-function createCarrier({ name, endpoint }: EnabledServer, { readMs, sandboxes }: LinkOptions): Carrier {
+function createCarrier({ name, endpoint }: EnabledServer, options: LinkOptions): Carrier {
+  const { sandboxes } = options;
   switch (endpoint.kind) {
     case "stdio": {
       const { access } = endpoint;
@@ -102,22 +110,36 @@ function createCarrier({ name, endpoint }: EnabledServer, { readMs, sandboxes }:
       return { transport, farewell: async () => {}, explain: (error) => transport.explain(error) };
     }
     case "http": {
-      const { url, headers } = endpoint;
-      const options = { requestInit: { headers }, fetch: fetchWithReadTimeout(readMs) };
-      const transport = new StreamableHTTPClientTransport(url, options);
+      const { fetch, explain } = openHttp(name, endpoint, options);
+      const requestInit = { headers: endpoint.headers };
+      const transport = new StreamableHTTPClientTransport(endpoint.url, { requestInit, fetch });
       // A server that is gone cannot be told; its session went with it.
       const terminate = () => transport.terminateSession().catch(() => {});
       const farewell = () => Promise.race([terminate(), sleep(1_000, undefined, { ref: false })]);
-      return { transport, farewell, explain: describeError };
+      return { transport, farewell, explain };
     }
     case "sse": {
-      const { url, headers } = endpoint;
-      const options = { requestInit: { headers }, fetch: fetchWithReadTimeout(readMs) };
+      const { fetch, explain } = openHttp(name, endpoint, options);
+      const requestInit = { headers: endpoint.headers };
       return {
-        transport: new SSEClientTransport(url, options),
+        transport: new SSEClientTransport(endpoint.url, { requestInit, fetch }),
         farewell: async () => {},
-        explain: describeError,
+        explain,
       };
     }
   }
+}
+
+function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOptions) {
+  const { readMs, accounts: store, onToken = () => {}, log } = options;
+  const fetch = fetchWithReadTimeout(readMs);
+  if (!signIn || !store) return { fetch, explain: describeError };
+  const onProblem = (problem: string) => log("warn", problem);
+  return {
+    fetch: createSignedFetch(fetch, { server, url, store, onToken, onProblem }),
+    explain: (error: unknown) =>
+      isRefusedLogin(error)
+        ? `nobody has signed in to it, or the sign-in has ended: run heddle mcp login ${server}`
+        : describeError(error),
+  };
 }

@@ -4,6 +4,7 @@ import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.
 import type { ConnectionState } from "./connection.ts";
 import { createOffer, type McpOffer } from "./offer.ts";
 import type { Member } from "./member.ts";
+import type { AccountStore } from "../mcp-account.ts";
 
 /** What `/status` shows of one server. */
 export interface McpServerStatus {
@@ -33,6 +34,10 @@ export interface McpPoolOptions {
   config: McpConfig;
   /** Where server processes run. Without it only those start whose entry says that they want no sandbox. */
   sandboxes?: ServiceHost;
+  /** Where the installation's accounts are. Without it no request to a server is signed. */
+  accounts?: AccountStore;
+  /** Told of each token before it is used, so that it can be masked. */
+  onToken?(token: string): void;
   /** For servers that set nothing themselves. Default 10, 60 and 120 seconds. */
   timeouts?: Partial<McpTimeouts>;
   /** How long a turn waits for a server that is new or was lost, in milliseconds. Default 10,000. */
@@ -74,6 +79,8 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     return servers.map((server) =>
       joinServer(server, {
         sandboxes: options.sandboxes,
+        accounts: options.accounts,
+        onToken: options.onToken && ((token) => options.onToken?.(token)),
         timeouts: { ...base, ...server.timeouts },
         patienceMs,
         backoff,

@@ -13,7 +13,32 @@ const maxKey = 8_192;
  * Masks the given values, as they are and encoded, also across line breaks, and whatever has the shape of a
  * well-known token. Values of fewer than 8 characters are ignored: they would blank ordinary words.
  */
-export function createMasker(secrets: readonly string[]): Masker {
+export function createMasker(secrets: readonly string[]): GrowingMasker {
+  const added = new Set<string>();
+  let current = createFixedMasker(secrets);
+  return {
+    mask: (text) => current.mask(text),
+    stream: (emit) => current.stream(emit),
+    add(secret) {
+      if (added.has(secret) || secrets.includes(secret)) return;
+      added.add(secret);
+      // The oldest have ended long ago.
+      for (const old of [...added].slice(0, -mostAdded)) added.delete(old);
+      current = createFixedMasker([...secrets, ...added]);
+    },
+  };
+}
+
+/** Tokens come and go; so many of them are remembered. */
+const mostAdded = 200;
+
+/** A masker that learns of secrets while it is in use. */
+export interface GrowingMasker extends Masker {
+  /** Masks this value as well, in whatever is masked from here on. */
+  add(secret: string): void;
+}
+
+function createFixedMasker(secrets: readonly string[]): Masker {
   const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(listSecretForms))];
   const longest = needles.reduce((length, needle) => Math.max(length, needle.length), 0);
   const hex = secrets

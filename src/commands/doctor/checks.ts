@@ -10,6 +10,7 @@ import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skill
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
 import { readInstance } from "../../app/instance.ts";
+import { openAccounts } from "../../app/mcp-accounts.ts";
 import { furtherModels, splitConfigured } from "../../app/models.ts";
 import { findTooSmallModels } from "../../app/offer-size.ts";
 import { openRedis } from "../../app/redis.ts";
@@ -251,7 +252,19 @@ async function checkDiscordApp({ config: { environment, settings } }: CommandCon
 
 async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Finding[]> {
   const backend = openSandboxBackend(setup.config);
-  const pool = await openMcpPool({ config: setup.mcp, sandboxes: backend, patienceMs });
+  const signsIn = setup.mcp.servers.some(
+    (server) => server.state === "enabled" && server.endpoint.kind !== "stdio" && server.endpoint.signIn,
+  );
+  const redis = signsIn
+    ? await openRedis(setup.config, { info() {}, warn() {} }, { patienceMs: redisPatienceMs, adopts: false })
+    : undefined;
+  const pool = await openMcpPool({
+    config: setup.mcp,
+    sandboxes: backend,
+    patienceMs,
+    ...(redis && { accounts: await openAccounts(setup.config, redis.connect()) }),
+    onToken: (token) => setup.masker.add(token),
+  });
   try {
     const [offered, { skills }] = await Promise.all([pool.offer(signal), loadSkills(setup)]);
     const large = await findTooSmallModels(listModelLimits(setup.config), {
@@ -275,6 +288,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
   } finally {
     await pool.close();
     await backend.close();
+    await redis?.close();
   }
 }
 

@@ -114,6 +114,11 @@ export const keys = {
   /** Hash: a place whose value cannot be read to JSON of why, for a week after the last one. */
   unreadable: "heddle:unreadable",
 
+  /** Hash: MCP server to the installation's account there, sealed. */
+  mcpAccounts: "heddle:mcp:accounts",
+  /** Present while a process renews the token of that account. */
+  mcpRenewing: (server: string) => `heddle:mcp:renewing:${server}`,
+
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
   names: "heddle:names",
 

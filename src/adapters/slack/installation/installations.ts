@@ -1,7 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import type { InstallationStore } from "@slack/bolt";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { createSealedBox, type SealedBox } from "../../../agent/sealed-box.ts";
 import type { SlackServer } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import { installPath } from "./manifest.ts";
@@ -124,27 +124,15 @@ export function createInstallations(
   };
 }
 
-/**
- * Seals texts with AES-256-GCM. Somebody who can read Redis but not our environment learns nothing, and cannot pass one
- * team's token off as another's.
- */
-function createBox(secret: string) {
-  const secretKey = new Uint8Array(hkdfSync("sha256", secret, "", "heddle slack installations", 32));
+/** Says what to do where a text does not open. */
+function createBox(secret: string): SealedBox {
+  const box = createSealedBox(secret, "heddle slack installations");
   return {
-    seal(text: string, owner: string): string {
-      const nonce = randomBytes(12);
-      const cipher = createCipheriv("aes-256-gcm", secretKey, nonce).setAAD(Buffer.from(owner));
-      const sealed = [cipher.update(text, "utf8"), cipher.final()];
-      return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
-    },
+    seal: box.seal,
     /** @throws UnreadableInstallation */
-    open(sealed: string, owner: string): string {
-      const bytes = Buffer.from(sealed, "base64");
+    open(sealed, owner) {
       try {
-        const decipher = createDecipheriv("aes-256-gcm", secretKey, bytes.subarray(0, 12))
-          .setAAD(Buffer.from(owner))
-          .setAuthTag(bytes.subarray(12, 28));
-        return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString("utf8");
+        return box.open(sealed, owner);
       } catch (error) {
         throw new UnreadableInstallation(
           `The Slack installation of ${owner} cannot be read with this SLACK_STATE_SECRET: set the one it was stored with, or install the app there again.`,

@@ -1,0 +1,109 @@
+import { refreshAuthorization } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { Account, AccountStore } from "../../mcp-account.ts";
+import { takeTokens } from "./sign-in.ts";
+
+/** A token is renewed so long before its end, ms. */
+const renewAheadMs = 5 * 60_000;
+/** How long a process that does not renew waits for the one that does: so often, so long, ms. */
+const waits = { times: 20, eachMs: 250 };
+
+export interface TokenSourceOptions {
+  server: string;
+  /** Address of the server as it is configured: an account that was made for another one is not used. */
+  url: URL;
+  store: AccountStore;
+  /** Told of each token before it is used, so that it can be masked. */
+  onToken(token: string): void;
+  onProblem(problem: string): void;
+  now?: () => number;
+}
+
+/**
+ * `fetch` that signs each request with the installation's account at a server. A token is renewed ahead of its end, and
+ * once when the server refuses it; by one process, whose token the others then use. Without an account, requests go
+ * out as they are.
+ */
+export function createSignedFetch(fetch: FetchLike, options: TokenSourceOptions): FetchLike {
+  const find = () => findAccount(options);
+  return async (address, init) => {
+    const account = await find();
+    if (!account) return fetch(address, init);
+    const response = await fetch(address, withToken(init, account, options));
+    if (response.status !== 401) return response;
+    const renewed = await renew(account, options);
+    if (!renewed || renewed.accessToken === account.accessToken) return response;
+    await response.body?.cancel();
+    return fetch(address, withToken(init, renewed, options));
+  };
+}
+
+function withToken(
+  init: RequestInit | undefined,
+  { accessToken }: Account,
+  options: TokenSourceOptions,
+): RequestInit {
+  options.onToken(accessToken);
+  const headers = new Headers(init?.headers);
+  headers.set("authorization", `Bearer ${accessToken}`);
+  // A redirect would take the token along to wherever it leads.
+  return { ...init, headers, redirect: "error" };
+}
+
+async function findAccount(options: TokenSourceOptions): Promise<Account | undefined> {
+  const { server, url, store, now = Date.now } = options;
+  const account = await store.read(server);
+  if (account?.server !== url.href) return undefined;
+  const { expiresAt = Infinity } = account;
+  if (expiresAt - now() > renewAheadMs) return account;
+  return (await renew(account, options)) ?? account;
+}
+
+/** The account with a newer token than that one, whoever renews it; undefined where it cannot be renewed. */
+async function renew(old: Account, options: TokenSourceOptions): Promise<Account | undefined> {
+  const { server, store, onProblem } = options;
+  let renewed: Account | undefined;
+  for (let wait = 0; wait < waits.times; wait += 1) {
+    const outcome = await store.renewAlone(server, async () => {
+      const latest = await store.read(server);
+      // Another process may have been done just before.
+      if (!latest || latest.accessToken !== old.accessToken) renewed = latest;
+      else renewed = await fetchNext(latest, options);
+    });
+    if (outcome === "done") return renewed;
+    await new Promise((resolve) => setTimeout(resolve, waits.eachMs));
+    const latest = await store.read(server);
+    if (latest && latest.accessToken !== old.accessToken) return latest;
+  }
+  onProblem(
+    `The token for the MCP server ${server} is being renewed by another process, which takes too long.`,
+  );
+  return undefined;
+}
+
+async function fetchNext(account: Account, options: TokenSourceOptions): Promise<Account | undefined> {
+  const { server, store, onProblem, onToken, now = Date.now } = options;
+  const { issuer, metadata, resource, client, refreshToken } = account;
+  if (refreshToken === undefined) return undefined;
+  onToken(refreshToken);
+  try {
+    const tokens = await refreshAuthorization(issuer, {
+      // Stored as the SDK has parsed it at sign-in.
+      ...(metadata && {
+        metadata: metadata as NonNullable<Parameters<typeof refreshAuthorization>[1]["metadata"]>,
+      }),
+      clientInformation: client,
+      refreshToken,
+      ...(resource !== undefined && { resource }),
+    });
+    const next = { ...account, ...takeTokens(tokens, now()) };
+    await store.write(server, next);
+    return next;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    onProblem(
+      `The token for the MCP server ${server} could not be renewed (${why}): run heddle mcp login ${server} again if this goes on.`,
+    );
+    return undefined;
+  }
+}

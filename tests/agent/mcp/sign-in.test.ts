@@ -1,0 +1,148 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createAccountStore, UnreadableAccount } from "../../../src/queue/mcp/accounts.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { type Account, accountSchema, type AccountStore } from "../../../src/agent/mcp-account.ts";
+import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
+import { type FakeOAuthOptions, startFakeOAuth } from "../../fakes/oauth.ts";
+import { startRedis } from "../../fakes/redis.ts";
+import { poolOf } from "./harness.ts";
+import { startHttpFixture } from "./servers/http.ts";
+
+const redirectUrl = new URL("http://127.0.0.1:8421/callback");
+const secret = "a secret of more than thirty-two letters";
+
+/** An MCP server behind a sign-in, and two processes that share a Redis. */
+async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
+  const fixture = await startHttpFixture("http");
+  onTestFinished(() => fixture.stop());
+  const oauth = await startFakeOAuth({ ...options, upstream: fixture.url });
+  onTestFinished(() => oauth.close());
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const store = createAccountStore(redis.client(), secret);
+  const begin = (settings = {}) =>
+    beginSignIn({ name: "notes", url: new URL(oauth.mcp) }, { settings, redirectUrl });
+  const signIn = async (settings = {}) => {
+    const begun = await begin(settings);
+    await store.write("notes", await begun.finish(new URL(await oauth.agree(begun.url.href))));
+  };
+  const problems: string[] = [];
+  const open = (accounts: AccountStore = store) => {
+    const masker = createMasker([]);
+    return poolOf(
+      { notes: { url: oauth.mcp, type: "http", signIn: true } },
+      {
+        accounts,
+        onToken: (token) => masker.add(token),
+        log: ({ message }) => problems.push(message),
+        backoff: { baseMs: 1, capMs: 1 },
+      },
+    ).then((pool) => Object.assign(pool, { masker }));
+  };
+  return { fixture, oauth, redis, store, begin, signIn, open, problems };
+}
+
+const signal = AbortSignal.any([]);
+
+test("Whoever has not signed in is told how; after it the server's tools are there, with its token masked", async () => {
+  const { signIn, open, oauth } = await scene();
+  const before = await open();
+  await before.offer(signal);
+  expect(before.status()).toMatchObject([
+    { state: "failed", problem: expect.stringContaining("run heddle mcp login notes") },
+  ]);
+  await signIn();
+  const pool = await open();
+  const { tools } = await pool.offer(signal);
+  expect(tools.length).toBeGreaterThan(0);
+  for (const token of oauth.tokens.filter((each) => each.startsWith("at-")))
+    expect(pool.masker.mask(`echo ${token}`)).toBe("echo [masked]");
+});
+
+test("A token that has ended is renewed once, whatever the number of processes that find out", async () => {
+  const { signIn, open, oauth, problems } = await scene();
+  await signIn();
+  const pools = await Promise.all([open(), open(), open()]);
+  for (const pool of pools) await pool.offer(signal);
+  oauth.expireTokens();
+  const again = await Promise.all([open(), open(), open()]);
+  const offers = await Promise.all(again.map((pool) => pool.offer(signal)));
+  expect(offers.map(({ tools }) => tools.length > 0)).toEqual([true, true, true]);
+  expect(oauth.renewals).toBe(1);
+  expect(problems.filter((text) => text.includes("token"))).toEqual([]);
+});
+
+test("A token is renewed before it ends", async () => {
+  const { signIn, open, oauth } = await scene({ lastsSeconds: 60 });
+  await signIn();
+  await (await open()).offer(signal);
+  expect(oauth.renewals).toBeGreaterThan(0);
+});
+
+test("An account that was taken back costs the server's tools and says what to do", async () => {
+  const { signIn, open, oauth, problems } = await scene();
+  await signIn();
+  oauth.revoke();
+  const pool = await open();
+  expect((await pool.offer(signal)).tools).toEqual([]);
+  expect(pool.status()).toMatchObject([{ problem: expect.stringContaining("run heddle mcp login notes") }]);
+  expect(problems.join("\n")).toMatch(/could not be renewed .*run heddle mcp login notes again/);
+});
+
+test("A client that is registered by hand signs in with its secret; without one the person is told what to give", async () => {
+  const clients = { heddle: { secret: "shh-its-a-secret", redirects: [redirectUrl.href] } };
+  const { begin, signIn, open } = await scene({ clients });
+  await expect(begin()).rejects.toThrow(/^notes: it registers no client by itself.*signIn\.clientId/);
+  await signIn({ clientId: "heddle", clientSecret: "shh-its-a-secret" });
+  expect((await (await open()).offer(signal)).tools.length).toBeGreaterThan(0);
+});
+
+test("An answer of somebody else is not taken, nor a code twice", async () => {
+  const { begin, oauth } = await scene();
+  const begun = await begin();
+  const good = new URL(await oauth.agree(begun.url.href));
+  const change = (name: string, value: string) => {
+    const url = new URL(good);
+    url.searchParams.set(name, value);
+    return url;
+  };
+  await expect(begun.finish(change("state", "another"))).rejects.toThrow(/not the answer to the sign-in/);
+  await expect(begun.finish(change("iss", "https://evil.example"))).rejects.toThrow(/another server/);
+  const denied = change("error", "access_denied");
+  denied.searchParams.delete("code");
+  await expect(begun.finish(denied)).rejects.toThrow("the sign-in was refused (access_denied)");
+  expect(await begun.finish(good)).toMatchObject({ accessToken: expect.stringMatching(/^at-/) });
+  await expect(begun.finish(good)).rejects.toThrow(/was not accepted/);
+});
+
+test("A server that wants tokens for another resource gets none", async () => {
+  const { begin } = await scene({ resource: "https://bank.example/mcp" });
+  await expect(begin()).rejects.toThrow(/names another resource \(https:\/\/bank\.example\/mcp\)/);
+});
+
+test("In Redis an account is sealed for its server and its secret", async () => {
+  const { signIn, store, redis, oauth } = await scene();
+  await signIn();
+  const client = redis.client();
+  const sealed = (await client.hget(keys.mcpAccounts, "notes")) ?? "";
+  const opened = Buffer.from(sealed, "base64").toString("latin1");
+  for (const token of oauth.tokens) expect(`${sealed}${opened}`).not.toContain(token);
+  expect(accountSchema.parse(await store.read("notes"))).toMatchObject({
+    server: oauth.mcp,
+  } satisfies Partial<Account>);
+  await client.hset(keys.mcpAccounts, "other", sealed);
+  await expect(store.read("other")).rejects.toThrow(UnreadableAccount);
+  await expect(createAccountStore(client, `${secret}!`).read("notes")).rejects.toThrow(/HEDDLE_SEAL_KEY/);
+  expect(await store.remove("notes")).toBe(true);
+  expect(await store.read("notes")).toBeUndefined();
+});
+
+test("An account is not used at an address that it was not made for", async () => {
+  const { signIn, store, open } = await scene();
+  await signIn();
+  const account = await store.read("notes");
+  if (!account) throw new Error("There is an account.");
+  await store.write("notes", { ...account, server: "https://elsewhere.example/mcp" });
+  expect((await (await open()).offer(signal)).tools).toEqual([]);
+});

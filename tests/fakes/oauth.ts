@@ -1,0 +1,209 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http";
+
+/**
+ * A resource server and its authorization server in one, as the protocol has them
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). It stands before an MCP server and
+ * refuses what these refuse: requests without a token (RFC 6750, 3.1, with the address of RFC 9728, 5.1), unknown
+ * clients and redirects that they have not registered (RFC 6749, 4.1.2.1), codes without their verifier (RFC 7636, 4.6) or used twice
+ * (RFC 6749, 4.1.2), tokens for other resources (RFC 8707), refresh tokens used twice (OAuth 2.1 draft, 4.3.1).
+ */
+export interface FakeOAuth {
+  /** Address of the MCP server behind it. */
+  readonly mcp: string;
+  readonly origin: string;
+  /** Plays a person who signs in at that address and agrees: where the browser is sent. */
+  agree(authorizationUrl: string): Promise<string>;
+  /** Ends all access tokens. */
+  expireTokens(): void;
+  /** Ends all refresh tokens as well. */
+  revoke(): void;
+  /** How often a token was renewed. */
+  readonly renewals: number;
+  /** All tokens that were given out. */
+  readonly tokens: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface FakeOAuthOptions {
+  /** Address of the MCP server that it guards. */
+  upstream: string;
+  /** Clients that are registered by hand; then it registers none by itself. */
+  clients?: Record<string, { secret?: string; redirects: string[] }>;
+  /** Seconds that a token lasts. Default 3,600. */
+  lastsSeconds?: number;
+  /** Names another resource in its metadata. */
+  resource?: string;
+}
+
+interface Grant {
+  client: string;
+  redirect: string;
+  challenge: string;
+}
+
+export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAuth> {
+  const clients = new Map(Object.entries(options.clients ?? {}));
+  const codes = new Map<string, Grant>();
+  const access = new Set<string>();
+  const refresh = new Map<string, string>();
+  const tokens: string[] = [];
+  let renewals = 0;
+  let origin = "";
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  origin = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  const resource = options.resource ?? `${origin}/mcp`;
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "", origin);
+    const json = (status: number, body: unknown) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const refuse = (error: string) => json(400, { error });
+    switch (`${request.method} ${url.pathname}`) {
+      case "GET /.well-known/oauth-protected-resource/mcp":
+        return void json(200, { resource, authorization_servers: [origin], scopes_supported: ["notes"] });
+      case "GET /.well-known/oauth-authorization-server":
+        return void json(200, {
+          issuer: origin,
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+          ...(!options.clients && { registration_endpoint: `${origin}/register` }),
+          response_types_supported: ["code"],
+          grant_types_supported: ["authorization_code", "refresh_token"],
+          code_challenge_methods_supported: ["S256"],
+          token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
+          authorization_response_iss_parameter_supported: true,
+        });
+      case "POST /register": {
+        if (options.clients) return void json(404, {});
+        const body: { redirect_uris: string[] } = JSON.parse(await textOf(request));
+        const id = randomBytes(4).toString("hex");
+        clients.set(id, { redirects: body.redirect_uris });
+        return void json(201, { ...body, client_id: id });
+      }
+      case "POST /token":
+        return void grantToken(request, new URLSearchParams(await textOf(request)), { json, refuse });
+      default:
+        if (url.pathname === "/mcp") return guard(request, response);
+        return void json(404, {});
+    }
+  }
+
+  function guard(request: IncomingMessage, response: ServerResponse): void {
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
+    if (token === undefined || !access.has(token)) {
+      const where = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"`;
+      response.writeHead(401, { "www-authenticate": where }).end();
+      return;
+    }
+    const { method, headers } = request;
+    const sent = httpRequest(options.upstream, { method: method ?? "GET", headers }, (answered) => {
+      response.writeHead(answered.statusCode ?? 502, answered.headers);
+      answered.pipe(response);
+    });
+    sent.on("error", () => response.destroy());
+    response.on("close", () => sent.destroy());
+    request.pipe(sent);
+  }
+
+  function grantToken(
+    request: IncomingMessage,
+    form: URLSearchParams,
+    { json, refuse }: { json(status: number, body: unknown): unknown; refuse(error: string): unknown },
+  ): unknown {
+    const client = identify(request, form);
+    if (client === undefined) return json(401, { error: "invalid_client" });
+    if (form.get("resource") !== resource) return refuse("invalid_target");
+    if (form.get("grant_type") === "refresh_token") {
+      const old = form.get("refresh_token") ?? "";
+      if (refresh.get(old) !== client) return refuse("invalid_grant");
+      refresh.delete(old);
+      renewals += 1;
+      return json(200, give(client));
+    }
+    const code = form.get("code") ?? "";
+    const grant = codes.get(code);
+    codes.delete(code);
+    const challenge = createHash("sha256")
+      .update(form.get("code_verifier") ?? "")
+      .digest("base64url");
+    const fits =
+      grant?.client === client &&
+      grant.redirect === form.get("redirect_uri") &&
+      grant.challenge === challenge;
+    return fits ? json(200, give(client)) : refuse("invalid_grant");
+  }
+
+  function identify({ headers }: IncomingMessage, form: URLSearchParams): string | undefined {
+    const basic = /^Basic (.+)$/.exec(headers.authorization ?? "")?.[1];
+    const [id = form.get("client_id") ?? "", secret = form.get("client_secret") ?? undefined] = basic
+      ? Buffer.from(basic, "base64").toString().split(":")
+      : [];
+    const known = clients.get(id);
+    return known && known.secret === secret ? id : undefined;
+  }
+
+  function give(client: string) {
+    const [token, next] = [`at-${randomBytes(16).toString("hex")}`, `rt-${randomBytes(16).toString("hex")}`];
+    access.add(token);
+    refresh.set(next, client);
+    tokens.push(token, next);
+    const expires_in = options.lastsSeconds ?? 3_600;
+    return { access_token: token, refresh_token: next, token_type: "Bearer", expires_in, scope: "notes" };
+  }
+
+  return {
+    mcp: `${origin}/mcp`,
+    origin,
+    async agree(authorizationUrl) {
+      const { origin: asked, pathname, searchParams } = new URL(authorizationUrl);
+      const [client, redirect] = [
+        searchParams.get("client_id") ?? "",
+        searchParams.get("redirect_uri") ?? "",
+      ];
+      if (`${asked}${pathname}` !== `${origin}/authorize`) throw new Error("This is not where one signs in.");
+      if (!clients.get(client)?.redirects.includes(redirect))
+        throw new Error("The client is unknown, or has not registered this redirect.");
+      if (
+        searchParams.get("response_type") !== "code" ||
+        searchParams.get("code_challenge_method") !== "S256"
+      )
+        throw new Error("It takes codes with PKCE and S256 alone.");
+      if (searchParams.get("resource") !== resource) throw new Error("It knows no such resource.");
+      const code = randomBytes(8).toString("hex");
+      codes.set(code, { client, redirect, challenge: searchParams.get("code_challenge") ?? "" });
+      const back = new URL(redirect);
+      back.search = new URLSearchParams({
+        code,
+        state: searchParams.get("state") ?? "",
+        iss: origin,
+      }).toString();
+      return back.href;
+    },
+    expireTokens: () => access.clear(),
+    revoke() {
+      access.clear();
+      refresh.clear();
+    },
+    get renewals() {
+      return renewals;
+    },
+    tokens,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  return Buffer.concat(await Array.fromAsync<Buffer>(request)).toString();
+}
