@@ -11,6 +11,7 @@ import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import type { Access } from "../intake/access.ts";
 import { createDayBudgets } from "../queue/budgets/state.ts";
+import { createRequestLimit } from "../queue/outbox/request-limit.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -43,7 +44,7 @@ export async function openSurfaces({ config, log, redis }: PlatformDeps): Promis
     surfaces.set(
       "discord",
       createDiscordSurface({
-        ...discordAccess(environment, environment.DISCORD_TOKEN),
+        ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
         ...(environment.DISCORD_CDN_URL && { cdnUrl: environment.DISCORD_CDN_URL }),
         messageContent: settings.discord.messageContent,
         marks: settings.discord.marks,
@@ -91,7 +92,7 @@ export async function openAdapters({
     const { createDiscordAdapter } = await import("../adapters/discord/adapter.ts");
     adapters.push(
       createDiscordAdapter({
-        ...discordAccess(environment, environment.DISCORD_TOKEN),
+        ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
         ...settings.discord,
         downtime,
         mayAsk: mayAsk("discord"),
@@ -112,8 +113,14 @@ export async function openAdapters({
   return adapters;
 }
 
-function discordAccess({ DISCORD_API_URL }: Environment, token: string) {
-  return { token, ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }) };
+async function discordAccess({ DISCORD_API_URL }: Environment, token: string, redis: Redis) {
+  const { botLimit } = await import("../adapters/discord/connection/global-limit.ts");
+  const bot = `${token} ${DISCORD_API_URL ?? ""}`;
+  return {
+    token,
+    ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
+    requests: createRequestLimit(redis, { platform: "discord", bot }, botLimit),
+  };
 }
 
 /** Whether Slack is to be used at all. */

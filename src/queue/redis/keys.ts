@@ -63,6 +63,10 @@ export const keys = {
   /** Sorted set: the same, by the time at which they are taken for dead. */
   waitTickets: (channel: Channel, lane: string) => output(channel, lane, "tickets"),
 
+  /** How a bot's requests stand, of all processes: `sent` (sorted set by time), `paused` and `invalid` (a count). */
+  requests: (platform: string, bot: string, part: "sent" | "paused" | "invalid") =>
+    `heddle:{requests:${platform}:${bot}}:${part}`,
+
   /** Sorted set: threads whose turn holds a slot of that place. All places share one cluster slot. */
   slots: (place: string) => `heddle:{slots}:${place}`,
   /** Sorted set: threads whose people wait for a slot of that place, by since when. */

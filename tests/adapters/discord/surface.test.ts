@@ -1,6 +1,7 @@
 import { MessageFlags } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
+import type { RequestLimit } from "../../../src/chat/request-limit.ts";
 import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../src/chat/threads.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
@@ -277,6 +278,53 @@ describe("post", () => {
     expect(discord.calls).toHaveLength(before + 1);
     await patiently(() => other.post(thread, answer("three"), "c"));
     expect(Date.now() - started).toBeGreaterThanOrEqual(500);
+  });
+
+  test("what one process is told of that limit holds back the others, and refusals are counted", async () => {
+    const { discord, thread } = await scene();
+    const asked: boolean[] = [];
+    let invalid = 0;
+    let pausedMs = 0;
+    // What the processes share.
+    const requests: RequestLimit = {
+      async acquire(isUrgent) {
+        asked.push(isUrgent);
+        return pausedMs > 0 ? { kind: "paused", ms: pausedMs } : { kind: "go" };
+      },
+      async pause(ms) {
+        pausedMs = ms;
+      },
+      async countInvalid() {
+        invalid += 1;
+      },
+    };
+    const own = surfaceOf(discord, { requests });
+    const [ref] = await own.post(thread, answer("one"), "a");
+    if (ref) await own.edit(ref, answer("two"));
+    expect([asked.at(0), asked.at(-1)]).toEqual([true, false]);
+    // Another process was told of the pause, of which this one knows by what they share.
+    pausedMs = 7_000;
+    const before = discord.calls.length;
+    const { kind, retryAfterMs } = await failure(own.post(thread, answer("three"), "b"));
+    expect(kind).toBe("rate-limited");
+    expect(retryAfterMs).toBeGreaterThanOrEqual(7_000);
+    expect(discord.calls).toHaveLength(before);
+    pausedMs = 0;
+    discord.fail(/^POST .*\/messages$/, { kind: "rate-limit", retryAfterSeconds: 0.1, isGlobal: true });
+    expect((await failure(own.post(thread, answer("four"), "c"))).kind).toBe("rate-limited");
+    expect({ pausedMs, invalid }).toEqual({ pausedMs: 100, invalid: 1 });
+  });
+
+  test("a request that comes too soon waits for its moment", async () => {
+    const { discord, thread } = await scene();
+    let held = 2;
+    const requests: RequestLimit = {
+      acquire: async () => (--held >= 0 ? { kind: "wait", ms: 5 } : { kind: "go" }),
+      pause: async () => undefined,
+      countInvalid: async () => undefined,
+    };
+    await surfaceOf(discord, { requests }).post(thread, answer("one"), "a");
+    expect(held).toBeLessThan(0);
   });
 
   test("a post that nobody received can be tried again later; one that broke may have arrived", async () => {

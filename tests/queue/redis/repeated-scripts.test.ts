@@ -9,6 +9,7 @@ import { SurfaceError } from "../../../src/chat/surface.ts";
 import { type BudgetSettings, createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { createLivePublisher } from "../../../src/queue/outbox/live-events.ts";
 import { markMessage } from "../../../src/queue/outbox/message-marks.ts";
+import { createRequestLimit } from "../../../src/queue/outbox/request-limit.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { channels, keys } from "../../../src/queue/redis/keys.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
@@ -18,6 +19,7 @@ import { deleteMessage, editMessage } from "../../../src/queue/session/message-c
 import { decide } from "../../../src/queue/session/open-questions.ts";
 import { unlist } from "../../../src/queue/session/sweep-list.ts";
 import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
+import { advanceWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
@@ -92,6 +94,9 @@ async function write(redis: Redis, isEarly: boolean): Promise<string> {
   });
 }
 
+const bot = { platform: "memory", bot: "token" };
+const botSettings = { most: 1, reserve: 0, windowMs: 60_000, mostInvalid: 1, invalidWindowMs: 60_000 };
+
 interface Case {
   /** The scripts that it runs first of all. */
   scripts: string[];
@@ -144,6 +149,21 @@ const cases: Case[] = [
     work: (redis) => deleteMessage(redis, thread, { message: "m1", author: ada, at: 2 }),
     told: "passed-on",
     toldTwice: "repeated",
+  },
+  {
+    ...{ scripts: ["remove-waiting"], what: "a message that waits out of the queue" },
+    before: (redis) => deliver(redis, thread, say(1), anyhow),
+    work: (redis) => removeWaiting(redis, thread, "m1"),
+    told: "removed",
+    toldTwice: "repeated",
+  },
+  {
+    ...{ scripts: ["advance-waiting"], what: "a message at the front of the queue" },
+    before: async (redis) => {
+      for (const n of [1, 2]) await deliver(redis, thread, say(n), anyhow);
+    },
+    work: (redis) => advanceWaiting(redis, thread, "m2"),
+    told: true,
   },
   {
     ...{ scripts: ["stop"], what: "a stop" },
@@ -230,6 +250,23 @@ const cases: Case[] = [
     ...{ scripts: ["acquire-write", "pause"], what: "a write to a channel that is to be left alone" },
     work: (redis) => write(redis, true),
     told: "written after 2",
+  },
+  {
+    ...{ scripts: ["acquire-request"], what: "a request of a bot" },
+    async work(redis) {
+      // It does without a Redis that is not connected yet.
+      await redis.ping();
+      return createRequestLimit(redis, bot, botSettings).acquire(true);
+    },
+    told: { kind: "go" },
+  },
+  {
+    ...{ scripts: ["refuse-requests"], what: "a pause of all requests of a bot" },
+    async work(redis) {
+      await redis.ping();
+      return createRequestLimit(redis, bot, botSettings).pause(60_000);
+    },
+    told: undefined,
   },
   {
     ...{ scripts: ["mark"], what: "a mark" },

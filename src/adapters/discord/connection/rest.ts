@@ -1,6 +1,7 @@
 import { DiscordAPIError, REST, type RESTOptions, Routes } from "discord.js";
 import type { BaseLogger } from "pino";
 import { z } from "zod";
+import type { RequestLimit } from "../../../chat/request-limit.ts";
 import { sharingGlobalLimit } from "./global-limit.ts";
 
 /** What every part of the adapter needs to call Discord. */
@@ -8,6 +9,8 @@ export interface DiscordAccess {
   token: string;
   /** Another address of the API without the version, for emulators and proxies. Default: Discord's own. */
   apiUrl?: string;
+  /** What all processes may ask of Discord together. Absent: this process counts for itself. */
+  requests?: RequestLimit;
   log: BaseLogger;
 }
 
@@ -16,14 +19,14 @@ export interface DiscordAccess {
  * caller decides about both.
  */
 export function createRest(
-  access: Pick<DiscordAccess, "token" | "apiUrl">,
+  access: Pick<DiscordAccess, "token" | "apiUrl" | "requests">,
   { timeoutMs, patient = false }: { timeoutMs: number; patient?: boolean },
 ): REST {
   return new REST(restOptions(access, { timeoutMs, patient })).setToken(access.token);
 }
 
 export function restOptions(
-  { token, apiUrl }: Pick<DiscordAccess, "token" | "apiUrl">,
+  { token, apiUrl, requests }: Pick<DiscordAccess, "token" | "apiUrl" | "requests">,
   { timeoutMs, patient }: { timeoutMs: number; patient: boolean },
 ): Partial<RESTOptions> {
   return {
@@ -32,6 +35,7 @@ export function restOptions(
     makeRequest: sharingGlobalLimit(
       `${token} ${apiUrl}`,
       fetch as unknown as RESTOptions["makeRequest"], // The same, by the types of that undici.
+      requests,
     ),
     ...(patient ? { retries: 3 } : { retries: 0, rejectOnRateLimit: () => true }),
     ...(apiUrl !== undefined && { api: apiUrl.replace(/\/+$/, "") }),
