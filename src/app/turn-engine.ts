@@ -38,6 +38,8 @@ export interface TurnOutputDeps {
   asksRating?: boolean;
   /** Ids of the people whom a question calls. Default: the person whose task it is. */
   deciders?(thread: ThreadRef, question: Question): readonly string[];
+  /** Whether the end of a turn may call that person. Default: it may call everybody who asked. */
+  mayMention?(thread: ThreadRef, person: string): boolean;
   /** Hides secrets in everything that is shown. Default: shows the text as it is. */
   mask?(text: string): string;
   /** Wraps what it wants to see. */
@@ -179,6 +181,7 @@ function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn
       }),
     publish: createLivePublisher(redis, thread, onError, lease),
     deciders: (question) => deps.deciders?.(parseThreadId(thread), question) ?? [question.requester.id],
+    mayMention: (person) => deps.mayMention?.(parseThreadId(thread), person) ?? true,
     mask: (text) => deps.mask?.(text) ?? text,
     onProblem: (problem, error) => deps.onProblem(problem, error, { thread, turn: turn.id }),
   });

@@ -65,6 +65,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
     asksRating: config.settings.feedback,
     deciders: context.access.deciders,
+    mayMention: (thread, person) => !context.access.isListedBot(thread, person),
     mask: (text) => masker.mask(text),
     onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
   });

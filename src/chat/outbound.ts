@@ -36,7 +36,7 @@ export interface OutboundMessage {
   calls?: CallList;
   /**
    * Ids of people to call, in words of Heddle's own: the only mentions that notify anybody, and only when the message is
-   * new. What is no id of the platform is left out.
+   * new. A question asks them to decide. What is no id of the platform is left out.
    */
   mentions?: string[];
   /** Goes with a new message, to be read before its buttons are pressed. */

@@ -35,6 +35,11 @@ export interface SurfaceLimits {
    * after what time a turn has one; absent: `editIntervalMs`. `endsWithPosts`: a message of the bot takes it away.
    */
   status?: { changeMs: number; fadesMs: number; firstMs?: number; endsWithPosts?: true };
+  /**
+   * After a turn of so long, in milliseconds, how it ends calls whoever asked, who may have looked away. Absent: never, as
+   * where people are notified of what is said in their threads.
+   */
+  mentionAfterMs?: number;
   /** Characters of one message; the surface splits longer answers. */
   messageChars: number;
 }
@@ -89,6 +94,11 @@ export interface ChatSurface {
    * @param title what the thread is about, for platforms that list threads
    */
   status?(thread: ThreadRef, text: string | undefined, waits?: boolean, title?: string): Promise<void>;
+  /**
+   * Replies to a message where it stands and calls nobody but its author. For a platform on which `post` would begin a
+   * thread for it; absent elsewhere.
+   */
+  replyTo?(message: MessageRef, markdown: string, key: string): Promise<void>;
   /**
    * Tells one person something that concerns nobody else in the thread. Where that person takes nothing of the bot,
    * nothing is said. Absent where there is no such way.

@@ -54,6 +54,9 @@ export const discordSchema = z
       .default(["🛑", "⛔", "⏹️"])
       .describe("reactions that stop a turn: an emoji, or the name of one of the server's own"),
     marks: marks(z.string()),
+    mentionAfterSeconds: count(0, 86_400)
+      .default(60)
+      .describe("after a turn of so many seconds its end mentions whoever asked; 0: never"),
     shards: z
       .strictObject({
         ids: z.array(count(0, 100_000)).min(1).describe("the shards of this gateway, counted from 0"),

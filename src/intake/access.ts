@@ -38,6 +38,8 @@ export interface Access {
   deciders(place: Place, question: Pick<Question, "kind" | "requester">): readonly string[];
   /** Whether this person may continue a turn that a limit of its own has paused. @param requesters see `mayStop` */
   mayContinue(place: Place, author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
+  /** Whether that is a bot that may give work: it is called nowhere, as it might answer. */
+  isListedBot(place: Place, id: string): boolean;
   /**
    * Whether this person may extend a budget. @param share `everybody`: the one that all workspaces share, which an
    * administrator of one of them may not extend; `own`: a channel's or a person's
@@ -129,6 +131,7 @@ export function createAccess(settings: AccessSettings): Access {
     },
     mayApprove: (place, author, { id }) => matches(settings.approve, place, author, author.id === id),
     mayContinue: (place, author, requesters) => matchesAny(settings.continue, place, author, requesters),
+    isListedBot: (place, id) => isListed(settings.bots, place, id),
     mayExtend(place, author, share) {
       if (share === "own") return isAdministrator(place, author);
       const isOfAll = settings.administrators.includes(author.id);

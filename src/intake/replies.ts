@@ -58,6 +58,17 @@ export function createReplies(options: ReplyOptions): Replies {
     return isFirst !== null;
   };
 
+  /** No thread is begun for a refusal. */
+  const replyOrPost = ({ thread, ref }: InboundMessage, markdown: string) => {
+    const surface = options.surface(thread.platform);
+    if (!surface.replyTo) return post(thread, ref.message, markdown);
+    options.output
+      .write(surface, ref, "question", AbortSignal.timeout(privateMs), async () =>
+        surface.replyTo?.(ref, markdown, `reply:${ref.message}`),
+      )
+      .catch((error: unknown) => options.onProblem("A refusal could not be told.", error));
+  };
+
   return {
     reply,
 
@@ -70,7 +81,7 @@ export function createReplies(options: ReplyOptions): Replies {
     async refuseUnauthorized(event, markdown) {
       const key = keys.replied({ ...event.ref, message: `stranger~${event.author.id}` });
       const isFirst = await redis.set(key, "1", "EX", unauthorizedSeconds, "NX");
-      if (isFirst) post(event.thread, event.ref.message, markdown);
+      if (isFirst) replyOrPost(event, markdown);
       return { kind: "refused", reply: markdown };
     },
 

@@ -10,6 +10,7 @@ import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { isOver } from "../queue/turns/stops.ts";
+import { listCalled } from "./called-people.ts";
 import { formatDuration, nameCall, renderHeadline } from "./describe.ts";
 import { createEditedMessage } from "./edited-message.ts";
 import type { LiveEvent } from "./live-event.ts";
@@ -40,6 +41,8 @@ export interface ReporterOptions {
   mark(ref: MessageRef, mark: MessageMark, signal: AbortSignal): Promise<void>;
   /** Ids of the people whom a question calls. */
   deciders(question: Question): readonly string[];
+  /** Whether the end of the turn may call that person. */
+  mayMention(person: string): boolean;
   /** Hides secrets; applied to everything that is shown or stored. */
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
@@ -85,11 +88,10 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   // The surface masks as well, but until then messages are stored in the outbox.
   const mask = (message: OutboundMessage) => maskMessage(message, options.mask);
 
-  const placeOf = (question: Question): QuestionPlace => ({
-    messageChars: surface.limits.messageChars,
-    deciders: options.deciders(question),
-    mask: options.mask,
-  });
+  const placeOf = (question: Question): QuestionPlace => {
+    const { messageChars } = surface.limits;
+    return { messageChars, deciders: options.deciders(question), mask: options.mask };
+  };
 
   const renderElapsed = () => formatDuration(Math.max(1_000, Date.now() - turn.startedAt));
 
@@ -100,7 +102,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const renderLast = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
     const [first, offer] = renderClosing(turn.id, receipt, options);
     const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
-    const message = mask({ ...first, markdown });
+    const mentions = listCalled(messages, receipt.outcome, { ...options, ...surface.limits, ...turn });
+    const message = mask({ ...first, markdown, ...mentions });
     return offer ? [message, mask(offer)] : [message];
   };
 

@@ -152,6 +152,19 @@ describe("What people without permission write", () => {
     ]);
   });
 
+  test("is refused by a reply where a post would begin a thread", async () => {
+    const { chat, says } = thread();
+    const replies: [string, string][] = [];
+    chat.surface.replyTo = async (ref, markdown) => void replies.push([ref.message, markdown]);
+    const eve = person(`Eve ${randomUUID()}`, "guest");
+    await says(eve, "do something", {
+      ref: { platform: "slack", workspace: "T1", channel: "C1", message: "e" },
+    });
+    await says(eve, "and this");
+    await expect.poll(() => replies).toEqual([["e", expect.stringContaining("as a guest")]]);
+    expect(chat.shown).toEqual([]);
+  });
+
   test("is refused without a word in the thread where the adapter tells it", async () => {
     const { chat, says } = thread();
     const result = await says(gus, "do something", { tellsRefusal: true });

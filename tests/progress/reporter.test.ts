@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import type { ToolStatus } from "../../src/agent/messages.ts";
+import { heddle, type ToolStatus, type UserMessage } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
@@ -18,21 +18,29 @@ afterAll(() => server.stop());
 function reporter({
   verbosity = "normal",
   resumed = false,
+  mentionAfterMs,
+  startedAt = 0,
   ...options
-}: { verbosity?: Verbosity; resumed?: boolean } & Parameters<typeof memoryChat>[0] = {}) {
+}: { verbosity?: Verbosity; resumed?: boolean; mentionAfterMs?: number; startedAt?: number } & Parameters<
+  typeof memoryChat
+>[0] = {}) {
   const chat = memoryChat(options);
   const problems: unknown[] = [];
   const display = createReporter({
-    surface: chat.surface,
+    surface:
+      mentionAfterMs === undefined
+        ? chat.surface
+        : { ...chat.surface, limits: { ...chat.surface.limits, mentionAfterMs } },
     thread: "memory:w:c:t",
     output: createRateLimiter(server.client()),
-    turn: { id: "t1", startedAt: 0, resumed, progress: undefined, calls: [] },
+    turn: { id: "t1", startedAt, resumed, progress: undefined, calls: [] },
     verbosity,
     mark: () => Promise.resolve(),
     overtaken: () => Promise.resolve(undefined),
     onProgressPosted: () => Promise.resolve(),
     publish() {},
     deciders: () => [],
+    mayMention: (person) => person !== "bot",
     mask: (text) => text,
     onProblem: (_, error) => problems.push(error),
   });
@@ -43,7 +51,7 @@ function reporter({
     });
   return {
     chat,
-    took: () => display.took([]),
+    took: (...messages: UserMessage[]) => display.took(messages),
     show: (...events: AgentEvent[]) => events.forEach(display.event),
     shows,
     shown: () => chat.shown.map(({ message }) => message.markdown),
@@ -305,4 +313,36 @@ test("says it again before it fades, and no more where it cannot be said", async
   await other.chat.until(() => other.chat.statuses.length === 3);
   expect(times).toBe(1);
   await Promise.all([close(), other.close()]);
+});
+
+describe("The end of a long turn", () => {
+  const says = (id: string, more: Partial<UserMessage> = {}): UserMessage => ({
+    ...{ role: "user", id: `m${id}`, author: { id, name: id }, text: "hi", at: 1 },
+    ...more,
+  });
+  const ending = (startedAt: number, receipt: Receipt = answered) => {
+    const { took, closing } = reporter({ mentionAfterMs: 60_000, startedAt });
+    took(says("ada"), says("bot"), says("ada"), says("bob", { scheduled: true }));
+    took(says("note", { author: heddle }), says("cleo"));
+    const entry = closing(receipt)["t1:answer"];
+    return entry?.do === "post" ? entry.message.mentions : undefined;
+  };
+
+  test("calls the people who asked, each once, and neither bots nor who has planned it", () => {
+    expect(ending(Date.now() - 61_000)).toEqual(["ada", "cleo"]);
+    const outcome = { kind: "model-error", text: "No.", steps: 1, usage: noUsage } as const;
+    expect(ending(Date.now() - 61_000, { ...answered, outcome })).toEqual(["ada", "cleo"]);
+  });
+
+  test("calls nobody when it was stopped, and that of a short turn neither", () => {
+    const outcome = { kind: "stopped", order: { by: "Ada", at: 1 }, steps: 1, usage: noUsage } as const;
+    expect(ending(Date.now() - 61_000, { ...answered, outcome })).toBeUndefined();
+    expect(ending(Date.now() - 30_000)).toBeUndefined();
+  });
+
+  test("calls nobody on a platform that notifies people by itself", () => {
+    const { took, closing } = reporter();
+    took(says("ada"));
+    expect(closing(answered)["t1:answer"]).not.toHaveProperty("message.mentions");
+  });
 });

@@ -311,7 +311,8 @@ describe("post", () => {
     expect(discord.calls).toHaveLength(before);
     pausedMs = 0;
     discord.fail(/^POST .*\/messages$/, { kind: "rate-limit", retryAfterSeconds: 0.1, isGlobal: true });
-    expect((await failure(own.post(thread, answer("four"), "c"))).kind).toBe("rate-limited");
+    const another = surfaceOf(discord, { requests });
+    expect((await failure(another.post(thread, answer("four"), "c"))).kind).toBe("rate-limited");
     expect({ pausedMs, invalid }).toEqual({ pausedMs: 100, invalid: 1 });
   });
 
@@ -325,6 +326,41 @@ describe("post", () => {
     };
     await surfaceOf(discord, { requests }).post(thread, answer("one"), "a");
     expect(held).toBeLessThan(0);
+  });
+
+  test("an answer calls those whom it names, and nobody whom its text does, also where it becomes a file", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    const [ada, bob] = [discord.user("ada"), discord.user("bob")];
+    const mentions = [ada.id, "U1", "everyone"];
+    await surface.post(
+      thread,
+      { ...answer(`Ask <@${bob.id}> or @everyone.`), mentions, footer: "2 steps" },
+      "a",
+    );
+    await surface.post(thread, { ...answer("long ".repeat(3_000)), mentions, footer: "2 steps" }, "b");
+    const [short, long] = replies();
+    expect(short?.content).toMatch(new RegExp(`\\n<@${ada.id}>\\n-# 2 steps$`));
+    expect(long?.content).toMatch(new RegExp(`\\n<@${ada.id}>\\n-# .*2 steps$`));
+    expect(long?.files).toHaveLength(1);
+    for (const shown of [short, long]) expect(shown?.mentions).toEqual([ada.user]);
+  });
+
+  test("a reply stands where the message stands, calls its author alone, and begins no thread", async () => {
+    const { discord, surface, thread } = await scene();
+    const general = discord.channel("general");
+    const [eve, ada] = [discord.user("eve"), discord.user("ada")];
+    const said = eve.says(general, "<@BOT> hi");
+    const ref = { ...thread, message: `${general.id}/${said.id}` };
+    const text = `Not for you, <@${ada.id}>.`;
+    if (!surface.replyTo) throw new Error("There is no way to reply.");
+    await surface.replyTo(ref, text, "k");
+    await surface.replyTo(ref, text, "k");
+    const replied = general.messages.filter(({ author }) => author.isBot);
+    expect(replied).toMatchObject([{ replyTo: { id: said.id }, mentions: [{ username: "eve" }] }]);
+    expect(discord.threadOf(said)).toBeUndefined();
+    discord.deny(general, "ReadMessageHistory");
+    await surface.replyTo(ref, "Not now.", "l");
+    expect(general.messages.at(-1)).toMatchObject({ content: "Not now.", mentions: [] });
   });
 
   test("a post that nobody received can be tried again later; one that broke may have arrived", async () => {

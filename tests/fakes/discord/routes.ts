@@ -24,6 +24,7 @@ import {
   wireRoles,
   wireUser,
   withoutContent,
+  type FakeUser,
   type World,
 } from "./world.ts";
 
@@ -244,7 +245,10 @@ export const routes: Route[] = [
         return kept;
       }),
       // Whoever is not to be notified is not mentioned.
-      ...(body.allowed_mentions && { mentions: [] }),
+      // https://docs.discord.com/developers/resources/message#allowed-mentions-object
+      ...(body.allowed_mentions && {
+        mentions: notified(body, body.allowed_mentions, replyTo?.author, world),
+      }),
       ...(replyTo && { replyTo }),
       ...(body.nonce !== undefined && { nonce: body.nonce }),
     });
@@ -349,3 +353,17 @@ export const routes: Route[] = [
     return { ...wireMember(guild, user), user: wireUser(user) };
   }),
 ];
+
+/** Of those whom a message mentions or replies to, those whom it may notify; by their ids, as we send no others. */
+function notified(
+  { content }: { content: string },
+  allowed: { users?: string[] | undefined; replied_user?: boolean | undefined },
+  replied: FakeUser | undefined,
+  world: World,
+): FakeUser[] {
+  const named = (allowed.users ?? []).filter((id) => content.includes(`<@${id}>`));
+  return [
+    ...named.flatMap((id) => world.users.get(id) ?? []),
+    ...(allowed.replied_user && replied ? [replied] : []),
+  ];
+}

@@ -26,6 +26,7 @@ const rows = z
 const allowedMentions = z.strictObject({
   parse: z.array(z.enum(["users", "roles", "everyone"])),
   users: z.array(z.string()).max(100).optional(),
+  replied_user: z.boolean().optional(),
 });
 
 /** Suppresses embeds and notifications; ephemeral only for interactions. */

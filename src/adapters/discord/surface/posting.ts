@@ -4,10 +4,11 @@ import { z } from "zod";
 import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
-import { directWorkspace, messageRef } from "../connection/ids.ts";
+import { directWorkspace, locateMessage, messageRef } from "../connection/ids.ts";
+import { refusalCode } from "../connection/rest.ts";
 import type { DiscordCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
-import { nobody, renderFile, renderParts } from "./render.ts";
+import { nobody, renderFile, renderOne, renderParts } from "./render.ts";
 import { type InThread, tellInChannel } from "./threads.ts";
 
 interface PostingDeps {
@@ -25,13 +26,19 @@ interface UploadedFile {
   data: Buffer;
 }
 
+/** The bot may not read the history, and so reply to no message. https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
+const needsHistory = 160_002;
+
 /** Long answers that are being posted. */
 const maxUnfinished = 1_000;
 
 const messageSchema = z.object({ id: z.string() });
 
-/** Creates the two ways to write new messages: posting one, in parts where it is too long, and uploading a file. */
-export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "upload"> {
+/**
+ * Creates the ways to write new messages: posting one, in parts where it is too long, replying to somebody's, and
+ * uploading a file.
+ */
+export function createPosting(deps: PostingDeps): Required<Pick<ChatSurface, "post" | "replyTo" | "upload">> {
   const { rest, files, call } = deps;
   const unfinished = new Map<string, MessageRef[]>();
 
@@ -75,6 +82,26 @@ export function createPosting(deps: PostingDeps): Pick<ChatSurface, "post" | "up
       }
       unfinished.delete(key);
       return refs;
+    },
+
+    async replyTo(ref, markdown, key) {
+      const { where, message } = locateMessage(ref);
+      const { content, flags } = renderOne({ kind: "notice", markdown });
+      const reply = (how: object) =>
+        rest.post(Routes.channelMessages(where), {
+          body: { content, flags, nonce: toNonce(key), enforce_nonce: true, ...how },
+        });
+      await call("a reply", ref, async () => {
+        try {
+          // https://docs.discord.com/developers/resources/message#allowed-mentions-object
+          const allowed_mentions = { parse: [], replied_user: true };
+          const reference = { message_id: message, fail_if_not_exists: false };
+          await reply({ allowed_mentions, message_reference: reference });
+        } catch (error) {
+          if (refusalCode(error) !== needsHistory) throw error;
+          await reply({ allowed_mentions: nobody });
+        }
+      });
     },
 
     async upload(thread, { name, data }, key, signal) {

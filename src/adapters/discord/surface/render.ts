@@ -23,15 +23,27 @@ const maxMentions = 20;
 
 /** The messages that show it; the footer and the buttons belong to the last one. */
 export function renderParts(message: OutboundMessage): RenderedMessage[] {
-  const users = (message.mentions ?? []).filter((id) => /^\d{1,20}$/.test(id)).slice(0, maxMentions);
-  const called = users.length > 0 ? `\n${users.map((id) => `<@${id}>`).join(" ")}, please decide.` : "";
-  const below = called + smallPrint(message);
+  const users = listCalled(message);
+  const below = callPeople(users, message) + smallPrint(message);
   const parts = splitForDiscord(message.markdown, messageChars - below.length);
   return parts.map((part, index) => {
     if (index < parts.length - 1) return render(message.kind, part, "", {});
-    const last = render(message.kind, part, below, message);
-    return users.length > 0 ? { ...last, allowed_mentions: { parse: [], users } } : last;
+    return notifying(users, render(message.kind, part, below, message));
   });
+}
+
+/** Ids of the people whom a new message calls. */
+function listCalled({ mentions = [] }: OutboundMessage): string[] {
+  return mentions.filter((id) => /^\d{1,20}$/.test(id)).slice(0, maxMentions);
+}
+
+function callPeople(users: readonly string[], { kind }: OutboundMessage): string {
+  if (users.length === 0) return "";
+  return `\n${users.map((id) => `<@${id}>`).join(" ")}${kind === "question" ? ", please decide." : ""}`;
+}
+
+function notifying(users: string[], message: RenderedMessage): RenderedMessage {
+  return users.length > 0 ? { ...message, allowed_mentions: { parse: [], users } } : message;
 }
 
 /** The beginning of an answer that is too long for messages, and the file that belongs to it; undefined for others. */
@@ -40,17 +52,19 @@ export function renderFile(
 ): { beginning: RenderedMessage; file: { name: string; data: Buffer } } | undefined {
   const file = keepWholeAnswer(message.markdown, mostChars);
   if (!file) return undefined;
+  const footer = [file.comment, message.footer].filter(Boolean).join(" · ");
+  const users = listCalled(message);
   return {
-    beginning: renderOne({ ...message, footer: [file.comment, message.footer].filter(Boolean).join(" · ") }),
+    beginning: notifying(users, renderOne({ ...message, footer }, callPeople(users, message))),
     file: { name: file.name, data: file.data },
   };
 }
 
-/** The one message that shows it, cut if it is too long. */
-export function renderOne(message: OutboundMessage): RenderedMessage {
-  const small = smallPrint(message);
-  const text = cutForDiscord(message.markdown, messageChars - small.length);
-  return render(message.kind, text, small, message);
+/** The one message that shows it, cut if it is too long. @param above what stands above its small print */
+export function renderOne(message: OutboundMessage, above = ""): RenderedMessage {
+  const below = above + smallPrint(message);
+  const text = cutForDiscord(message.markdown, messageChars - below.length);
+  return render(message.kind, text, below, message);
 }
 
 function render(

@@ -39,6 +39,8 @@ export interface DiscordSurfaceOptions extends DiscordAccess {
   cdnUrl?: string;
   /** Whether messages without a mention can be read; if not, people are told to mention the bot. */
   messageContent: boolean;
+  /** After a turn of so many seconds its end mentions whoever asked; 0: never. */
+  mentionAfterSeconds?: number;
 }
 
 /** https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
@@ -65,6 +67,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       places: placeEmoji.length,
       status: statusPace,
       messageChars,
+      ...(options.mentionAfterSeconds && { mentionAfterMs: options.mentionAfterSeconds * 1_000 }),
     },
     idempotentMs,
 
