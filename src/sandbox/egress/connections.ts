@@ -1,26 +1,11 @@
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 import type { Allowance } from "./allowance.ts";
+import { type Dialled, dialPublic, refusedFor } from "./dial.ts";
 import type { Dialer } from "./dialer.ts";
 import type { Meter } from "./meter.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
-import { isPublicAddress } from "./private-addresses.ts";
-import { refuse, type Status } from "./refusal.ts";
 
-/** A connection to a host that was allowed and looked up, or why there is none. */
-export type Dialled = { ok: true; socket: Socket } | { ok: false; status: Status; reason: string };
-
-const refusedFor = {
-  "used up": refuse(429, "this thread has used up its bytes of today"),
-  unknown: refuse(
-    503,
-    "the bytes of this thread cannot be counted at this moment, so none may pass; try again later",
-  ),
-};
-
-const ports = [80, 443];
-const connectWithinMs = 10_000;
 /** A connection on which nothing moves for this long is ended, in milliseconds. */
 export const idleMs = 300_000;
 
@@ -47,35 +32,26 @@ export function createConnections(options: {
 }): Connections {
   const { policy, allowance, dialer, open, onUnlisted, onRefused, onClosed } = options;
 
-  async function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
-    if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
-    if (!isListed(policy.hosts, host)) {
-      onUnlisted?.(host);
-      return refuse(403, `${host} is not on the list of reachable hosts`);
-    }
-    const permission = await allowance.take(0);
-    if (permission !== "granted") return refusedFor[permission];
-    const addresses = await dialer.resolve(host).catch(() => []);
-    const address = addresses.find(isPublicAddress);
-    if (address === undefined) {
-      return addresses.length > 0
-        ? refuse(403, `${host} is at a private address`)
-        : refuse(502, `the name ${host} could not be resolved`);
-    }
-    if (client.destroyed) return refuse(502, "the sandbox has hung up");
-    const socket = dialer.connect(address, port);
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
-    client.once("close", () => socket.destroy());
-    socket.setTimeout(idleMs, () => socket.destroy());
-    try {
-      await once(socket, "connect", { signal: AbortSignal.timeout(connectWithinMs) });
-    } catch {
-      socket.destroy();
-      return refuse(502, `${host} did not answer`);
-    }
-    socket.on("error", () => {});
-    return { ok: true, socket };
+  function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
+    return dialPublic(
+      { host, port },
+      {
+        allowance,
+        dialer,
+        isAllowed(name) {
+          const isAllowed = isListed(policy.hosts, name);
+          if (!isAllowed) onUnlisted?.(name);
+          return isAllowed;
+        },
+        isWanted: () => !client.destroyed,
+        onSocket(socket) {
+          open.add(socket);
+          socket.once("close", () => open.delete(socket));
+          client.once("close", () => socket.destroy());
+          socket.setTimeout(idleMs, () => socket.destroy());
+        },
+      },
+    );
   }
 
   function meter(what: string, remote: Socket): Meter {

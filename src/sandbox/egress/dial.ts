@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import type { Allowance } from "./allowance.ts";
+import type { Dialer } from "./dialer.ts";
+import { isPublicAddress } from "./private-addresses.ts";
+import { refuse, type Status } from "./refusal.ts";
+
+/** A connection to a host that was allowed and looked up, or why there is none. */
+export type Dialled = { ok: true; socket: Socket } | { ok: false; status: Status; reason: string };
+
+/** Why bytes may not pass, by what the allowance said. */
+export const refusedFor = {
+  "used up": refuse(429, "this thread has used up its bytes of today"),
+  unknown: refuse(
+    503,
+    "the bytes of this thread cannot be counted at this moment, so none may pass; try again later",
+  ),
+};
+
+const ports = [80, 443];
+const connectWithinMs = 10_000;
+
+export interface DialOptions {
+  allowance: Allowance;
+  dialer: Dialer;
+  /** Whether the operator lets the thread reach that host. */
+  isAllowed(host: string): boolean;
+  /** Whether somebody still waits for the connection, asked after the look-up. */
+  isWanted(): boolean;
+  /** Takes the socket before it is connected, to end it with whatever it is for. */
+  onSocket(socket: Socket): void;
+}
+
+/**
+ * The one way out of Heddle for what a thread asks for: the proxy of its sandbox and its web tools go through it. The
+ * port, the operator's list, the bytes of the day and the address are checked in this order. The name is looked up
+ * once and the address that was checked is dialled, so that no second answer can lead elsewhere.
+ *
+ * @param host a name, or an address without brackets
+ */
+export async function dialPublic(
+  { host, port }: { host: string; port: number },
+  { allowance, dialer, isAllowed, isWanted, onSocket }: DialOptions,
+): Promise<Dialled> {
+  if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
+  if (!isAllowed(host)) return refuse(403, `${host} is not on the list of reachable hosts`);
+  const permission = await allowance.take(0);
+  if (permission !== "granted") return refusedFor[permission];
+  const addresses = await dialer.resolve(host).catch(() => []);
+  const address = addresses.find(isPublicAddress);
+  if (address === undefined) {
+    return addresses.length > 0
+      ? refuse(403, `${host} is at a private address`)
+      : refuse(502, `the name ${host} could not be resolved`);
+  }
+  if (!isWanted()) return refuse(502, "the sandbox has hung up");
+  const socket = dialer.connect(address, port);
+  onSocket(socket);
+  try {
+    await once(socket, "connect", { signal: AbortSignal.timeout(connectWithinMs) });
+  } catch {
+    socket.destroy();
+    return refuse(502, `${host} did not answer`);
+  }
+  socket.on("error", () => {});
+  return { ok: true, socket };
+}
