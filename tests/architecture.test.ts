@@ -16,6 +16,7 @@ const allowed: Record<string, readonly string[]> = {
   "adapters/console": ["chat", "agent/*", "sandbox/*", "operations/*"],
   intake: ["chat", "agent/*", "queue"],
   "message-extras": ["chat", "agent/*", "sandbox/*"],
+  web: ["agent/*", "sandbox/egress/*"],
   queue: ["chat", "agent/*", "sandbox/*"],
   progress: ["chat", "agent/*", "queue"],
   operations: ["chat", "agent/*", "sandbox/*", "queue", "telemetry"],

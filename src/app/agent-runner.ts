@@ -31,6 +31,7 @@ import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/circuit-breaker.ts";
 import type { ToolServices } from "../agent/tools/tool.ts";
+import { webFetchName } from "../agent/web.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { MessageExtras, Reading } from "../message-extras/message-extras.ts";
@@ -39,6 +40,7 @@ import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
 import type { SandboxHealth } from "../sandbox/health.ts";
 import { nothingKilled, type Sandbox, usefulPrograms } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/log.ts";
+import type { Web } from "../web/web.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 import type { Models } from "./models.ts";
 import { catalogueTokens } from "./offer-size.ts";
@@ -63,6 +65,8 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" 
    */
   schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   journal(thread: ThreadId): JournalReader;
+  /** What threads have of the web. Default: nothing, and nothing is said of it. */
+  web?: Web;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
@@ -233,7 +237,7 @@ function createMeter(
 
 /** What the system prompt says of place and operator, whatever the tools. */
 function describeSurroundings(
-  { channel, instructions, sandbox }: TurnRunnerOptions,
+  { channel, instructions, sandbox, web }: TurnRunnerOptions,
   thread: ThreadId,
   probe: Awaited<ReturnType<TurnRunnerOptions["sandbox"]["refresh"]>>,
 ): Omit<PromptParts, "servers" | "skills"> {
@@ -241,6 +245,7 @@ function describeSurroundings(
   return {
     noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
     sandboxNote: sandbox.backend.note(thread),
+    ...(web && isListed(settings.tools, webFetchName) && { web: web.describe(thread) }),
     installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),
     has: (tool) => isListed(settings.tools, tool),
     instructions: [instructions, settings.instructions].filter(Boolean).join("\n\n"),
@@ -279,10 +284,13 @@ function createServices(
   asked: readonly UserMessage[],
   sandbox: Sandbox | undefined,
 ): ToolServices {
+  const history = options.journal(thread);
+  const web = options.web?.open(thread, history);
   return {
     notes: options.notes(thread, () => asked.map(({ author }) => author)),
     ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
-    history: options.journal(thread),
+    history,
+    ...(web && { web }),
     now: Date.now,
     ...(sandbox && { sandbox }),
     deliver: deliverTo(thread, options),

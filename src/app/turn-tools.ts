@@ -8,6 +8,7 @@ import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.
 import { createDeferredAccess, deferTools } from "../agent/tools/deferred-tools.ts";
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
 import type { Tool } from "../agent/tools/tool.ts";
+import { createWebTools } from "../agent/tools/web-search.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
 
@@ -40,6 +41,7 @@ export function createTurnTools(options: TurnToolsOptions): (servers: ServerPart
   const makeTools = () => [
     ...(dispatch.services.sandbox ? createSandboxTools() : []),
     ...createSessionTools(),
+    ...(dispatch.services.web ? createWebTools(dispatch.services.web) : []),
     ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
   ];
   const own = makeTools();

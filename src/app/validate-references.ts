@@ -2,13 +2,15 @@ import { compileGlob } from "../agent/policy/command-pattern.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { callToolName, findToolsName } from "../agent/tools/deferred-tools.ts";
+import { webFetchName, webSearchName } from "../agent/web.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Settings } from "../config/schema.ts";
 
 /** The names of all tools that are not of MCP servers. */
 function listOwnTools(): string[] {
   const simple = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
-  return [...simple, "get_skill", "task", findToolsName, callToolName];
+  const more = ["get_skill", "task", findToolsName, callToolName, webFetchName, webSearchName];
+  return [...simple, ...more];
 }
 
 /**

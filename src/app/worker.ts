@@ -25,6 +25,7 @@ import { findTooSmallModels } from "./offer-size.ts";
 import { createPlaceNames } from "./place-names.ts";
 import { createTurnEngine } from "./turn-engine.ts";
 import { validateReferences } from "./validate-references.ts";
+import { openWeb } from "./web.ts";
 
 const noSandboxBanner =
   "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
@@ -233,6 +234,7 @@ function openAgentRunner(
         now: Date.now,
       }),
     journal: (thread) => createJournalReader(redis, thread),
+    web: openWeb(config.settings, { masker, redis }),
     surface,
     skills,
     mcp: pool,

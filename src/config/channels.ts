@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { channelId, hosts, modelName } from "./values.ts";
+import { channelWebSchema } from "./web.ts";
 
 const names = z.array(z.string().min(1));
 
@@ -25,6 +26,7 @@ export const channelsSchema = z
         .enum(["quiet", "normal", "full"])
         .exactOptional()
         .describe("what is shown of a turn; /quiet, /normal and /full change it in a thread"),
+      web: channelWebSchema.exactOptional(),
       network: hosts.describe("the same as egress.channels.<channel>.allow"),
     }),
   )

@@ -7,6 +7,7 @@ import { discordSchema, slackSchema } from "./platforms.ts";
 import { providersSchema } from "./providers.ts";
 import { egressSchema, sandboxSchema, workspacesSchema } from "./sandbox.ts";
 import { count, modelName, network } from "./values.ts";
+import { webSchema } from "./web.ts";
 
 /** Everything that `heddle.yaml` can say. The descriptions are the documentation: the reference is made from them. */
 
@@ -185,6 +186,7 @@ export const settingsSchema = z.strictObject({
     .prefault({}),
   sandbox: sandboxSchema,
   egress: egressSchema,
+  web: webSchema,
   workspaces: workspacesSchema,
   queue: z
     .strictObject({

@@ -42,6 +42,7 @@ export async function* runCalls(
 ): AsyncGenerator<AgentEvent, CallsResult> {
   const { step, signal, context } = options;
   const outcomes: CallOutcome[] = [];
+  await reviewCalls(open, options);
   for (const batch of splitIntoBatches(open, options)) {
     const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
     if (abort && abort.kind !== "stop") break;
@@ -67,9 +68,18 @@ export async function* runCalls(
   return { outcomes, waiting: false };
 }
 
+/** After a stop nothing more is looked at. */
+async function reviewCalls(open: readonly OpenCall[], { tools, signal }: CallOptions): Promise<void> {
+  if (!signal.aborted) await tools.reviewCalls(open.filter(isUndecided).map(({ call }) => call));
+}
+
+function isUndecided({ started, decision }: OpenCall): boolean {
+  return !started && !decision;
+}
+
 /** What people must decide before the call goes on. */
 function findAsking(entry: OpenCall, { tools, ask }: CallOptions): Asking | undefined {
-  if (entry.started || entry.decision || !ask) return undefined;
+  if (!isUndecided(entry) || !ask) return undefined;
   return entry.question ?? tools.findAsking(entry.call);
 }
 

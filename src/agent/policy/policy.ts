@@ -6,9 +6,8 @@ import {
   compileGlob,
   type ListedCommand,
 } from "./command-pattern.ts";
+import { pickStricter, type PolicyDecision, strictness, type ToolAction } from "../policy-decision.ts";
 import { type ListedScript, listCommands } from "./shell-commands.ts";
-
-export type ToolAction = "allow" | "ask" | "deny";
 
 /** One line of the operator's rules about tools. `*` in a pattern stands for any text. */
 export interface ToolRule {
@@ -22,9 +21,6 @@ export interface ToolRule {
   why?: string;
 }
 
-/** Whether a call may run, must be approved by a person first, or never runs. `why` is for people and the model. */
-export type PolicyDecision = { action: "allow" } | { action: "ask" | "deny"; why: string };
-
 /**
  * Decides about each call before it runs, a sub-agent's too, from the tool's declared effect and the parsed input. Must
  * be a pure function: it is asked again when the turn is resumed. Must not throw, and in doubt answers `ask` or `deny`.
@@ -37,8 +33,6 @@ export type PolicyDecision = { action: "allow" } | { action: "ask" | "deny"; why
 export type Policy = (tool: Pick<Tool, "name" | "effect">, input: unknown) => PolicyDecision;
 
 export const allowAll: Policy = () => ({ action: "allow" });
-
-const strictness: Record<ToolAction, number> = { allow: 0, ask: 1, deny: 2 };
 
 /**
  * Judges calls by rules: the first that matches decides. Each simple command of a shell script is judged by itself, and
@@ -67,9 +61,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
       decide(mine.find((entry) => isAbout(entry, command))?.rule, fallback, command.text),
     );
     if (!isTold) decisions.push(decideUntold(mine, fallback, script));
-    return decisions.reduce((one, other) =>
-      strictness[other.action] > strictness[one.action] ? other : one,
-    );
+    return decisions.reduce(pickStricter);
   };
 }
 

@@ -4,6 +4,7 @@ import type { InnerCalls } from "../events.ts";
 import type { Masker } from "../masker.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
 import type { ToolDefinition, Usage } from "../model.ts";
+import { type PolicyDecision, pickStricter } from "../policy-decision.ts";
 import { allowAll, type Policy } from "../policy/policy.ts";
 import type { Asking, NamedFile } from "../questions.ts";
 import { checkCall } from "./check-call.ts";
@@ -22,7 +23,9 @@ export interface Dispatcher {
   readonly deferred: ReadonlySet<string>;
   /** Whether the call changes nothing. So it is with one that is refused: it is answered and never runs. */
   readsOnly(call: ToolCall): boolean;
-  /** What people must decide before the call goes on, by the policy or because the tool asks. */
+  /** Has tools review calls, which findAsking then knows of. To be called before it for all calls of a step. */
+  reviewCalls(calls: readonly ToolCall[]): Promise<void>;
+  /** What people must decide before the call goes on: by the policy, after a review, or because the tool asks. */
   findAsking(call: ToolCall): Asking | undefined;
   /** The files of the workspace that a call names which runs a command, as they are now. Never throws. */
   readFiles(call: ToolCall, signal: AbortSignal): Promise<NamedFile[]>;
@@ -79,10 +82,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     onError(traceId, error, call);
     return traceId;
   };
+  const reviews = new Map<string, PolicyDecision>();
+  const review = async ({ id }: ToolCall, tool: Tool, input: unknown): Promise<PolicyDecision> => {
+    const decision = (await tool.review?.(input, services)) ?? { action: "allow" };
+    reviews.set(id, decision);
+    return decision;
+  };
   const deps: RunToolDeps = {
     services,
     masker,
-    policy,
+    decide: async (call, tool, input) => pickStricter(policy(tool, input), await review(call, tool, input)),
     breaker,
     graceMs,
     reportError,
@@ -99,11 +108,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return !checked.ok || tool.effect === "read" || tool.readsOnly(checked.input);
     },
 
+    async reviewCalls(calls) {
+      for (const call of calls) {
+        const checked = checkCall(call, toolbox);
+        if (checked.ok && checked.tool.review) await review(call, checked.tool, checked.input);
+      }
+    },
+
     findAsking(call) {
       const checked = checkCall(call, toolbox);
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
-      const rule = policy(tool, input);
+      const rule = pickStricter(policy(tool, input), reviews.get(call.id) ?? { action: "allow" });
       const own = tool.asks?.(input);
       if (rule.action === "deny") return undefined;
       if (own) return { kind: "choice", ...own };

@@ -28,14 +28,23 @@ async function writeOutputFile(
   { call, sandbox, signal, onError }: Parameters<typeof limitOutput>[2],
 ): Promise<string | undefined> {
   if (!sandbox || signal.aborted) return undefined;
-  const path = `.heddle/output/${call.name}-${call.id.replace(/[^A-Za-z0-9_-]/g, "").slice(-24)}.txt`;
+  const path: `.heddle/${string}` = `.heddle/output/${call.name}-${call.id.replace(/[^A-Za-z0-9_-]/g, "").slice(-24)}.txt`;
   try {
-    // Keeps the folder out of the repository that the workspace may be.
-    await sandbox.writeFile(".heddle/.gitignore", Buffer.from("*\n"), { ifSha256: null, signal });
-    const written = await sandbox.writeFile(path, Buffer.from(text), { signal });
-    return written.ok ? path : undefined;
+    return (await writeOwnFile(path, Buffer.from(text), sandbox, signal)) ? path : undefined;
   } catch (error) {
     onError(error);
     return undefined;
   }
+}
+
+/** Writes a file of Heddle's own, below `.heddle/` of the workspace. */
+export async function writeOwnFile(
+  path: `.heddle/${string}`,
+  data: Buffer,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // Keeps the folder out of the repository that the workspace may be.
+  await sandbox.writeFile(".heddle/.gitignore", Buffer.from("*\n"), { ifSha256: null, signal });
+  return (await sandbox.writeFile(path, data, { signal })).ok;
 }

@@ -2,7 +2,7 @@ import type { TurnAbort } from "../events.ts";
 import type { SharedBudget } from "../loop/limits.ts";
 import type { Masker } from "../masker.ts";
 import type { ToolCall } from "../messages.ts";
-import type { Policy } from "../policy/policy.ts";
+import type { PolicyDecision } from "../policy-decision.ts";
 import type { Decision } from "../questions.ts";
 import { answerUnknown } from "../unfinished-calls.ts";
 import { type Ending, runBounded } from "./bounded-run.ts";
@@ -22,7 +22,8 @@ export interface CallRun {
 export interface RunToolDeps {
   services: ToolServices;
   masker: Masker;
-  policy: Policy;
+  /** What policy and tool say about the call, the stricter of both. */
+  decide(call: ToolCall, tool: Tool, input: unknown): Promise<PolicyDecision>;
   breaker: CircuitBreaker;
   /** How long an aborted tool may take to say what it did, in milliseconds. */
   graceMs: number;
@@ -43,7 +44,8 @@ export async function runTool(
 ): Promise<ToolResult> {
   const { call, signal } = run;
   try {
-    const denied = findDenial(tool, input, run.decision, deps.policy);
+    const rule = await deps.decide(call, tool, input);
+    const denied = findDenial(tool, rule, run.decision);
     if (denied !== undefined && !signal.aborted) return createFailure(denied);
     if (signal.aborted) return endCutOff(call, signal, " before it ran");
 
@@ -58,13 +60,7 @@ export async function runTool(
 }
 
 /** Why the call must not run; undefined when it may. */
-function findDenial(
-  tool: Tool,
-  input: unknown,
-  decision: Decision | undefined,
-  policy: Policy,
-): string | undefined {
-  const rule = policy(tool, input);
+function findDenial(tool: Tool, rule: PolicyDecision, decision: Decision | undefined): string | undefined {
   if (rule.action === "allow") return undefined;
   const denied = `DENIED: ${tool.name} was not run: ${rule.why}`;
   if (rule.action === "deny") return denied;

@@ -7,7 +7,9 @@ import type { SharedBudget } from "../loop/limits.ts";
 import type { Image, Speaker, ToolStatus } from "../messages.ts";
 import type { Usage } from "../model.ts";
 import type { NoteStore } from "../note-store.ts";
+import type { PolicyDecision } from "../policy-decision.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
+import type { WebAccess } from "../web.ts";
 
 /**
  * What a tool does to the world, declared by its author and used for every policy.
@@ -47,6 +49,8 @@ export interface ToolServices {
   schedules?: ScheduleStore;
   /** The session's journal. Absent where none is kept. */
   history?: JournalReader;
+  /** Absent where the channel has nothing of the web. */
+  web?: WebAccess;
   /**
    * Hands a file to the people in the thread. Absent where there is nobody to hand it to. `key` is the same for
    * every attempt to hand over the same file. Never throws for an expected failure.
@@ -111,6 +115,11 @@ export interface Tool<Input = unknown> {
   timeoutMs?: number;
   /** How much text of a result reaches the model. Default 2,000 lines and 50 KiB. */
   limits?: TextLimits;
+  /**
+   * What the tool itself says about a call before it runs, where that takes more than its input. Counts beside the
+   * operator's policy: the stricter of the two holds. Asked again when the turn is resumed. Must not throw.
+   */
+  review?(input: Input, services: ToolServices): Promise<PolicyDecision>;
   /** The question that a person answers before the tool runs; with no choices the answer is free text. */
   asks?(input: Input): { text: string; choices: string[] };
   /**

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createPolicy, type ToolAction, type ToolRule } from "../../../src/agent/policy/policy.ts";
+import type { ToolAction } from "../../../src/agent/policy-decision.ts";
+import { createPolicy, type ToolRule } from "../../../src/agent/policy/policy.ts";
 
 const bash = { name: "bash", effect: "write" } as const;
 const issue = { name: "github__create_issue", effect: "external" } as const;

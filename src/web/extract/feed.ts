@@ -1,0 +1,95 @@
+import { DOMParser } from "linkedom";
+import { z } from "zod";
+import type { DomDocument, DomElement } from "./dom.ts";
+import type { Extracted } from "./extracted.ts";
+import { stripTags } from "./nesting.ts";
+
+const mostEntries = 100;
+const summaryCharacters = 500;
+
+interface Entry {
+  title: string;
+  link: string;
+  date: string;
+  summary: string;
+}
+
+export function extractFeed(xml: string, address: string): Extracted {
+  // The parser's own types name no members.
+  const document = new DOMParser().parseFromString(xml, "text/xml") as unknown as DomDocument;
+  const entries = [...document.querySelectorAll("item, entry")].map(
+    (entry): Entry => ({
+      title: read(entry, "title"),
+      link: entry.querySelector("link")?.getAttribute("href") ?? read(entry, "link"),
+      date:
+        read(entry, "pubDate") || read(entry, "published") || read(entry, "updated") || read(entry, "date"),
+      summary: read(entry, "description") || read(entry, "summary") || read(entry, "content"),
+    }),
+  );
+  const root = document.querySelector("channel") ?? document.documentElement;
+  return format(root ? read(root, "title") : "", entries, address);
+}
+
+/** https://www.jsonfeed.org/version/1.1/ */
+const jsonFeed = z.object({
+  version: z.string().startsWith("https://jsonfeed.org/version/"),
+  title: z.string().default(""),
+  items: z.array(
+    z.object({
+      title: z.string().default(""),
+      url: z.string().default(""),
+      date_published: z.string().default(""),
+      summary: z.string().default(""),
+      content_text: z.string().default(""),
+      content_html: z.string().default(""),
+    }),
+  ),
+});
+
+/** Undefined for JSON that is no feed. */
+export function extractJsonFeed(value: unknown, address: string): Extracted | undefined {
+  const { data } = jsonFeed.safeParse(value);
+  return (
+    data &&
+    format(
+      data.title,
+      data.items.map((item) => ({
+        title: item.title,
+        link: item.url,
+        date: item.date_published,
+        summary: item.summary || item.content_text || item.content_html,
+      })),
+      address,
+    )
+  );
+}
+
+function format(title: string, entries: readonly Entry[], address: string): Extracted {
+  const shown = entries.slice(0, mostEntries).map(({ title: name, link, date, summary }) => {
+    const href = URL.parse(link.trim(), address)?.href.replaceAll("(", "%28").replaceAll(")", "%29");
+    const words = oneLine(name) || "(no title)";
+    const head = href ? `[${words}](${href})` : words;
+    const rest = oneLine(stripTags(summary)).slice(0, summaryCharacters).toWellFormed();
+    return [`- ${head}${date ? ` (${oneLine(date)})` : ""}`, ...(rest ? [`  ${rest}`] : [])].join("\n");
+  });
+  const left = entries.length - shown.length;
+  return {
+    ...(title && { title: oneLine(title) }),
+    text: shown.join("\n"),
+    remarks: [
+      `a feed with ${entries.length} entries${left > 0 ? `, of which the first ${mostEntries} are here` : ""}`,
+    ],
+  };
+}
+
+/** The text of the first child of that name, whatever its prefix. */
+function read(parent: DomElement, name: string): string {
+  const found = [...parent.children].find(
+    ({ tagName }) => tagName.replace(/^.*:/, "").toLowerCase() === name.toLowerCase(),
+  );
+  return found?.textContent?.trim() ?? "";
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

@@ -1,0 +1,9 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { extractText } from "./extract-text.ts";
+import type { ExtractOrder } from "./extracted.ts";
+
+/** Reads one page and ends. Who starts it limits its time and memory (`extractor.ts`). */
+
+// extractor.ts gives nothing else, and a thread has no origin.
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
+parentPort?.postMessage(await extractText(workerData as ExtractOrder));
