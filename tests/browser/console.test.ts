@@ -305,7 +305,6 @@ describe("the console's page", () => {
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.locator("#file-list a").first().waitFor();
     for (const [name, shown] of [
-      ["drawing.svg", "onload="],
       ["page.html", "300,000 more characters not shown"],
       ["binary.png", "Not a text file"],
     ] as const) {
@@ -314,6 +313,13 @@ describe("the console's page", () => {
       expect(await page.locator("#viewer-content :is(svg, script, img)").count()).toBe(0);
       await page.keyboard.press("Escape");
     }
+
+    await page.getByRole("button", { name: "drawing.svg" }).click();
+    await page.locator("#viewer-content img").waitFor();
+    await page.getByRole("button", { name: "Source" }).click();
+    await page.locator("#viewer-content").getByText("onload=").waitFor();
+    expect(await page.locator("#viewer-content :is(svg, script, img)").count()).toBe(0);
+    await page.keyboard.press("Escape");
 
     expect(
       await page

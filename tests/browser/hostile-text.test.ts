@@ -73,7 +73,7 @@ describe("text that is made to hold up the page or to mislead", () => {
     await page.getByRole("button", { name: "Refresh" }).click();
     const started = performance.now();
     await page.getByRole("button", { name: "mixed.txt" }).click();
-    await page.locator("#viewer-content pre").waitFor();
+    await page.locator("#viewer-content pre.text").waitFor();
     await page.evaluate(painted);
     expect(performance.now() - started).toBeLessThan(promiseMs);
     expect(await page.locator("#viewer-content pre").textContent()).toBe(text);

@@ -2,7 +2,7 @@ import { basename } from "node:path/posix";
 import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
 import { threadExists } from "./conversation-routes.ts";
-import { readBody, type Reply, replyDownload, replyJson, replyProblem } from "./http.ts";
+import { readBody, type Reply, replyDownload, replyJson, replyPreview, replyProblem } from "./http.ts";
 import { isSession } from "./operation-routes.ts";
 import { consoleThread, isThreadId } from "./refs.ts";
 import { type ApiCall, replyNotFound, type Route } from "./route.ts";
@@ -17,6 +17,7 @@ import { maxUploadBytes } from "./uploads.ts";
  * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace |
  * | GET  /api/threads/ID/file?path=PATH | a file of the workspace                |
  * | GET  /api/threads/ID/uploads/ID     | the file that came with a message      |
+ * | GET  …/file?path=PATH&preview=1, …/uploads/ID?preview=1 | the same to be shown: a picture, PDF, HTML or SVG; 415 for others |
  * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file that a message names within the hour; 429 when too many wait |
  */
 export const fileRoutes: readonly Route[] = [
@@ -47,10 +48,15 @@ async function readFile(services: Services, { parameters: [id = ""], query }: Ap
   if (!file.ok) return replyFailure(file);
   if (file.truncated)
     return replyProblem(413, "The file is too large to be sent: ask Heddle for a part of it.");
-  return replyDownload(basename(path), file.data);
+  return replyFile(basename(path), file.data, query);
 }
 
-async function readUpload(services: Services, { parameters }: ApiCall): Promise<Reply> {
+function replyFile(name: string, data: Buffer, query: URLSearchParams): Reply {
+  if (!query.has("preview")) return replyDownload(name, data);
+  return replyPreview(name, data) ?? replyProblem(415, "There is no preview of such a file.");
+}
+
+async function readUpload(services: Services, { parameters, query }: ApiCall): Promise<Reply> {
   const [id = "", message = ""] = parameters;
   if (!(await threadExists(services, id))) return replyNotFound();
   const [found] = await services.conversations.find(id, [message]);
@@ -58,7 +64,7 @@ async function readUpload(services: Services, { parameters }: ApiCall): Promise<
   if (found?.kind !== "file") return replyProblem(404, "There is no such file.");
   if (!data)
     return replyProblem(404, "The console no longer holds this file: look for it in the thread's workspace.");
-  return replyDownload(found.name, data);
+  return replyFile(found.name, data, query);
 }
 
 async function postAttachment({ uploads }: Services, call: ApiCall): Promise<Reply> {

@@ -1,3 +1,4 @@
+import { extname } from "node:path/posix";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** A complete response. */
@@ -11,7 +12,7 @@ export interface Reply {
 const commonHeaders = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
@@ -51,6 +52,45 @@ export function replyDownload(name: string, data: Buffer): Reply {
   };
   return { status: 200, headers, body: data };
 }
+
+/** What may be shown beside saving it, and how it begins, whatever its name says. */
+const previews: [mediaType: string, begins: RegExp][] = [
+  ["image/png", /^\x89PNG\r\n/],
+  ["image/jpeg", /^\xff\xd8\xff/],
+  ["image/gif", /^GIF8[79]a/],
+  ["image/webp", /^RIFF.{4}WEBP/s],
+  ["application/pdf", /^%PDF-/],
+];
+
+/** A document of somebody else's: without scripts, forms and requests, and of no origin. */
+const isolated =
+  "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox";
+
+/**
+ * A file for a frame or a picture of the page: pictures, PDF, and with `name`s of such files HTML and SVG. Undefined
+ * where it is none of these.
+ */
+export function replyPreview(name: string, data: Buffer): Reply | undefined {
+  const start = data.subarray(0, 12).toString("latin1");
+  const [mediaType = documentTypes[extname(name).toLowerCase()]] =
+    previews.find(([, begins]) => begins.test(start)) ?? [];
+  if (mediaType === undefined) return undefined;
+  const isPdf = mediaType === "application/pdf";
+  const headers = {
+    "content-type": mediaType,
+    "content-disposition": "inline",
+    // A browser's viewer of PDF does not run in a sandbox; it runs nothing of the file's either.
+    "content-security-policy": isPdf ? "default-src 'none'; frame-ancestors 'self'" : isolated,
+  };
+  return { status: 200, headers, body: data };
+}
+
+const documentTypes: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".htm": "text/html; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
 
 /** Reads a JSON body. Requiring its media type keeps HTML forms of other sites out. */
 export async function readJson(

@@ -15,6 +15,11 @@ const mediaTypes: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
+/** What the page takes from packages, each a module of its own. */
+const vendored = {
+  "/vendor/highlight.js": "@highlightjs/cdn-assets/es/highlight.min.js",
+};
+
 /** The page's files by their address. */
 export type Page = ReadonlyMap<string, (headers: IncomingHttpHeaders) => Reply>;
 
@@ -34,6 +39,13 @@ export async function readPage(): Promise<Page> {
       file ??= toServedFile(name.endsWith(".ts") ? toJavaScript(source.toString()) : source, type);
       return replyFile(file, headers);
     });
+  }
+  for (const [address, specifier] of Object.entries(vendored)) {
+    const file = toServedFile(
+      await readFile(new URL(import.meta.resolve(specifier))),
+      "text/javascript; charset=utf-8",
+    );
+    page.set(address, (headers) => replyFile(file, headers));
   }
   return page;
 }

@@ -180,6 +180,66 @@ describe("blocks", () => {
   });
 });
 
+describe("what read-me files have", () => {
+  test.each([
+    ["Title\n=====\ntext", [{ type: "heading", level: 1, children: ["Title"] }, paragraph("text")]],
+    ["Part\n---\ntext", [{ type: "heading", level: 2, children: ["Part"] }, paragraph("text")]],
+    ["one\ntwo\n---", [paragraph("one", { type: "break" }, "two"), { type: "rule" }]],
+  ])("an underlined line is a heading: %j", (text, blocks) => expect(parse(text)).toEqual(blocks));
+
+  test("indented lines are code, and no list is", () => {
+    expect(parse("text\n\n    let a;\n\n      b\nend")).toEqual([
+      paragraph("text"),
+      { type: "code", language: "", text: "let a;\n\n  b" },
+      paragraph("end"),
+    ]);
+    expect(parse("- a\n\n        - b")).toMatchObject([{ type: "list" }]);
+    expect(parse("text\n    goes on")).toEqual([paragraph("text", { type: "break" }, "goes on")]);
+  });
+
+  test.each([
+    ["a &amp; b &lt;i&gt; &#169; &#x2192;", "a & b <i> © →"],
+    ["&nosuch; &; & &constructor; AT&T", "&nosuch; &; & &constructor; AT&T"],
+    ["&#0; &#27; &#xD800; &#9999999;", "\uFFFD \uFFFD \uFFFD \uFFFD"],
+    ["`&amp;`", "&amp;"],
+    ["[x](javascript&#58;alert(1))", "[x](javascript:alert(1))"],
+  ])("entities are what they stand for: %j", (text, shown) => {
+    expect(visible(parse(text))).toBe(shown);
+    expect(nodes(parse(text)).filter(({ type }) => type === "link")).toEqual([]);
+  });
+
+  test("a break is one, and other elements are text", () => {
+    expect(parse("a<br>b<br/>c <b>d</b>")).toEqual([
+      paragraph("a", { type: "break" }, "b", { type: "break" }, "c <b>d</b>"),
+    ]);
+  });
+
+  test("details fold their content away, nested and without an end too", () => {
+    const text =
+      "<details open>\n<summary><b>Log</b> &amp; more</summary>\n\n- a\n\n<details><summary>In</summary>\nb\n</details>\n</details>\nend";
+    expect(parse(text)).toMatchObject([
+      {
+        ...{ type: "details", open: true, summary: ["Log & more"] },
+        blocks: [
+          { type: "list" },
+          { type: "details", open: false, summary: ["In"], blocks: [paragraph("b")] },
+        ],
+      },
+      paragraph("end"),
+    ]);
+    expect(parse("<details>\na")).toMatchObject([{ summary: ["Details"], blocks: [paragraph("a")] }]);
+  });
+
+  test("footnotes stand at the end, and what looks like one without a definition stays text", () => {
+    expect(parse("So[^1] or [^abc].\n\n[^1]: Because **it** is.\n    Really.\n\nend")).toMatchObject([
+      paragraph("So", { type: "note", label: "1" }, " or [^abc]."),
+      paragraph("end"),
+      { type: "notes", notes: [{ label: "1", blocks: [{ type: "paragraph" }] }] },
+    ]);
+    expect(parse("```\n[^1]: x\n```")).toEqual([{ type: "code", language: "", text: "[^1]: x" }]);
+  });
+});
+
 /** Texts of some length whose cost would grow faster than they do, if any did. */
 const hostile: Record<string, (chars: number) => string> = {
   "a wide head above short rows": (n) => {
@@ -200,6 +260,14 @@ const hostile: Record<string, (chars: number) => string> = {
   "empty items": (n) => "-\n".repeat(n / 2),
   "items between blank lines": (n) => "-\n\n".repeat(n / 3),
   "blank lines": (n) => `- a${"\n".repeat(n)}b`,
+  "details that never end": (n) => "<details>\n".repeat(n / 10),
+  "details that end too often": (n) => "<details>\n</details>\n</details>\n".repeat(n / 32),
+  footnotes: (n) => "[^a]: x[^a]\n".repeat(n / 12),
+  "many footnotes": (n) =>
+    Array.from({ length: n / 20 }, (_, label) => `[^${label}]: x[^${label}]\n`).join(""),
+  "entities that are none": (n) => "&#&a&#x".repeat(n / 7),
+  "underlined lines": (n) => "a\n--\n".repeat(n / 5),
+  "indented lines": (n) => "    a\n\n".repeat(n / 7),
   spaces: (n) => `${" ".repeat(n / 2)}a${" ".repeat(n / 2)}b`,
   "almost rules": (n) => `${"- ".repeat(n / 2)}x`,
   emphasis: (n) => "*a _b ".repeat(n / 6),

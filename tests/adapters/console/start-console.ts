@@ -51,7 +51,7 @@ export interface TestConsole extends AsyncDisposable {
   intake: TestIntake;
   surface: ChatSurface;
   /** What the workspace of every thread holds, by path. */
-  workspace: Map<string, string>;
+  workspace: Map<string, string | Buffer>;
   status: ConsoleStatus;
   /** What the console logged as errors. */
   errors: unknown[];
@@ -75,7 +75,7 @@ const shippedSkills = fileURLToPath(new URL("../../../skills", import.meta.url))
 export async function startConsole(settings: ConsoleSettings = {}): Promise<TestConsole> {
   const redis = settings.redis ?? (await startRedis());
   const intake = new TestIntake();
-  const workspace = new Map<string, string>();
+  const workspace = new Map<string, string | Buffer>();
   const errors: unknown[] = [];
   const status: ConsoleStatus = {
     model: "demo",
@@ -155,7 +155,7 @@ function accept(event: InboundEvent): IntakeResult {
   return { kind: "stopping", thread: threadId(event.target.thread) };
 }
 
-function entriesOf(workspace: Map<string, string>): FileEntry[] {
+function entriesOf(workspace: Map<string, string | Buffer>): FileEntry[] {
   const entries = new Map<string, FileEntry>();
   for (const [path, text] of workspace) {
     const folders = path.split("/").slice(0, -1);

@@ -2,7 +2,7 @@
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
 import { fileAddress, listFiles, messageOf } from "./api.ts";
 import { byId, type Child, element, formatBytes, icon } from "./dom.ts";
-import { viewFile } from "./viewer.ts";
+import { type ViewedFile, viewFile } from "./viewer/viewer.ts";
 
 /** Listing a workspace costs the server a little, so it is not done at every step of a turn. */
 const leastIntervalMs = 2000;
@@ -16,6 +16,7 @@ class WorkspacePanel {
   #requested = 0;
   #answered = 0;
   #shown = "";
+  #viewed: ViewedFile[] = [];
   /** Whether the last request for this thread succeeded. */
   #succeeded = false;
 
@@ -54,7 +55,7 @@ class WorkspacePanel {
       if (isLate()) return;
       this.#answered = number;
       this.#succeeded = true;
-      this.#show(thread, entries, truncated);
+      this.#show(thread, entries.filter(isForPeople), truncated);
     } catch (error) {
       if (isLate()) return;
       // A stop ends everything that happens in a workspace, listing it too: one more try before it is told.
@@ -69,6 +70,9 @@ class WorkspacePanel {
     const now = JSON.stringify([thread, entries, truncated]);
     if (now === this.#shown) return;
     const focused = this.#stops().find((stop) => stop === document.activeElement);
+    this.#viewed = entries
+      .filter(({ type }) => type === "file")
+      .map(({ path }) => ({ path, address: fileAddress(thread, path) }));
     const lines = entries.map((entry) => this.#line(thread, entry));
     if (truncated) lines.push(element("li", { class: "hint" }, "Some files are not shown."));
     this.#list.replaceChildren(...lines);
@@ -103,8 +107,9 @@ class WorkspacePanel {
   }
 
   #file(path: string, address: string, download: string, about: Child[]): HTMLElement[] {
-    const title = `View ${path}`;
-    const onclick = () => void viewFile(path, address, () => this.#focus(title));
+    const title = viewTitle(path);
+    const onClose = (last: ViewedFile) => this.#focus(viewTitle(last.path));
+    const onclick = () => viewFile({ path, address }, { among: this.#viewed, onClose });
     const label = `Save ${path}`;
     const save = { class: "quiet", href: address, download, title: label, "aria-label": label };
     return [
@@ -117,6 +122,15 @@ class WorkspacePanel {
     this.#shown = "";
     this.#list.replaceChildren(...(text ? [element("li", { class: "hint" }, text)] : []));
   }
+}
+
+/** Heddle keeps things of its own in a folder of the workspace. */
+function isForPeople({ path }: FileEntry): boolean {
+  return path !== ".heddle" && !path.startsWith(".heddle/");
+}
+
+function viewTitle(path: string): string {
+  return `View ${path}`;
 }
 
 export const files = new WorkspacePanel(byId("file-list"));

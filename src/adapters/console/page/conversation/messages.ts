@@ -5,7 +5,7 @@ import { wholeThread } from "../addresses.ts";
 import { uploadAddress } from "../api.ts";
 import { element, formatBytes, icon, redraw, timeElement } from "../dom.ts";
 import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
-import { viewFile } from "../viewer.ts";
+import { viewFile } from "../viewer/viewer.ts";
 import { CallList } from "./call-list.ts";
 
 const markWords = {
@@ -158,7 +158,7 @@ function actionButton({ label, style }: ActionButton, onclick: () => void): HTML
 
 /** A file that Heddle has made: to view and to save. */
 function fileCard(name: string, bytes: number, address: string): HTMLElement {
-  const look = { type: "button", class: "file", onclick: () => void viewFile(name, address) };
+  const look = { type: "button", class: "file", onclick: () => viewFile({ path: name, address }) };
   const size = element("span", { class: "size" }, formatBytes(bytes));
   const save = { class: "quiet", href: address, download: name, "aria-label": `Save ${name}` };
   return element(

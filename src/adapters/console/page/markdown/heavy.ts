@@ -55,6 +55,10 @@ function countBlock(block: Block): number {
       return 1;
     case "quote":
       return 1 + sumOf(block.blocks, countBlock);
+    case "details":
+      return 3 + sumOf(block.summary, countInline) + sumOf(block.blocks, countBlock);
+    case "notes":
+      return 1 + sumOf(block.notes, (one) => 2 + sumOf(one.blocks, countBlock));
     case "list":
       return 1 + sumOf(block.items, countItem);
     case "table":

@@ -9,6 +9,8 @@ export type Inline =
   | string
   | { type: "break" }
   | { type: "code"; text: string }
+  /** Refers to a footnote. */
+  | { type: "note"; label: string }
   | { type: "link"; href: string; children: Inline[] }
   | { type: "strong" | "emphasis" | "strike"; children: Inline[] };
 
@@ -30,8 +32,13 @@ const angleLink = /<(https?:\/\/[^\s<>]{1,2000})>/y;
 const punctuation = /[!-/:-@[-`{-~]/;
 const wordChar = /[\p{L}\p{N}]/u;
 
-export function parseInline(text: string): Inline[] {
-  return new InlineParser(text).parse();
+const lineBreak = /<br *\/?>/iy;
+const entity = /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]\w{1,9}));/y;
+const noteRef = /\[\^([^\s\]]{1,40})\]/y;
+
+/** @param notes labels of the footnotes there are */
+export function parseInline(text: string, notes: ReadonlySet<string> = new Set()): Inline[] {
+  return new InlineParser(text, notes).parse();
 }
 
 /** The address when it is one that may be followed from here, else null. */
@@ -42,6 +49,7 @@ function parseSafeAddress(text: string): string | null {
 
 class InlineParser {
   readonly #text: string;
+  readonly #notes: ReadonlySet<string>;
   #at = 0;
   readonly #codeEnds: Map<number, number[]>;
   readonly #paragraph: Frame = { mark: "", text: "", children: [] };
@@ -50,8 +58,9 @@ class InlineParser {
   /** How many of each mark are open, so that looking for one that is not there costs nothing. */
   readonly #count = new Map<string, number>();
 
-  constructor(text: string) {
+  constructor(text: string, notes: ReadonlySet<string>) {
     this.#text = text;
+    this.#notes = notes;
     this.#codeEnds = backtickRuns(text);
   }
 
@@ -82,11 +91,13 @@ class InlineParser {
         // An image would be fetched from elsewhere; it is shown as the link that it is.
         return this.#text[this.#at + 1] === "[" ? this.#openLink("![") : this.#plain();
       case "[":
-        return this.#openLink("[");
+        return this.#note() || this.#openLink("[");
       case "]":
         return this.#closeLink();
       case "<":
-        return this.#bareLink(angleLink, 1) || this.#plain();
+        return this.#break() || this.#bareLink(angleLink, 1) || this.#plain();
+      case "&":
+        return this.#entity() || this.#plain();
       case "h":
         return this.#bareLink(linkStart, 0) || this.#plain();
       default:
@@ -96,10 +107,32 @@ class InlineParser {
 
   /** Takes plain text up to the next character that may mean something; always at least one. */
   #plain(): void {
-    const next = /[\\\n`*_~![\]<h]/g;
+    const next = /[\\\n`*_~![\]<&h]/g;
     next.lastIndex = this.#at + 1;
     const end = next.exec(this.#text)?.index ?? this.#text.length;
     this.#push(this.#text.slice(this.#at, end), end - this.#at);
+  }
+
+  #break(): boolean {
+    const [whole] = match(lineBreak, this.#text, this.#at) ?? [];
+    if (whole === undefined) return false;
+    this.#push({ type: "break" }, whole.length);
+    return true;
+  }
+
+  #note(): boolean {
+    const [whole = "", label = ""] = match(noteRef, this.#text, this.#at) ?? [];
+    if (!this.#notes.has(label)) return false;
+    this.#push({ type: "note", label }, whole.length);
+    return true;
+  }
+
+  #entity(): boolean {
+    const found = match(entity, this.#text, this.#at);
+    const shown = found && decodeEntity(found);
+    if (!shown) return false;
+    this.#push(shown, found[0].length);
+    return true;
   }
 
   #escape(): void {
@@ -214,6 +247,33 @@ class InlineParser {
     this.#push(text, 0);
     for (const child of children) this.#push(child, 0);
   }
+}
+
+/** Those that people and models write; empty for all others. */
+const entities: Record<string, string> = {
+  ...{
+    amp: "&",
+    lt: "<",
+    gt: ">",
+    quot: '"',
+    apos: "'",
+    nbsp: "\u00A0",
+    hellip: "…",
+    mdash: "—",
+    ndash: "–",
+  },
+  ...{ lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", bull: "•", middot: "·" },
+  ...{ copy: "©", reg: "®", trade: "™", deg: "°", plusmn: "±", times: "×", divide: "÷", minus: "−" },
+  ...{ le: "≤", ge: "≥", ne: "≠", asymp: "≈", infin: "∞", larr: "←", uarr: "↑", rarr: "→", darr: "↓" },
+  ...{ euro: "€", pound: "£", yen: "¥", cent: "¢", sect: "§", para: "¶", check: "✓", cross: "✗" },
+};
+
+function decodeEntity([, decimal, hex, name]: RegExpExecArray): string {
+  if (name !== undefined) return Object.hasOwn(entities, name) ? (entities[name] ?? "") : "";
+  const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal);
+  // Neither a control character nor half of one.
+  const isText = code >= 0x20 && code <= 0x10ffff && !(code >= 0x7f && code < 0xa0);
+  return isText && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : "\uFFFD";
 }
 
 function match(sticky: RegExp, text: string, at: number): RegExpExecArray | null {

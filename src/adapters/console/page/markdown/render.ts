@@ -2,6 +2,7 @@
 import { copyButton } from "../copy.ts";
 import { type Child, element, icon, type IconName } from "../dom.ts";
 import { type Block, type ListItem, parseMarkdown } from "./blocks.ts";
+import { colorWhenSeen } from "../highlight.ts";
 import { changesScriptOften, hasManyElements, splitPieces } from "./heavy.ts";
 import type { Inline } from "./inline.ts";
 
@@ -90,6 +91,19 @@ function renderBlock(block: Shown): HTMLElement {
       );
     case "table":
       return renderTable(block);
+    case "details":
+      return element(
+        "details",
+        { class: "folded", open: block.open },
+        element("summary", {}, ...renderInline(block.summary)),
+        ...block.blocks.map(renderBlock),
+      );
+    case "notes":
+      return element(
+        "section",
+        { class: "notes", "aria-label": "Footnotes" },
+        ...block.notes.map(renderNote),
+      );
     case "piece":
       return renderPiece(block.text);
   }
@@ -110,10 +124,20 @@ function renderItem({ checked, blocks }: ListItem): HTMLElement {
   return element("li", { class: "task" }, box, ...content);
 }
 
+function renderNote({ label, blocks }: { label: string; blocks: Block[] }): HTMLElement {
+  return element(
+    "div",
+    { class: "note" },
+    element("sup", {}, label),
+    element("div", {}, ...blocks.map(renderBlock)),
+  );
+}
+
 function renderCode({ language, text }: Extract<Block, { type: "code" }>): HTMLElement {
-  const code = element("pre", { tabindex: "0" }, element("code", {}, text));
+  const code = element("code", {}, text);
+  if (language) colorWhenSeen(code, text, language);
   const head = element("div", { class: "code-head" }, language, ...copyButton("Copy code", () => text));
-  return element("div", { class: "code" }, head, code);
+  return element("div", { class: "code" }, head, element("pre", { tabindex: "0" }, code));
 }
 
 function renderTable({ aligns, rows: [head = [], ...rows] }: Extract<Block, { type: "table" }>): HTMLElement {
@@ -144,6 +168,8 @@ function renderInline(nodes: Inline[]): Child[] {
         return element("br");
       case "code":
         return element("code", {}, node.text);
+      case "note":
+        return element("sup", { class: "note-ref" }, node.label);
       case "link":
         return renderLink(node);
       case "strong":
