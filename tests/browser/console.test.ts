@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { ShownCall } from "../../src/chat/outbound.ts";
 import { startConsole } from "../adapters/console/start-console.ts";
 import { freePort } from "../fakes/free-port.ts";
-import { chromiumPath, noChromium } from "./chromium.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
 import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 
 describe("the console's page", () => {
@@ -74,6 +74,50 @@ describe("the console's page", () => {
     await page.reload();
     await article(page, "answer").getByText("works").waitFor();
     expect(await page.title()).toContain("Write a calculator");
+    opened.expectInnocent();
+  });
+
+  test("pictures are shown in their messages, and an answer is copied as Markdown", async () => {
+    await using opened = await openConsolePage({
+      browser: { permissions: ["clipboard-read", "clipboard-write"] },
+    });
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Draw it");
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><rect width="60" height="40"/></svg>';
+    await console.surface.upload(thread, { name: "plot.svg", data: Buffer.from(svg) }, "1");
+    await console.surface.upload(thread, { name: "data.csv", data: Buffer.from("a,b") }, "2");
+    await console.surface.post(thread, { kind: "answer", markdown: "It is **drawn**." }, "answer");
+    const width = "document.querySelector('article.file img')?.naturalWidth";
+    await expect.poll(() => page.evaluate(width)).toBe(60);
+    expect(await page.locator("article img").count()).toBe(1);
+    await shot(page, "thumbnail");
+    await article(page, "answer").hover();
+    await article(page, "answer").getByRole("button", { name: "Copy answer" }).click();
+    await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe("It is **drawn**.");
+    opened.expectInnocent();
+  });
+
+  test("the last message is sent again, as it was and edited", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread, ref } = await opened.asks("Frist try");
+    await console.surface.mark(ref, "answered");
+    await console.surface.post(thread, { kind: "answer", markdown: "What?" }, "answer");
+    const last = article(page, "person").last();
+    await last.hover();
+    await last.getByRole("button", { name: "Send again", exact: true }).click();
+    expect(await opened.events(2)).toMatchObject({ kind: "message", text: "Frist try" });
+    await expect.poll(() => article(page, "person").count()).toBe(2);
+    // Only the last one can be.
+    expect(await page.getByRole("button", { name: "Edit and send again" }).count()).toBe(1);
+    await article(page, "person").last().hover();
+    await page.getByRole("button", { name: "Edit and send again" }).click();
+    const box = page.getByLabel("Message to Heddle");
+    expect(await box.inputValue()).toBe("Frist try");
+    await box.fill("First try");
+    await page.keyboard.press("Enter");
+    expect(await opened.events(3)).toMatchObject({ kind: "message", text: "First try" });
     opened.expectInnocent();
   });
 
@@ -265,7 +309,7 @@ describe("the console's page", () => {
     expect(await opened.events(3)).toMatchObject({ kind: "action", action: "continue:t1", ref: shown });
 
     await console.surface.edit(shown, message);
-    await article(page, "answer").getByRole("button").first().waitFor({ state: "detached" });
+    await article(page, "answer").locator(".actions button").first().waitFor({ state: "detached" });
 
     const progress = { kind: "progress" as const, stoppable: true, markdown: "count 0" };
     const [counting] = await console.surface.post(thread, progress, "progress");

@@ -141,7 +141,7 @@ describe("the viewer of files", () => {
     const shown = await fetch(`${address}&preview=1`);
     expect(shown.headers.get("content-security-policy")).toMatch(/default-src 'none'.*; sandbox$/);
     expect((await fetch(`${console.url}/api/threads/${thread.thread}/file?path=d.ts&preview=1`)).status).toBe(
-      415,
+      204,
     );
     const other = await page.context().newPage();
     await other.goto(`${address}&preview=1`);

@@ -17,7 +17,7 @@ import { maxUploadBytes } from "./uploads.ts";
  * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace |
  * | GET  /api/threads/ID/file?path=PATH | a file of the workspace                |
  * | GET  /api/threads/ID/uploads/ID     | the file that came with a message      |
- * | GET  …/file?path=PATH&preview=1, …/uploads/ID?preview=1 | the same to be shown: a picture, PDF, HTML or SVG; 415 for others |
+ * | GET  …/file?path=PATH&preview=1, …/uploads/ID?preview=1 | the same to be shown: a picture, PDF, HTML or SVG; 204 for others |
  * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file that a message names within the hour; 429 when too many wait |
  */
 export const fileRoutes: readonly Route[] = [
@@ -53,7 +53,7 @@ async function readFile(services: Services, { parameters: [id = ""], query }: Ap
 
 function replyFile(name: string, data: Buffer, query: URLSearchParams): Reply {
   if (!query.has("preview")) return replyDownload(name, data);
-  return replyPreview(name, data) ?? replyProblem(415, "There is no preview of such a file.");
+  return replyPreview(name, data) ?? { status: 204 };
 }
 
 async function readUpload(services: Services, { parameters, query }: ApiCall): Promise<Reply> {

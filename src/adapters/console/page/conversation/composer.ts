@@ -36,6 +36,15 @@ export class Composer {
     this.#text.focus();
   }
 
+  /** Puts a text into the box, behind what is there. */
+  edit(text: string): void {
+    const draft = this.#text.value.trim();
+    this.#text.value = draft === "" || draft === text ? text : `${draft}\n\n${text}`;
+    this.#text.focus();
+    this.#text.setSelectionRange(this.#text.value.length, this.#text.value.length);
+    this.#fit();
+  }
+
   /** Sends a text as if it had been typed. */
   submitText(text: string): void {
     this.#text.value = text;

@@ -34,11 +34,12 @@ const stopButton = byId("stop", HTMLButtonElement);
 const timelineLink = byId("to-timeline", HTMLAnchorElement);
 const scroller = byId("scroller");
 const threads = new ThreadList(byId("thread-list"));
-const conversation = new Conversation(
-  log,
-  () => void stop(),
-  (message, action) => void press(message, action),
-);
+const conversation = new Conversation(log, {
+  stop: () => void stop(),
+  press: (message, action) => void press(message, action),
+  retry: (text) => void send(text, randomId(), []),
+  edit: (text) => composer.edit(text),
+});
 const composer = new Composer(send);
 
 followNeeds(({ first }) => {

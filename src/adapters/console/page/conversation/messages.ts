@@ -3,7 +3,8 @@ import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../console-message.ts";
 import { wholeThread } from "../addresses.ts";
 import { uploadAddress } from "../api.ts";
-import { element, formatBytes, icon, redraw, timeElement } from "../dom.ts";
+import { copyButton } from "../copy.ts";
+import { element, formatBytes, icon, type IconName, redraw, timeElement } from "../dom.ts";
 import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
 import { viewFile } from "../viewer/viewer.ts";
 import { CallList } from "./call-list.ts";
@@ -31,24 +32,28 @@ function isOpenQuestion(message: ConsoleMessage): boolean {
   return message.kind === "question" && isStoppable(message);
 }
 
-type Press = (message: ConsoleMessage, action: ActionButton) => void;
+/** What people do with a message. */
+export interface MessageHandlers {
+  stop(): void;
+  /** Presses a button that the message offers. */
+  press(message: ConsoleMessage, action: ActionButton): void;
+  /** Sends the text of the last message again. */
+  retry(text: string): void;
+  /** Puts the text of the last message into the box. */
+  edit(text: string): void;
+}
 
-/**
- * Shows messages in `log`; `onStop` is called when a message's stop button is pressed, `onPress(message, action)`
- * when it is another button.
- */
+/** Shows messages in `log`. */
 export class Conversation {
   readonly #log: HTMLElement;
-  readonly #onStop: () => void;
-  readonly #onPress: Press;
+  readonly #handlers: MessageHandlers;
   #shown = new Map<string, { message: ConsoleMessage } & ReturnType<typeof messageElement>>();
   #thread = "";
   readonly #open = new Set<string>();
 
-  constructor(log: HTMLElement, onStop: () => void, onPress: Press) {
+  constructor(log: HTMLElement, handlers: MessageHandlers) {
     this.#log = log;
-    this.#onStop = onStop;
-    this.#onPress = onPress;
+    this.#handlers = handlers;
   }
 
   get running(): boolean {
@@ -73,7 +78,7 @@ export class Conversation {
   put(message: ConsoleMessage): void {
     let shown = this.#shown.get(message.id);
     if (!shown) {
-      shown = { message, ...messageElement(this.#onStop, this.#onPress) };
+      shown = { message, ...messageElement(this.#handlers) };
       const later = [...this.#shown.values()].find((other) => other.message.place > message.place);
       this.#log.insertBefore(shown.article, later ? later.article : null);
       this.#shown.set(message.id, shown);
@@ -103,15 +108,16 @@ export class Conversation {
 }
 
 /** The parts stay while their content changes, so that an edit takes neither focus nor place from anybody. */
-function messageElement(onStop: () => void, onPress: Press) {
+function messageElement({ stop, press, retry, edit }: MessageHandlers) {
   const name = element("span", { class: "name" });
   const time = element("span");
   const mark = element("span", { class: "mark" });
-  const head = element("header", {}, name, time, mark);
+  const tools = element("span", { class: "message-tools" });
+  const head = element("header", {}, name, time, mark, tools);
   const body = element("div", { class: "body" });
   const words = element("div", { class: "part" });
   const calls = new CallList();
-  const button = element("button", { type: "button", class: "stop", onclick: onStop }, icon("stop"), "Stop");
+  const button = element("button", { type: "button", class: "stop", onclick: stop }, icon("stop"), "Stop");
   const foot = element("footer", {}, button);
   const print = element("div", { class: "print" });
   const actions = element("div", { class: "actions" });
@@ -133,9 +139,18 @@ function messageElement(onStop: () => void, onPress: Press) {
       redraw(body, "words", () => [words]);
       showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });
     }
+    const written = textOf(message);
+    redraw(tools, [message.kind, written], () => {
+      const copy = written
+        ? copyButton(message.kind === "answer" ? "Copy answer" : "Copy message", () => written)
+        : [];
+      return message.kind === "person" && written
+        ? [...resendButtons(written, { retry, edit }), ...copy]
+        : copy;
+    });
     const offered = "actions" in message ? message.actions : undefined;
     redraw(actions, offered, () =>
-      (offered ?? []).map((action) => actionButton(action, () => onPress(message, action))),
+      (offered ?? []).map((action) => actionButton(action, () => press(message, action))),
     );
     actions.hidden = !offered;
     const footer = "footer" in message ? message.footer : undefined;
@@ -152,6 +167,24 @@ function messageElement(onStop: () => void, onPress: Press) {
   return { article, show };
 }
 
+/** What there is to copy: an answer as Markdown, and what a person wrote. */
+function textOf(message: ConsoleMessage): string {
+  if (message.kind === "person") return message.text;
+  return message.kind === "answer" ? message.markdown : "";
+}
+
+/** For the last message of a person; conversation.css hides those of all others. */
+function resendButtons(
+  text: string,
+  { retry, edit }: Pick<MessageHandlers, "retry" | "edit">,
+): HTMLElement[] {
+  const button = (label: string, sign: IconName, act: (text: string) => void) => {
+    const attributes = { type: "button", class: "quiet resend", "aria-label": label, title: label };
+    return element("button", { ...attributes, onclick: () => act(text) }, icon(sign));
+  };
+  return [button("Send again", "refresh", retry), button("Edit and send again", "edit", edit)];
+}
+
 function actionButton({ label, style }: ActionButton, onclick: () => void): HTMLElement {
   return element("button", { type: "button", class: `action ${style}`, onclick }, label);
 }
@@ -164,9 +197,19 @@ function fileCard(name: string, bytes: number, address: string): HTMLElement {
   return element(
     "span",
     { class: "file-card" },
-    element("button", look, icon("file"), element("span", {}, name), size),
+    element("button", look, ...thumbnail(name, address), icon("file"), element("span", {}, name), size),
     element("a", save, icon("download")),
   );
+}
+
+const pictureName = /\.(png|jpe?g|gif|webp|svg)$/i;
+
+/** Of a picture by its name; it goes where the server finds none in the file. */
+function thumbnail(name: string, address: string): HTMLElement[] {
+  if (!pictureName.test(name)) return [];
+  const attributes = { class: "thumbnail", src: `${address}?preview=1`, alt: "", loading: "lazy" };
+  const picture: HTMLElement = element("img", { ...attributes, onerror: () => picture.remove() });
+  return [picture];
 }
 
 /** `files`: the names of those that came with it; the workspace has them. */
