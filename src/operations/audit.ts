@@ -1,49 +1,101 @@
 import type { Redis } from "ioredis";
-import { parseThreadId } from "../chat/threads.ts";
+import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
 import { readLatestEntries } from "../telemetry/audit/files.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
 import { channelId, readNames } from "./names.ts";
-import type { AuditLine } from "./operations.ts";
+import type { AuditLine, AuditPage, AuditQuery } from "./finding.ts";
+import type { ThreadIndex } from "./operations.ts";
 
 const pageEntries = 100;
 const restChars = 600;
+/** One request looks at no more entries, and at so many with one look at the log. */
+const mostLooked = 20_000;
+const lookedAtOnce = 2_000;
 
-/** The newest entries of the audit log, or those before number `before`. */
+/** The newest entries of the audit log that are asked for; where few are, it looks back no further than its bound. */
 export async function reportAudit(
-  redis: Redis,
-  folder: string,
-  mask: Mask,
-  before = Number.MAX_SAFE_INTEGER,
-): Promise<AuditLine[]> {
-  const entries = await readLatestEntries(redis, folder, before, pageEntries);
+  { redis, folder, mask, threads }: AuditSource,
+  query: AuditQuery,
+): Promise<AuditPage> {
+  const { entries, before } = await findEntries(redis, folder, query, mask);
   const places = entries.map((entry) => ("thread" in entry ? parseThreadId(entry.thread) : undefined));
-  const names = await readNames(
-    redis,
-    places.flatMap((place) => (place ? [channelId(place)] : [])),
-  );
-  return entries.map((entry, index) => {
+  const ids = places.flatMap((place) => (place ? [channelId(place)] : []));
+  const [names, titles] = await Promise.all([readNames(redis, [...new Set(ids)]), threads.titles()]);
+  const lines = entries.map((entry, index) => {
     const place = places[index];
     const channel = place && (names.get(channelId(place)) ?? place.channel);
-    return toLine(entry, placeName(place?.platform, channel), mask);
+    const title = place && titles.get(threadId(place));
+    return { ...toLine(entry, placeName(place?.platform, channel), mask), ...(title && { title }) };
   });
+  return { lines, ...(before !== undefined && { before }) };
 }
+
+interface AuditSource {
+  redis: Redis;
+  folder: string;
+  mask: Mask;
+  threads: Pick<ThreadIndex, "titles">;
+}
+
+async function findEntries(
+  redis: Redis,
+  folder: string,
+  query: AuditQuery,
+  mask: Mask,
+): Promise<{ entries: AuditEntry[]; before?: number }> {
+  const wants = createAuditFilter(query, mask);
+  const isFiltered = Object.entries(query).some(([name, value]) => name !== "before" && value !== undefined);
+  const atOnce = isFiltered ? lookedAtOnce : pageEntries;
+  const entries: AuditEntry[] = [];
+  let before = query.before ?? Number.MAX_SAFE_INTEGER;
+  for (let looked = 0; looked < mostLooked; looked += atOnce) {
+    const some = await readLatestEntries(redis, folder, before, atOnce);
+    for (const entry of some) {
+      if (entry.at < (query.since ?? 0)) return { entries };
+      before = entry.n;
+      if (wants(entry)) entries.push(entry);
+      if (entries.length === pageEntries) return { entries, ...(before > 1 && { before }) };
+    }
+    if (some.length < atOnce) return { entries };
+  }
+  return { entries, ...(before > 1 && { before }) };
+}
+
+function createAuditFilter(query: AuditQuery, mask: Mask): (entry: AuditEntry) => boolean {
+  const { thread, what, until = Infinity } = query;
+  const person = query.person?.trim().toLowerCase();
+  return (entry) =>
+    entry.at < until &&
+    (thread === undefined || ("thread" in entry && entry.thread === thread)) &&
+    (what === undefined || entry.what === what) &&
+    (!person || listPeople(entry).some((name) => mask(name).toLowerCase().includes(person)));
+}
+
+/** Everybody whom an entry names. */
+function listPeople(entry: AuditEntry): string[] {
+  const { by, asked } = { by: "", asked: [], ...entry };
+  const people = [typeof by === "string" ? by : by.name, ...asked.map((one) => one.by.name)];
+  return [...new Set(people)].filter(Boolean);
+}
+
+const idNames = new Set(["turn", "call", "sha256"]);
 
 function toLine(entry: AuditEntry, place: string, mask: Mask): AuditLine {
   const { n, at, what, before: _before, hash: _hash, key: _key, mac: _mac, ...rest } = entry;
-  const { by, thread, asked, ...others } = { by: "", thread: "", asked: [], ...rest };
-  const people = new Set([
-    ...(typeof by === "string" ? [by] : [by.name]),
-    ...asked.map((one) => one.by.name),
-  ]);
+  const { by: _by, thread, asked, ...others } = { by: "", thread: "", asked: [], ...rest };
   const messages = asked.map(
     ({ message, scheduled }) => `${scheduled ? "scheduled" : "message"}: ${message}`,
   );
-  const words = [...Object.entries(others).map(([name, value]) => `${name}: ${value}`), ...messages];
+  const [ids, told] = [true, false].map((isId) =>
+    Object.entries(others).filter(([name]) => idNames.has(name) === isId),
+  );
+  const words = [...(told ?? []).map(([name, value]) => `${name}: ${String(value)}`), ...messages];
   return {
     ...{ n, at, what, thread, place: mask(place) },
-    by: mask([...people].filter(Boolean).join(", ")),
+    by: mask(listPeople(entry).join(", ")),
     rest: makeExcerpt(words.join(" · "), mask, restChars),
+    ids: (ids ?? []).map(([name, value]) => ({ name, value: mask(String(value)) })),
   };
 }
 

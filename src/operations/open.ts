@@ -42,7 +42,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
     needs: () => listNeeds(redis, threads, options.approvers, mask, now()),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem({ ...options, threads }),
-    audit: (before) => reportAudit(redis, options.auditFolder, mask, before),
+    audit: (query) => reportAudit({ redis, folder: options.auditFolder, mask, threads }, query),
     close() {
       threads.close();
       feed.close();

@@ -1,5 +1,19 @@
 import type { ThreadId } from "../chat/threads.ts";
+import type {
+  AuditPage,
+  AuditQuery,
+  SearchCursor,
+  SearchPage,
+  ThreadFacets,
+  ThreadPage,
+  ThreadQuery,
+  Ending,
+  Excerpt,
+  ThreadLine,
+} from "./finding.ts";
 import type { Problem } from "../sandbox/sandbox.ts";
+
+export type { Ending, Excerpt, ThreadLine } from "./finding.ts";
 
 /**
  * What the console shows an operator beside the conversations: contracts, kept by whoever starts the console.
@@ -16,14 +30,18 @@ export interface Operations {
   needs(): Promise<NeedLine[]>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
-  /** The newest entries of the audit log, or those before one. */
-  audit(before?: number): Promise<AuditLine[]>;
+  /** The newest entries of the audit log that are asked for. */
+  audit(query: AuditQuery): Promise<AuditPage>;
 }
 
 /** The threads of all platforms. */
 export interface ThreadIndex {
-  /** The latest first, some hundred at most. */
-  list(): Promise<ThreadLine[]>;
+  /** Those that are asked for, and what there is to ask for. */
+  query(query: ThreadQuery): Promise<ThreadPage & { facets: ThreadFacets }>;
+  /** Looks through what was said in the threads that are asked for. */
+  search(query: Omit<ThreadQuery, "sort" | "offset" | "limit">, after?: SearchCursor): Promise<SearchPage>;
+  /** What threads are called. */
+  titles(): Promise<ReadonlyMap<ThreadId, string>>;
   /** Those that wait for people: with open questions, or paused by a limit since then (ms since the epoch). */
   waiting(since: number): Promise<ThreadLine[]>;
   find(thread: ThreadId): Promise<ThreadLine | undefined>;
@@ -83,31 +101,6 @@ export interface InnerCallList {
   omitted: number;
 }
 
-export interface ThreadLine {
-  thread: ThreadId;
-  platform: string;
-  /** The name of the channel, where it is known. */
-  channel?: string;
-  /** Who began it. */
-  author: string;
-  /** Empty when it was begun without a word. */
-  title: string;
-  /** `asking`: its turn waits for what people decide. */
-  state: "running" | "asking" | "waiting" | "idle";
-  /** Among those that wait, 1 is the next. */
-  place?: number;
-  /** How the last turn ended; what a limit has ended can be gone on with. */
-  ended?: Ending;
-  /** The limit that has ended it. */
-  limit?: string;
-  /** `provider/model` that replied last. */
-  model?: string;
-  /** Milliseconds since the epoch. */
-  activeAt: number;
-  /** Of the turns that have ended, US dollars. */
-  cost?: number;
-}
-
 /** An open question. Times are milliseconds since the epoch. */
 export interface QuestionLine {
   id: string;
@@ -150,14 +143,6 @@ export interface NeedLine {
   id: string;
   line: ThreadLine;
   question?: QuestionLine;
-}
-
-export type Ending = "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";
-
-/** The beginning of a text, and how many characters are left out. */
-export interface Excerpt {
-  text: string;
-  omitted: number;
 }
 
 /** What model calls have used; `input` excludes what was read from or written to a cache. */
@@ -330,17 +315,4 @@ export interface SystemReport {
   limits: { name: string; value: string }[];
   skills: { name: string; description: string }[];
   skillProblems: { path: string; reason: string }[];
-}
-
-/** One entry of the audit log; `rest` is what its kind tells besides. */
-export interface AuditLine {
-  /** Its number; each has one, in order. */
-  n: number;
-  at: number;
-  what: string;
-  by: string;
-  thread: ThreadId;
-  /** The thread's platform and channel, by its name where that is known. */
-  place: string;
-  rest: Excerpt;
 }

@@ -15,9 +15,10 @@ import { createThreadCatalog } from "./thread-catalog.ts";
 import type { Mask } from "./excerpt.ts";
 import { channelId, readNames } from "./names.ts";
 import type { ThreadIndex, ThreadLine } from "./operations.ts";
+import { collectFacets, filterThreads, queryThreads } from "./thread-query.ts";
+import { searchSaid } from "./thread-search.ts";
 import { buildTimeline, describeEnding, toTransientEvent } from "./timeline.ts";
 
-const listedThreads = 200;
 const pageRecords = 60;
 const titleChars = 100;
 
@@ -35,11 +36,12 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   const { redis, feed, mask } = options;
   const overview = createOverview(redis);
   const catalog = createThreadCatalog(redis);
+  const oneByOne = createQueue();
   const endFollowing = feed.follow(channels.sessions, catalog.changed);
 
   const toLines = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
     const places = sessions.map(({ thread }) => channelId(parseThreadId(thread)));
-    const names = await readNames(redis, places);
+    const names = await readNames(redis, [...new Set(places)]);
     return sessions.map((session, index) => toLine(session, names.get(places[index] ?? "")));
   };
 
@@ -47,10 +49,14 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   const masked = new WeakMap<SessionLine, ThreadLine>();
 
   const toLine = (session: SessionLine, channel: string | undefined): ThreadLine => {
-    const known = masked.get(session);
-    const line = known ?? toMaskedLine(session);
-    masked.set(session, line);
+    const line = maskOnce(session);
     return channel === undefined ? line : { ...line, channel: mask(channel) };
+  };
+
+  const maskOnce = (session: SessionLine): ThreadLine => {
+    const line = masked.get(session) ?? toMaskedLine(session);
+    masked.set(session, line);
+    return line;
   };
 
   const toMaskedLine = (session: SessionLine): ThreadLine => {
@@ -81,7 +87,19 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   };
 
   return {
-    list: async () => toLines((await catalog.lines()).slice(0, listedThreads)),
+    async query(query) {
+      const lines = await toLines(await catalog.lines());
+      return { ...queryThreads(lines, query), facets: collectFacets(lines) };
+    },
+    search: ({ words = "", ...filter }, after) =>
+      oneByOne(async () => {
+        const lines = filterThreads(await toLines(await catalog.lines()), filter);
+        return searchSaid(redis, lines, { words, after }, mask, Date.now);
+      }),
+    async titles() {
+      const lines = await catalog.lines();
+      return new Map(lines.map((line) => [line.thread, maskOnce(line).title]));
+    },
     async waiting(since) {
       const lines = await catalog.lines();
       return toLines(
@@ -117,5 +135,15 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
         const news = event?.ok ? toTransientEvent(event.value, mask) : null;
         if (news !== undefined) onNews(news);
       }),
+  };
+}
+
+/** Runs what is asked for one after the other: searches share what one of them may cost. */
+function createQueue(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
   };
 }

@@ -75,6 +75,7 @@ describe("what waits for a person", () => {
     await expect.poll(() => overflow(page)).toBe(0);
     await page.setViewportSize({ width: 1280, height: 800 });
 
+    await page.evaluate("window.stood = performance.now(); performance.now = () => stood; 0");
     await page.keyboard.press("j");
     await page.keyboard.press("y");
     expect(await at.events(1)).toMatchObject({
@@ -89,6 +90,7 @@ describe("what waits for a person", () => {
     // The next item has the focus, and what was meant for the first one is not done to it.
     await page.keyboard.press("1");
     expect(console.intake.events).toHaveLength(1);
+    await page.evaluate("performance.now = () => stood + 5_000; 0");
     await page.getByRole("button", { name: /^Blue/ }).click();
     expect(await at.events(2)).toMatchObject({ action: `answer:${own.id}:1` });
     const row = (title: string) => page.locator(".needs > li").filter({ hasText: title });

@@ -48,7 +48,21 @@ describe("the console's pages for operators", () => {
     expect(await page.locator("#report li").count()).toBe(1);
     await page.getByRole("combobox", { name: "State" }).selectOption("running");
     await page.getByText("No matching threads.").waitFor();
-    await page.getByRole("searchbox").fill("");
+    await page.getByRole("searchbox").fill("runner cached");
+    await page.getByText("Nobody said that").waitFor();
+    await page.getByText("More filters").click();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByRole("searchbox").fill("parts compare durations");
+    await page.getByText("Nobody said that").waitFor();
+    await page.getByRole("searchbox").fill("compare durations");
+    const said = page.locator(".said li");
+    await said.getByText("I compare the **durations**").waitFor();
+    await shot(page, "search");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByRole("combobox", { name: "Person" }).selectOption("Ada");
+    await expect.poll(() => page.locator(".lines li").count()).toBe(1);
+    await page.getByText("1 of 7 · 1 running").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
 
     const redis = console.redis.client();
     const thread = "discord:88:4411:9100";
@@ -168,7 +182,14 @@ describe("the console's pages for operators", () => {
     await page.getByRole("row").filter({ hasText: "asked" }).getByText("Ada <b>").waitFor();
     expect(await page.getByRole("row").nth(1).textContent()).toContain("tool-ended");
     await shot(page, "audit");
-    await page.getByRole("link", { name: "slack · ops" }).first().click();
+    await page.getByRole("searchbox", { name: "Person" }).fill("ada");
+    await page.getByRole("row").filter({ hasText: "tool-ended" }).waitFor({ state: "detached" });
+    expect(await page.locator(".audit tbody tr").count()).toBe(1);
+    await page.getByText("slack · ops").waitFor();
+    await page
+      .locator(".audit")
+      .getByRole("link", { name: /deploy of Friday/ })
+      .click();
     await page.getByText("Step 92").waitFor();
     at.expectInnocent();
   });
@@ -214,7 +235,7 @@ describe("the console's pages for operators", () => {
       { name: "timeline", hash: `#/s/${encodeURIComponent(woven?.running ?? "")}`, text: "Step 92" },
       { name: "usage", hash: "#/usage", text: "Everyone" },
       { name: "system", hash: "#/system", text: "csv-report" },
-      { name: "audit", hash: "#/audit", text: "asked" },
+      { name: "audit", hash: "#/audit", text: "message: 173.4" },
     ];
     for (const { name, hash, text } of pages) {
       await page.setViewportSize({ width: 1280, height: 800 });

@@ -12,8 +12,9 @@ import type { Services } from "./services.ts";
  *
  * | request                                             | answer                                            |
  * | --------------------------------------------------- | ------------------------------------------------- |
- * | GET  /api/sessions                                  | a list of `ThreadLine`, newest first              |
- * | GET  /api/sessions/events                           | Server-Sent Events, see `TimelineStreams`                 |
+ * | GET  /api/sessions[?QUERY]                          | `ThreadPage`, 100 lines by default, with `facets`; QUERY has the fields of `ThreadQuery` |
+ * | GET  /api/search?words=WORDS[&QUERY][&after=CURSOR] | `SearchPage`: what was said in these threads; CURSOR is the JSON of the `next` before |
+ * | GET  /api/sessions/events[?QUERY]                   | Server-Sent Events, see `TimelineStreams`                 |
  * | GET  /api/sessions/THREAD/timeline[?before=POSITION] | `TimelinePage`, its end or what is before         |
  * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
  * | GET  /api/sessions/THREAD/calls?turn=TURN          | `CallList`, the calls of a turn                   |
@@ -26,20 +27,31 @@ import type { Services } from "./services.ts";
  * | GET  /api/needs                                     | a list of `Need`: questions, and what a limit has paused |
  * | POST /api/sessions/THREAD/questions/ID              | `IntakeResult`, for `{ decision: "approve" }`, `{ decision: "deny", reason? }`, `{ decision: "answer", choice }` or `{ decision: "answer", text }` |
  * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
- * | GET  /api/audit[?before=NUMBER]                     | a list of `AuditLine`, the newest first           |
+ * | GET  /api/audit[?QUERY]                             | `AuditPage`, the newest first; QUERY has the fields of `AuditQuery` |
  * | GET  /api/system                                    | `SystemReport`                                    |
  */
 export const operationRoutes: readonly Route[] = [
   {
     method: "GET",
     path: "/api/sessions",
-    answer: async ({ operations }) => replyJson(200, await operations.threads.list()),
+    answer: ({ operations }, call) =>
+      withQuery(threadQuery, call, async (query) => replyJson(200, await operations.threads.query(query))),
   },
   {
     method: "GET",
     path: "/api/sessions/events",
-    answer: ({ timelineStreams }, { response }) =>
-      timelineStreams.openList(response) ? null : tooManyPages(),
+    answer: ({ timelineStreams }, call) =>
+      withQuery(threadQuery, call, (query) =>
+        timelineStreams.openList(call.response, query) ? null : tooManyPages(),
+      ),
+  },
+  {
+    method: "GET",
+    path: "/api/search",
+    answer: ({ operations }, call) =>
+      withQuery(searchQuery, call, async ({ after, ...query }) =>
+        replyJson(200, await operations.threads.search(query, after)),
+      ),
   },
   { method: "GET", path: "/api/sessions/:thread/timeline", answer: timeline },
   { method: "GET", path: "/api/sessions/:thread/events", answer: events },
@@ -61,7 +73,7 @@ export const operationRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/audit",
     answer: ({ operations }, call) =>
-      withQuery(before, call, async (where) => replyJson(200, await operations.audit(where.before))),
+      withQuery(auditQuery, call, async (query) => replyJson(200, await operations.audit(query))),
   },
   {
     method: "GET",
@@ -75,6 +87,40 @@ const before = z.object({ before: position.exactOptional() });
 const from = z.object({ from: position });
 const turn = z.object({ turn: z.string().min(1).max(100) });
 const callKey = z.string().regex(/^\d{1,9}\.\d{1,4}$/);
+const text = z.string().max(300).optional();
+const time = position.optional();
+const threadFilter = z.strictObject({
+  ...{ words: text, platform: text, channel: text, person: text, model: text, since: time, until: time },
+  state: z.literal(["running", "asking", "waiting", "paused", "answered", "stopped", "failed"]).optional(),
+  minCost: z.coerce.number().min(0).optional(),
+});
+const threadQuery = threadFilter.extend({
+  sort: z.literal(["newest", "oldest", "cost"]).optional(),
+  offset: time,
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+});
+const cursor = z.strictObject({
+  activeAt: z.number(),
+  thread: z.string().max(300),
+  position: z.int().min(0),
+});
+const searchQuery = threadFilter.extend({
+  after: z
+    .string()
+    .max(500)
+    .transform((json, context) => {
+      try {
+        return cursor.parse(JSON.parse(json));
+      } catch {
+        context.addIssue("expected what the answer before gave as next");
+        return z.NEVER;
+      }
+    })
+    .optional(),
+});
+const auditQuery = z.strictObject({
+  ...{ before: time, thread: text, person: text, what: text, since: time, until: time },
+});
 const days = z.object({ days: z.coerce.number().int().min(1).max(366).default(14) });
 const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };
 

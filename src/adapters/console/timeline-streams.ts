@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { ThreadId } from "../../chat/threads.ts";
+import type { ThreadQuery } from "../../operations/finding.ts";
 import type { ThreadIndex, TransientEvent } from "../../operations/operations.ts";
 import { type SharedEvent, Streams } from "./streams.ts";
 
@@ -11,7 +12,8 @@ const maxTransient = 20;
 /**
  * Live streams about the threads of all platforms: Server-Sent Events, with JSON in every `data`.
  *
- * - the list: `sessions`, all of it whenever something in it has changed.
+ * - the list: `sessions`, the `ThreadPage` that was asked for whenever something in it has changed; `facets`, the
+ *   `ThreadFacets` that there are.
  * - a thread: `line`, its line of the list; `entries`, a `TimelinePage` from the stream's position on; `passing`, a
  *   transient event.
  */
@@ -25,12 +27,17 @@ export class TimelineStreams {
   }
 
   /** False when too many pages are connected; then nothing is written. */
-  openList(response: ServerResponse): boolean {
+  openList(response: ServerResponse, query: ThreadQuery): boolean {
     const stream = this.#streams.open(response);
     if (!stream) return false;
     stream.onEnd(this.#threads.watchAll(() => stream.change()));
+    let offered = "";
     stream.run(async () => {
-      await stream.send("sessions", await this.#threads.list());
+      const { facets, ...page } = await this.#threads.query(query);
+      await stream.send("sessions", page);
+      const now = JSON.stringify(facets);
+      if (now !== offered) await stream.send("facets", facets);
+      offered = now;
       await stream.pause(listEveryMs);
     });
     return true;

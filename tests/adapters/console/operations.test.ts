@@ -4,6 +4,7 @@ import { noUsage } from "../../../src/agent/model.ts";
 import type { Asking, Question } from "../../../src/agent/questions.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createNameCache } from "../../../src/operations/names.ts";
+import type { AuditPage, SearchPage, ThreadFacets, ThreadPage } from "../../../src/operations/finding.ts";
 import type { QuestionLine, TimelinePage } from "../../../src/operations/operations.ts";
 import { createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { formatDay } from "../../../src/queue/budgets/usage.ts";
@@ -89,7 +90,7 @@ describe("the list of all threads", () => {
     await write(redis, next, "And the planets");
     await write(redis, done, `My key is ${secret}`);
     await end(await begin(redis, done), answered(0.25));
-    const lines = await get("/api/sessions");
+    const { lines } = (await get("/api/sessions")) as ThreadPage;
     expect(lines).toEqual(
       expect.arrayContaining([
         expect.objectContaining({
@@ -105,6 +106,78 @@ describe("the list of all threads", () => {
     );
     expect(JSON.stringify(lines)).not.toContain(secret);
     await Promise.all([waiting, next].map((thread) => begin(redis, thread)));
+  });
+
+  test("is filtered, sorted and added up, and beyond its first page it goes on", async () => {
+    const thread = async (id: string, text: string, author: string, cost: number) => {
+      await write(redis, id, text, author);
+      const lease = await begin(redis, id);
+      await lease.append([calling(1, [{ type: "text", text: "Done." }])]);
+      await end(lease, answered(cost));
+    };
+    await thread("slack:T5:C1:1", "Prune the roses", "Flora", 0.5);
+    await thread("slack:T5:C2:1", "Prune the apple tree", "Flora", 2);
+    await thread("discord:T5:C1:1", "Sow the peas", "Pomona", 1);
+    const found = async (query: string) => {
+      const page = (await get(`/api/sessions?words=T5&${query}`)) as ThreadPage;
+      return page.lines.map(({ title }) => title.split(" ").at(-1));
+    };
+    expect(await found("")).toEqual(["peas", "tree", "roses"]);
+    expect(await found("sort=oldest")).toEqual(["roses", "tree", "peas"]);
+    expect(await found("sort=cost")).toEqual(["tree", "peas", "roses"]);
+    expect(await found("person=Flora&minCost=1")).toEqual(["tree"]);
+    expect(await found("channel=slack:T5:C1")).toEqual(["roses"]);
+    expect(await found("platform=discord&model=anthropic/claude&state=answered")).toEqual(["peas"]);
+    expect(await found("state=failed")).toEqual([]);
+    expect(await found(`until=${Date.now() - 3_600_000}`)).toEqual([]);
+    expect(await found(`since=${Date.now() - 3_600_000}&limit=1&offset=1`)).toEqual(["tree"]);
+    const page = (await get("/api/sessions?words=T5&limit=1")) as ThreadPage & { facets: ThreadFacets };
+    expect(page).toMatchObject({ found: 3, offset: 0, totals: { cost: 3.5, running: 0 } });
+    expect(page.facets).toMatchObject({
+      people: expect.arrayContaining(["Flora", "Pomona"]),
+      channels: expect.arrayContaining([{ id: "slack:T5:C2", name: "C2" }]),
+      models: ["anthropic/claude"],
+    });
+    expect((await request(console.url, "/api/sessions?sort=colour")).status).toBe(400);
+  });
+
+  test("finds the oldest of 450 threads by its title, and by what was said in it", async () => {
+    const ids = Array.from({ length: 450 }, (_, n) => `slack:T6:C1:${n}.5`);
+    for (const [n, id] of ids.entries()) {
+      await write(redis, id, n === 0 ? "Where is the xylophone?" : `Question ${n}`);
+      const lease = await begin(redis, id);
+      const said = n === 0 ? `In the CELLAR, "of course" ${secret}` : "I do not know.";
+      await lease.append([
+        calling(1, [{ type: "text", text: said }]),
+        resultOf("c", "bash", "cellar kitchen"),
+      ]);
+      await end(lease, answered(0.01));
+    }
+    const page = (await get("/api/sessions")) as ThreadPage;
+    expect([page.lines.length, page.all >= 450]).toEqual([100, true]);
+    expect(await get("/api/sessions?words=xylophone")).toMatchObject({
+      found: 1,
+      lines: [{ thread: ids[0] }],
+    });
+    const search = async (words: string, after = "") =>
+      (await get(`/api/search?words=${encodeURIComponent(words)}${after}`)) as SearchPage;
+    const searchAll = async (words: string) => {
+      const found: SearchPage["found"] = [];
+      for (let after = ""; ; ) {
+        const part = await search(words, after);
+        found.push(...part.found);
+        if (!part.next) return found;
+        after = `&after=${encodeURIComponent(JSON.stringify(part.next))}`;
+      }
+    };
+    const line: unknown = expect.objectContaining({ thread: ids[0] });
+    expect(await searchAll('cellar "of')).toEqual([{ line, excerpt: 'In the CELLAR, "of course" [masked]' }]);
+    // What a tool has printed was said by nobody, and a part of a secret finds nothing.
+    expect(await searchAll("cellar kitchen")).toEqual([]);
+    expect(await searchAll(secret.slice(0, 12))).toEqual([]);
+    expect((await search("know")).found.length).toBeLessThanOrEqual(20);
+    const all = (await searchAll("know")).map(({ line: { thread } }) => thread);
+    expect([all.length, new Set(all).size]).toEqual([449, 449]);
   });
 
   test("comes anew on the stream when something in it has changed", async () => {
@@ -570,13 +643,43 @@ test("the audit log is told from its newest entry, masked", async () => {
     ...{ what: "tool-ended", thread: "slack:T1:C1:1", turn: "t", call: "c" },
     ...{ tool: "bash", status: "ok", ms: 12 },
   });
-  const lines = await get("/api/audit");
-  expect(lines).toHaveLength(100);
-  const [newest, next] = lines as unknown[];
-  const text = "turn: t · call: c · tool: bash · status: ok · ms: 12";
-  expect(newest).toMatchObject({ n: 131, what: "tool-ended", by: "", rest: { text } });
+  const page = (await get("/api/audit")) as AuditPage;
+  expect(page.lines).toHaveLength(100);
+  const [newest, next] = page.lines;
+  const text = "tool: bash · status: ok · ms: 12";
+  const ids = [
+    { name: "turn", value: "t" },
+    { name: "call", value: "c" },
+  ];
+  expect(newest).toMatchObject({ n: 131, what: "tool-ended", by: "", rest: { text }, ids });
   expect(next).toMatchObject({ n: 130, what: "asked", by: "Ada [masked]", thread: "slack:T1:C1:1" });
-  expect(await get("/api/audit?before=3")).toMatchObject([{ n: 2 }, { n: 1 }]);
+  expect(page.before).toBe(32);
+  const last = (await get("/api/audit?before=3")) as AuditPage;
+  expect([last.lines.map(({ n }) => n), last.before]).toEqual([[2, 1], undefined]);
+});
+
+test("the audit log is filtered by thread, person, kind and time, and tells what its threads are called", async () => {
+  const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
+  const thread = newThread();
+  await write(redis, thread, "Water the plants");
+  const start = Date.now();
+  await log.append({ what: "asked", thread, message: "1", by: { id: "U7", name: "Grace Hopper" } });
+  await log.append({ what: "stopped", thread, by: { id: "U8", name: "Lin" } });
+  await log.append({ what: "asked", thread: newThread(), message: "2", by: { id: "U8", name: "Lin" } });
+  const found = async (query: string) => {
+    const { lines } = (await get(`/api/audit?${query}`)) as AuditPage;
+    return lines.map(({ what, by }) => `${what} ${by}`);
+  };
+  const here = `thread=${encodeURIComponent(thread)}`;
+  expect(await found(here)).toEqual(["stopped Lin", "asked Grace Hopper"]);
+  expect(await found(`${here}&what=asked`)).toEqual(["asked Grace Hopper"]);
+  expect(await found("person=hopper")).toEqual(["asked Grace Hopper"]);
+  expect(await found(`person=lin&since=${start}`)).toHaveLength(2);
+  expect(await found(`${here}&until=${start}`)).toEqual([]);
+  expect((await get(`/api/audit?${here}`)) as AuditPage).toMatchObject({
+    lines: [{ title: "Water the plants" }, {}],
+  });
+  expect((await request(console.url, "/api/audit?colour=red")).status).toBe(400);
 });
 
 test("the audit log names the people that a turn works for, and the console without its inner address", async () => {
@@ -591,7 +694,7 @@ test("the audit log names the people that a turn works for, and the console with
     { message: "1.3", by: ada },
   ];
   await log.append({ what: "turn-began", thread: "local:console:main:abcdefgh", turn: "t", asked: messages });
-  const [began] = (await get("/api/audit")) as unknown[];
-  const text = "turn: t · message: 1.1 · scheduled: 1.2 · message: 1.3";
+  const [began] = ((await get("/api/audit")) as AuditPage).lines;
+  const text = "message: 1.1 · scheduled: 1.2 · message: 1.3";
   expect(began).toMatchObject({ by: "Ada, Lin", place: "console", rest: { text } });
 });

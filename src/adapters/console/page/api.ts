@@ -1,13 +1,21 @@
 /** Everything that the page asks of its server. A failure is an {@link ApiError} with a sentence for the person. */
 import type { IntakeResult } from "../../../chat/inbound.ts";
 import type {
-  AuditLine,
+  AuditPage,
+  AuditQuery,
+  SearchCursor,
+  SearchPage,
+  ThreadFacets,
+  ThreadPage,
+  ThreadQuery,
+} from "../../../operations/finding.ts";
+import type {
   CallDetails,
   CallList,
-  TransientEvent,
   SystemReport,
   ThreadLine,
   TimelinePage,
+  TransientEvent,
   UsageReport,
 } from "../../../operations/operations.ts";
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
@@ -232,18 +240,42 @@ export function getThreads(): Promise<ThreadSummary[]> {
   return request("GET", "/api/threads");
 }
 
-/** The newest entries of the audit log, or those before one. */
-export function getAudit(before?: number): Promise<AuditLine[]> {
-  return request("GET", `/api/audit${before === undefined ? "" : `?before=${before}`}`);
+/** The newest entries of the audit log that are asked for. */
+export function getAudit(query: AuditQuery): Promise<AuditPage> {
+  return request("GET", `/api/audit${toQuery(query)}`);
+}
+
+/** What was said in the threads that are asked for. */
+export function searchThreads(
+  { words = "", ...filter }: ThreadFilter,
+  after: SearchCursor | undefined,
+): Promise<SearchPage> {
+  return request("GET", `/api/search${toQuery({ words, ...filter, after: after && JSON.stringify(after) })}`);
+}
+
+export type ThreadFilter = Omit<ThreadQuery, "sort" | "offset" | "limit">;
+
+/** What is undefined is left out. */
+function toQuery(fields: object): string {
+  const given = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return given.length > 0 ? `?${new URLSearchParams(given)}` : "";
 }
 
 export function getSystem(): Promise<SystemReport> {
   return request("GET", "/api/system");
 }
 
-/** The list of all threads, as it changes. Returns what closes it. */
-export function watchSessions(on: Connection & { sessions(all: ThreadLine[]): void }): () => void {
-  return watch("/api/sessions/events", on, { sessions: (data) => on.sessions(JSON.parse(data)) });
+/** A page of the list of all threads, as it changes. Returns what closes it. */
+export function watchSessions(
+  query: ThreadQuery,
+  on: Connection & { sessions(page: ThreadPage): void; facets(facets: ThreadFacets): void },
+): () => void {
+  return watch(`/api/sessions/events${toQuery(query)}`, on, {
+    sessions: (data) => on.sessions(JSON.parse(data)),
+    facets: (data) => on.facets(JSON.parse(data)),
+  });
 }
 
 export interface SessionEvents extends Connection {

@@ -64,7 +64,7 @@ function step(by: 1 | -1): void {
   const shown =
     document.body.dataset.page === "conversation"
       ? "#thread-list a"
-      : "#report :is(.lines a, .needs .title, summary)";
+      : "#report :is(.lines a, .needs .title, .said a, summary:not(.filters > summary))";
   const all = document.querySelectorAll<HTMLElement>(shown);
   const stops = [...all].filter((stop) => stop.offsetParent !== null);
   const at = stops.findIndex((stop) => stop === document.activeElement);

@@ -11,6 +11,9 @@ const needWords = {
   paused: "paused, needs you to continue",
 };
 
+/** The server sends no more than these. */
+const listed = 200;
+
 const stateWords = {
   taken: "working",
   waiting: "waiting",
@@ -67,9 +70,15 @@ export class ThreadList {
     this.#shown = now;
     const links = () => [...this.#list.querySelectorAll("a")];
     const focused = links().find((link) => link === document.activeElement)?.hash;
+    const more = element(
+      "li",
+      { class: "none" },
+      element("a", { href: "#/threads" }, "Older ones are under All threads."),
+    );
     const nothing = element("li", { class: "none" }, "Your threads will be listed here.");
     this.#list.replaceChildren(
       ...(newest.length > 0 ? newest.map((thread) => this.#line(thread)) : [nothing]),
+      ...(newest.length >= listed ? [more] : []),
     );
     links()
       .find(({ hash }) => hash === focused)

@@ -1,24 +1,17 @@
 /** The threads of all platforms, live: what runs, what waits, what it cost; stop and continue from there. */
+import type { ThreadPage } from "../../../../operations/finding.ts";
 import type { ThreadLine } from "../../../../operations/operations.ts";
 import { sessionAddress } from "../addresses.ts";
 import { continueSession, messageOf, replyOf, stopSession, watchSessions } from "../api.ts";
 import { element, icon, timeElement } from "../dom.ts";
-import { formatCost } from "../format.ts";
+import { formatCost, formatCount } from "../format.ts";
 import { stateOf } from "../states.ts";
 import { showToast } from "../toast.ts";
+import { typingMs } from "./filter-inputs.ts";
 import { chip, emptyNote, type Frame } from "./report.ts";
-
-/** Where it is and who began it: by their names, or the channel by its id where its name is not known. */
-export function placeOf({ thread, platform, channel, author }: ThreadLine): string {
-  const [, , id = ""] = thread.split(":");
-  const place = platform === "local" ? ["console"] : [platform, channel ?? id];
-  return [...place, author].join(" · ");
-}
-
-/** A thread may begin with nothing but a mention. */
-export function titleOf({ title }: ThreadLine): string {
-  return title || "(no text)";
-}
+import { filterBar } from "./thread-filters.ts";
+import { saidSection } from "./thread-search.ts";
+import { placeOf, titleOf } from "./thread-words.ts";
 
 /** What can be done with the thread in its state. */
 function actionOf({ state, ended }: ThreadLine): "stop" | "continue" | null {
@@ -49,74 +42,90 @@ export function actionButtons(line: ThreadLine): HTMLElement[] {
   return [button];
 }
 
-const filters: Record<string, (line: ThreadLine) => boolean> = {
-  all: () => true,
-  running: ({ state }) => state === "running",
-  asking: ({ state }) => state === "asking",
-  waiting: ({ state }) => state === "waiting",
-  paused: ({ state, ended }) => state === "idle" && ended === "paused",
-  failed: ({ state, ended }) => state === "idle" && (ended === "failed" || ended === "refused"),
-};
+/** Of one page of the list. */
+const pageLines = 100;
 
 /** Shows the page in `root`; returns what ends it. */
 export function openAllThreads(root: HTMLElement, { changed, connected, refused }: Frame): () => void {
-  let lines: ThreadLine[] | undefined;
+  let page: ThreadPage | undefined;
+  let offset = 0;
+  let end = () => {};
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const rows = new Map<string, ReturnType<typeof sessionRow>>();
-  const search = element("input", {
-    ...{ type: "search", id: "search", placeholder: "Search", "aria-label": "Search threads" },
-    oninput: show,
+  const bar = filterBar(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      offset = 0;
+      follow();
+    }, typingMs);
   });
-  const select = element(
-    "select",
-    { "aria-label": "State", onchange: show },
-    ...["All states", "Running", "Asking", "Waiting", "Paused", "Failed"].map((word) =>
-      element("option", { value: word === "All states" ? "all" : word.toLowerCase() }, word),
-    ),
-  );
-  const count = element("p", { class: "count", role: "status" });
   const list = element("ul", { class: "lines" });
   const nothing = emptyNote("Loading…");
-  root.replaceChildren(element("div", { class: "tools" }, search, select, count), list, nothing);
+  const said = saidSection();
+  const turn = (by: number) => () => {
+    offset = Math.max(0, offset + by);
+    root.scrollTop = 0;
+    follow();
+  };
+  const newer = element("button", { type: "button", class: "action", onclick: turn(-pageLines) }, "Previous");
+  const older = element("button", { type: "button", class: "action", onclick: turn(pageLines) }, "Next");
+  const range = element("span", { class: "soft" });
+  const pager = element("nav", { class: "pager", "aria-label": "Pages", hidden: true }, newer, range, older);
+  root.replaceChildren(bar.element, list, nothing, pager, said.element);
+  follow();
 
-  function show(): void {
-    if (!lines) return;
-    const words = search.value.toLowerCase().split(/\s+/);
-    const wanted = lines.filter((line) => {
-      const text = `${line.title} ${line.thread} ${placeOf(line)}`.toLowerCase();
-      return filters[select.value]?.(line) && words.every((word) => text.includes(word));
-    });
-    const kept = new Set(wanted.map(({ thread }) => thread));
+  function follow(): void {
+    end();
+    const { sort, ...filter } = bar.read();
+    end = watchSessions(
+      { ...filter, sort, offset, limit: pageLines },
+      {
+        sessions(next) {
+          if (page) changed();
+          page = next;
+          show(next);
+        },
+        facets: bar.offer,
+        connected,
+        refused,
+      },
+    );
+    said.search(filter);
+  }
+
+  function show({ lines, found, all, totals }: ThreadPage): void {
+    const kept = new Set(lines.map(({ thread }) => thread));
     for (const [thread, row] of rows) {
       if (kept.has(thread)) continue;
       row.element.remove();
       rows.delete(thread);
     }
-    for (const [index, line] of wanted.entries()) {
+    for (const [index, line] of lines.entries()) {
       const row = rows.get(line.thread) ?? sessionRow();
       rows.set(line.thread, row);
       row.show(line);
       // What is in its place stays there, with the focus.
       if (list.children[index] !== row.element) list.insertBefore(row.element, list.children[index] ?? null);
     }
-    const running = lines.filter(({ state }) => state === "running").length;
-    const waiting = lines.filter(({ state }) => state === "waiting").length;
-    count.textContent = `${wanted.length} of ${lines.length} · ${running} running · ${waiting} waiting`;
-    nothing.hidden = wanted.length > 0;
+    const { running, waiting, asking, cost } = totals;
+    const states = [`${running} running`, `${waiting} waiting`, ...(asking > 0 ? [`${asking} asking`] : [])];
+    bar.count.textContent = `${formatCount(found)} of ${formatCount(all)} · ${states.join(" · ")} · ${formatCost(cost)}`;
+    range.textContent = `${formatCount(offset + 1)}–${formatCount(offset + lines.length)} of ${formatCount(found)}`;
+    pager.hidden = found <= pageLines && offset === 0;
+    newer.disabled = offset === 0;
+    older.disabled = offset + lines.length >= found;
+    nothing.hidden = lines.length > 0;
     nothing.textContent =
-      lines.length > 0
-        ? "No matching threads. Try another search, or choose all states."
+      all > 0
+        ? "No matching threads. Try another search, or other filters."
         : "No threads yet. Start one here, or mention Heddle in Slack or Discord.";
   }
 
-  return watchSessions({
-    sessions(all) {
-      if (lines) changed();
-      lines = all;
-      show();
-    },
-    connected,
-    refused,
-  });
+  return () => {
+    clearTimeout(timer);
+    said.close();
+    end();
+  };
 }
 
 /** The parts stay while their content changes, so that nothing is taken from under a finger. */

@@ -1,8 +1,9 @@
 /** The audit log, the newest first: who asked for what, and what ran for it. */
-import type { AuditLine } from "../../../../operations/operations.ts";
+import type { AuditKind, AuditLine, AuditQuery } from "../../../../operations/finding.ts";
 import { sessionAddress } from "../addresses.ts";
 import { getAudit } from "../api.ts";
 import { element, timeElement } from "../dom.ts";
+import { choice, dateInput, typingMs } from "./filter-inputs.ts";
 import { type Column, emptyNote, failure, table } from "./report.ts";
 
 const columns: Column[] = [
@@ -18,6 +19,9 @@ const columns: Column[] = [
 export function openAudit(root: HTMLElement): () => void {
   let closed = false;
   let entries: AuditLine[] = [];
+  let next: number | undefined;
+  /** What was asked for before the newest change of a filter comes too late. */
+  let asked = 0;
   const body = element("div", {}, emptyNote("Loading…"));
   const older = element(
     "button",
@@ -26,38 +30,111 @@ export function openAudit(root: HTMLElement): () => void {
   );
   const command = element("code", {}, "npm run heddle -- audit verify");
   const proof = element("p", { class: "soft proof" }, "To verify that the log is intact, run ", command, ".");
-  root.replaceChildren(proof, body, older);
-  void load();
+  const filters = auditFilters(begin);
+  root.replaceChildren(proof, filters.element, body, older);
+  begin();
+
+  function begin(): void {
+    entries = [];
+    next = undefined;
+    void load();
+  }
 
   async function load(): Promise<void> {
+    const own = ++asked;
+    const isLate = () => closed || own !== asked;
     try {
-      const page = await getAudit(entries.at(-1)?.n);
-      if (closed) return;
-      entries = [...entries, ...page];
-      older.hidden = page.length === 0 || entries.at(-1)?.n === 1;
+      const page = await getAudit({ ...filters.read(), before: next });
+      if (isLate()) return;
+      entries = [...entries, ...page.lines];
+      next = page.before;
+      older.hidden = next === undefined;
       show();
     } catch (error) {
-      if (!closed) body.replaceChildren(failure(error, load));
+      if (!isLate()) body.replaceChildren(failure(error, load));
     }
   }
 
   function show(): void {
-    const rows = entries.map(({ n, at, what, by, thread, place, rest }) => [
+    const rows = entries.map(({ n, at, what, by, thread, place, title, rest, ids }) => [
       String(n),
       timeElement(at),
       element("strong", {}, what),
       by,
-      thread ? element("a", { href: sessionAddress(thread), title: thread }, place) : "",
-      element("span", { class: "soft" }, rest.text, rest.omitted ? " …" : ""),
+      thread
+        ? element(
+            "span",
+            { class: "audit-thread" },
+            element("a", { href: sessionAddress(thread), title: thread }, title ?? place),
+            element("span", { class: "soft" }, place),
+          )
+        : "",
+      element("span", { class: "soft" }, rest.text, rest.omitted ? " …" : "", ...foldedIds(ids)),
     ]);
+    const isWhole = Object.values(filters.read()).every((value) => value === undefined);
+    const none = isWhole
+      ? "The log is empty. It will show who asked for what, and what ran for it."
+      : next === undefined
+        ? "No entry is like that."
+        : "No entry among those looked at is like that. Show older entries to look further.";
     body.replaceChildren(
       rows.length > 0
         ? element("div", { class: "audit" }, table("Audit log", columns, rows))
-        : emptyNote("The log is empty. It will show who asked for what, and what ran for it."),
+        : emptyNote(none),
     );
   }
 
   return () => {
     closed = true;
+  };
+}
+
+function foldedIds(ids: AuditLine["ids"]): HTMLElement[] {
+  if (ids.length === 0) return [];
+  const pairs = ids.map(({ name, value }) => element("p", {}, `${name}: `, element("code", {}, value)));
+  return [element("details", { class: "folded" }, element("summary", {}, "Ids"), ...pairs)];
+}
+
+const kinds: AuditKind[] = [
+  ...([
+    "asked",
+    "ordered",
+    "edited",
+    "deleted",
+    "stopped",
+    "pressed",
+    "decided",
+    "decision-refused",
+  ] as const),
+  ...(["schedule-planned", "schedule-fired", "schedule-cancelled", "continued", "refused"] as const),
+  ...(["turn-began", "turn-took", "turn-ended", "tool-began", "tool-ended"] as const),
+  ...(["log-broken", "facts-lost"] as const),
+];
+
+function auditFilters(onChange: () => void) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(onChange, typingMs);
+  };
+  const person = element("input", {
+    ...{ type: "search", id: "search", placeholder: "Person", "aria-label": "Person", oninput: later },
+  });
+  const what = choice("Event", "All events", onChange);
+  what.offer(kinds.map((kind) => [kind, kind]));
+  const thread = element("input", {
+    ...{ type: "search", placeholder: "Thread id", "aria-label": "Thread id", oninput: later },
+  });
+  const since = dateInput("From", onChange);
+  const until = dateInput("To", onChange);
+  return {
+    element: element("div", { class: "tools" }, person, what.element, thread, since.element, until.element),
+    read: (): AuditQuery => ({
+      person: person.value.trim() || undefined,
+      thread: thread.value.trim() || undefined,
+      what: what.read(),
+      since: since.read(),
+      until: until.readEnd(),
+    }),
   };
 }

@@ -17,7 +17,7 @@ import { element, icon, timeElement } from "../dom.ts";
 import { followNeeds, notifies, setNotifies } from "../needs.ts";
 import type { State } from "../states.ts";
 import { showToast } from "../toast.ts";
-import { placeOf, titleOf } from "./all-threads.ts";
+import { placeOf, titleOf } from "./thread-words.ts";
 import { chip, emptyNote, failure } from "./report.ts";
 
 /** After an item has gone the next one has the focus: a key that was meant for the first does nothing to it, ms. */

@@ -7,8 +7,9 @@ import { files } from "../files.ts";
 import { formatCost, pluralize } from "../format.ts";
 import { stateOf } from "../states.ts";
 import { showTitle, showToast } from "../toast.ts";
-import { actionButtons, placeOf, titleOf } from "./all-threads.ts";
+import { actionButtons } from "./all-threads.ts";
 import { chip, emptyNote, failure, type Frame } from "./report.ts";
+import { placeOf, titleOf } from "./thread-words.ts";
 import { Entries } from "./timeline-entries.ts";
 
 /** Shows the page in `root`; returns what ends it. */

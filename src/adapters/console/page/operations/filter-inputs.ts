@@ -1,0 +1,48 @@
+/** What lists are filtered by. */
+import { element } from "../dom.ts";
+
+/** People go on typing for so long, ms. */
+export const typingMs = 250;
+
+/** A choice among what there is, or all of it. */
+export function choice(label: string, all: string, onchange: () => void) {
+  const select = element("select", { "aria-label": label, onchange }, element("option", { value: "" }, all));
+  let offered = "[]";
+  return {
+    element: select,
+    read: (): string | undefined => select.value || undefined,
+    clear: () => (select.value = ""),
+    /** What is chosen stays, also when nothing is like that any more. */
+    offer(options: readonly (readonly [value: string, name: string])[]) {
+      const now = JSON.stringify(options);
+      if (now === offered) return;
+      offered = now;
+      const { value, selectedOptions } = select;
+      const names: [string, string][] = [
+        ["", all],
+        ...options.map(([id, name]): [string, string] => [id, name]),
+      ];
+      if (!names.some(([id]) => id === value)) names.push([value, selectedOptions[0]?.textContent ?? value]);
+      select.replaceChildren(...names.map(([id, name]) => element("option", { value: id }, name)));
+      select.value = value;
+    },
+  };
+}
+
+/** A day, of the person's own calendar. */
+export function dateInput(label: string, onchange: () => void) {
+  const input = element("input", { type: "date", "aria-label": label, onchange });
+  const at = (days: number): number | undefined => {
+    const [year, month, day] = input.value.split("-").map(Number);
+    if (year === undefined || month === undefined || day === undefined) return undefined;
+    return new Date(year, month - 1, day + days).getTime();
+  };
+  return {
+    element: element("label", { class: "dated" }, label, input),
+    clear: () => (input.value = ""),
+    /** Its beginning, ms since the epoch. */
+    read: () => at(0),
+    /** Its end. */
+    readEnd: () => at(1),
+  };
+}

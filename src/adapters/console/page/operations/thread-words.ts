@@ -1,0 +1,14 @@
+/** A thread in words. */
+import type { ThreadLine } from "../../../../operations/operations.ts";
+
+/** Where it is and who began it: by their names, or the channel by its id where its name is not known. */
+export function placeOf({ thread, platform, channel, author }: ThreadLine): string {
+  const [, , id = ""] = thread.split(":");
+  const place = platform === "local" ? ["console"] : [platform, channel ?? id];
+  return [...place, author].join(" · ");
+}
+
+/** A thread may begin with nothing but a mention. */
+export function titleOf({ title }: ThreadLine): string {
+  return title || "(no text)";
+}
