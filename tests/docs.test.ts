@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { parseMcpConfig } from "../src/agent/mcp/config.ts";
 import { parseManifest } from "../src/agent/skills/manifest.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
+import { createProgram } from "../src/commands/command-line/program.ts";
 import { settingsSchema } from "../src/config/schema.ts";
 import { dispatcherOf, run } from "./agent/tools/services.ts";
 import { validateForEditors } from "./config/json-schema.ts";
@@ -72,9 +73,7 @@ function leads(page: string, link: string): boolean {
 
 test("every command in the pages is one that there is", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-  const known = [...read("src/main.ts").matchAll(/^ {4}load: \(\) => import\("\.\/commands\/(\w+)/gm)].map(
-    ([, name = ""]) => name,
-  );
+  const known = ["help", ...createProgram(async () => {}).commands.map((command) => command.name())];
   const wrong = pages.flatMap((page) => {
     const shown = [
       ...read(page).matchAll(/`[^`]+`/g),

@@ -2,7 +2,6 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
 import { openRedis } from "../app/redis.ts";
 import { hasErrorCode } from "../sandbox/system-error.ts";
@@ -14,41 +13,31 @@ import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
-const usage =
-  "Usage: heddle audit verify [--anchor <n>:<hash>] [--unkeyed-until <n>] | show | export [file.jsonl], of one place with --thread <thread> or --workspace <platform:workspace>.";
+export interface AuditOptions {
+  anchor?: string;
+  unkeyedUntil?: number;
+  thread?: string;
+  workspace?: string;
+  json?: true;
+}
 
 /**
  * Verifies that the audit log is intact, prints it for people, or writes it as JSON lines. Each reads the log from
  * its first entry and proves it; exits with 1 where it is broken.
  */
-export async function command(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      anchor: { type: "string" },
-      "unkeyed-until": { type: "string" },
-      thread: { type: "string" },
-      workspace: { type: "string" },
-    },
-  });
-  const [verb, file, ...rest] = positionals;
-  const known = verb === "verify" || verb === "show" || verb === "export";
-  if (!known || rest.length > 0 || (file !== undefined && verb !== "export")) throw new UsageError(usage);
+export async function command(
+  verb: "verify" | "show" | "export",
+  file: string | undefined,
+  values: AuditOptions,
+): Promise<number> {
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
-
-  const unkeyed = values["unkeyed-until"];
-  if (unkeyed !== undefined && !/^\d+$/.test(unkeyed)) {
-    throw new UsageError(`--unkeyed-until ${unkeyed}: expected the number of an entry.`);
-  }
-
   const setup = await createCommandContext("warn");
   const out = file === undefined ? process.stdout : await writerOf(resolve(file));
   const { config } = setup;
   const options = {
     anchor,
     key: await readAuditKey(config.dataDir, config.environment.HEDDLE_AUDIT_KEY),
-    unkeyedUntil: unkeyed === undefined ? undefined : Number(unkeyed),
+    unkeyedUntil: values.unkeyedUntil,
   };
   const server = await openRedis(config, setup.log, { adopts: false });
   const log = { redis: server.connect(), folder: auditFolder(config), options };
@@ -57,7 +46,7 @@ export async function command(args: string[]): Promise<number> {
     return `${verb === "show" ? setup.masker.mask(stripControls(shown(entry))) : line}\n`;
   };
   try {
-    return await withAuditLock(log.redis, () => read(log, out, print));
+    return await withAuditLock(log.redis, () => read(log, out, print, values.json));
   } catch (error) {
     // Whoever reads the output has seen enough, as in `heddle audit show | head`.
     if (hasErrorCode(error, "EPIPE")) return 1;
@@ -80,8 +69,11 @@ async function read(
   { redis, folder, options }: { redis: Redis; folder: string; options: VerifyOptions },
   out: Writable,
   print: (entry: AuditEntry, line: string) => string,
+  json: true | undefined,
 ): Promise<number> {
   let code = 1;
+  const report = (sentence: string, facts: object) =>
+    json ? process.stdout.write(`${JSON.stringify(facts)}\n`) : process.stderr.write(`${sentence}\n`);
   async function* lines(): AsyncGenerator<string> {
     for await (const next of verifyLog(redis, folder, options)) {
       switch (next.kind) {
@@ -89,11 +81,19 @@ async function read(
           yield print(next.entry, next.line);
           break;
         case "fault":
-          process.stderr.write(`${next.fault} The entries up to ${next.link.n} are sound.\n`);
+          report(`${next.fault} The entries up to ${next.link.n} are sound.`, {
+            ...{ intact: false, fault: next.fault, soundUntil: next.link.n },
+          });
           break;
         case "whole":
-          process.stderr.write(
-            `The audit log is intact: ${next.link.n} entries. ${sayKeyed(next.keyedFrom)}. Head ${anchorOf(next.link)}\n`,
+          report(
+            `The audit log is intact: ${next.link.n} entries. ${sayKeyed(next.keyedFrom)}. Head ${anchorOf(next.link)}`,
+            {
+              intact: true,
+              entries: next.link.n,
+              keyedFrom: next.keyedFrom ?? null,
+              head: anchorOf(next.link),
+            },
           );
           code = 0;
           break;

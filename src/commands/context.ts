@@ -5,10 +5,7 @@ import type { CommandContext } from "../app/context.ts";
 import { loadConfig } from "../config/load.ts";
 import { createLog } from "../telemetry/log.ts";
 
-/** A command line that makes no sense. The message says what was expected. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
+export { UsageError } from "./usage-error.ts";
 
 /**
  * What every command begins with. @throws ConfigError, McpConfigError

@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import { McpConfigError } from "../agent/mcp/config.ts";
 import type { CommandContext } from "../app/context.ts";
 import type { Finding } from "../chat/adapter.ts";
@@ -12,8 +11,7 @@ const limitMs = 10_000;
 const signs = { ok: "✓", note: "·", warning: "!", error: "✗" };
 
 /** Checks everything that Heddle needs, prints a line each, and gives 1 when something is an error. */
-export async function command(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: { json: { type: "boolean", default: false } } });
+export async function command(values: { json?: true }): Promise<number> {
   const setup = await prepare();
   const mask = (text: string) => ("masker" in setup ? setup.masker.mask(text) : text);
   // All at once; the lines come in the order of the list.

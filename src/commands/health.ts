@@ -2,21 +2,25 @@ import { hostname } from "node:os";
 import { readInstance } from "../app/instance.ts";
 import { openRedis } from "../app/redis.ts";
 import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
-import { createCommandContext, UsageError } from "./context.ts";
+import { createCommandContext } from "./context.ts";
 
 /**
  * For the health check of a container: exits with 0 while this Heddle says in Redis that it serves, and not any other one of this host.
  * The heartbeat needs the event loop and Redis, so a gateway and a worker are asked in the same way.
  */
-export async function command(args: string[]): Promise<number> {
-  if (args.length > 0) throw new UsageError("heddle health takes no arguments.");
+export async function command({ json }: { json?: true }): Promise<number> {
   const { config } = await createCommandContext("silent");
   const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
   try {
     const redis = server.connect();
     const serves = await isAlive(redis, readInstance(config));
-    const workers = (await hasWorker(redis)) ? "" : "; no worker serves anywhere";
-    process.stdout.write(`${hostname()}: ${serves ? "serving" : "no sign of life for 15 s"}${workers}\n`);
+    const workers = await hasWorker(redis);
+    const said = serves ? "serving" : "no sign of life for 15 s";
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ host: hostname(), serves, workers })}\n`
+        : `${hostname()}: ${said}${workers ? "" : "; no worker serves anywhere"}\n`,
+    );
     return serves ? 0 : 1;
   } finally {
     await server.close();

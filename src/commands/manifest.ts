@@ -1,20 +1,13 @@
-import { parseArgs } from "node:util";
 import { loadConfig } from "../config/load.ts";
 import { UsageError } from "./context.ts";
 
 /** Prints what a platform's admin pastes, or opens, to create or invite the app. */
-export async function command(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    options: { url: { type: "string" } },
-    allowPositionals: true,
-  });
-  const platform = positionals.length === 1 ? positionals[0] : undefined;
-  process.stdout.write(`${await manifestOf(platform, values.url)}\n`);
+export async function command(platform: "slack" | "discord", url?: string): Promise<number> {
+  process.stdout.write(`${await manifestOf(platform, url)}\n`);
   return 0;
 }
 
-async function manifestOf(platform: string | undefined, url: string | undefined): Promise<string> {
+async function manifestOf(platform: "slack" | "discord", url: string | undefined): Promise<string> {
   switch (platform) {
     case "slack": {
       if (url !== undefined && URL.parse(url)?.protocol !== "https:") {
@@ -31,7 +24,5 @@ async function manifestOf(platform: string | undefined, url: string | undefined)
         messageContent: settings.discord.messageContent,
       });
     }
-    default:
-      throw new UsageError("Say which platform: heddle manifest slack, or heddle manifest discord.");
   }
 }

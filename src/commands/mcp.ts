@@ -1,7 +1,6 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { parseArgs } from "node:util";
 import type { HttpEndpoint } from "../agent/mcp/config.ts";
 import { beginSignIn, SignInError } from "../agent/mcp/sign-in/sign-in.ts";
 import type { AccountStore } from "../agent/mcp-account.ts";
@@ -9,27 +8,39 @@ import type { CommandContext } from "../app/context.ts";
 import { openAccounts } from "../app/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { stripControls } from "./run/terminal-view.ts";
 
-const usage = "Usage: heddle mcp list | login <server> [--port N] | logout <server>";
-
-/** Where a browser of this machine brings the answer to; a client that is registered by hand names this port. */
-const defaultPort = 8421;
 /** Somebody has to find a password. */
 const patienceMs = 10 * 60_000;
 
-/** Signs the installation in to MCP servers that take an account, and out again. */
-export async function command(args: string[]): Promise<number> {
-  const { verb, name, port } = readArguments(args);
-  const setup = await createCommandContext("warn");
-  const server = await openRedis(setup.config, setup.log, { adopts: false });
-  try {
-    const accounts = await openAccounts(setup.config, server.connect());
-    if (verb === "list") return await list(setup, accounts);
-    const endpoint = findEndpoint(setup, name);
-    if (verb === "login") return await logIn({ name, endpoint, port }, accounts);
+/** Lists the servers, and where the installation is signed in. */
+export function listCommand({ json }: { json?: true }): Promise<number> {
+  return withAccounts((setup, accounts) => list(setup, accounts, json));
+}
+
+/** Signs the installation in. */
+export function loginCommand(name: string, { port }: { port: number }): Promise<number> {
+  return withAccounts((setup, accounts) =>
+    logIn({ name, endpoint: findEndpoint(setup, name), port }, accounts),
+  );
+}
+
+/** Signs the installation out. */
+export function logoutCommand(name: string): Promise<number> {
+  return withAccounts(async (_setup, accounts) => {
     const was = await accounts.remove(name);
     process.stdout.write(was ? `Signed out of ${name}.\n` : `Nobody was signed in to ${name}.\n`);
     return 0;
+  });
+}
+
+async function withAccounts(
+  work: (setup: CommandContext, accounts: AccountStore) => Promise<number>,
+): Promise<number> {
+  const setup = await createCommandContext("warn");
+  const server = await openRedis(setup.config, setup.log, { adopts: false });
+  try {
+    return await work(setup, await openAccounts(setup.config, server.connect()));
   } catch (error) {
     if (!(error instanceof SignInError)) throw error;
     process.stderr.write(`${setup.masker.mask(error.message)}\n`);
@@ -39,39 +50,21 @@ export async function command(args: string[]): Promise<number> {
   }
 }
 
-/** @throws UsageError */
-function readArguments(args: string[]): { verb: "list" | "login" | "logout"; name: string; port: number } {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: { port: { type: "string", default: String(defaultPort) } },
-  });
-  const [verb, name = "", ...rest] = positionals;
-  const port = Number(values.port);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new UsageError("--port takes a number from 1 to 65535.");
-  if (rest.length === 0 && verb === "list" && name === "") return { verb, name, port };
-  if (rest.length === 0 && (verb === "login" || verb === "logout") && name !== "")
-    return { verb, name, port };
-  throw new UsageError(usage);
-}
-
-async function list({ mcp }: CommandContext, accounts: AccountStore): Promise<number> {
-  for (const server of mcp.servers) {
-    if (server.state !== "enabled") process.stdout.write(`${server.name}  ${server.state}\n`);
-    else if (server.endpoint.kind === "stdio") process.stdout.write(`${server.name}  a process\n`);
-    else {
+async function list({ mcp }: CommandContext, accounts: AccountStore, json?: true): Promise<number> {
+  const servers = await Promise.all(
+    mcp.servers.map(async (server) => {
+      const { name } = server;
+      if (server.state !== "enabled") return { name, state: server.state };
+      if (server.endpoint.kind === "stdio") return { name, state: "a process" };
       const { signIn, url } = server.endpoint;
-      const account = signIn && (await accounts.read(server.name));
-      const state = !signIn
-        ? "no sign-in"
-        : account
-          ? "signed in"
-          : `not signed in: heddle mcp login ${server.name}`;
-      process.stdout.write(`${server.name}  ${url.host}  ${state}\n`);
-    }
-  }
-  if (mcp.servers.length === 0) process.stdout.write("No servers: mcp.json would name them.\n");
+      const account = signIn && (await accounts.read(name));
+      const missing = `not signed in: heddle mcp login ${name}`;
+      return { name, host: url.host, state: !signIn ? "no sign-in" : account ? "signed in" : missing };
+    }),
+  );
+  const lines = servers.map(({ name, host, state }) => [name, host, state].filter(Boolean).join("  "));
+  const text = lines.join("\n") || "No servers: mcp.json would name them.";
+  process.stdout.write(json ? `${JSON.stringify(servers)}\n` : `${stripControls(text)}\n`);
   return 0;
 }
 

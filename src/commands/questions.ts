@@ -7,35 +7,40 @@ import { listQuestions } from "../operations/questions.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
-const usage = "Usage: heddle questions list | approve <thread> <id> | deny <thread> <id> [reason]";
+/** Lists what agents ask people on any platform. */
+export async function listCommand({ json }: { json?: true }): Promise<number> {
+  return await withQuestions(async (questions) => {
+    const text = questions.map(describe).join("\n") || "Nothing waits for a decision.\n";
+    process.stdout.write(json ? `${JSON.stringify({ questions })}\n` : stripControls(text));
+    return 0;
+  });
+}
 
-/** Lists what agents ask people on any platform, or decides about a call as the operator. */
-export async function command(args: string[]): Promise<number> {
-  const [verb, thread, id, ...words] = args;
-  const lists = verb === "list" && !thread;
-  const decides = (verb === "approve" && words.length === 0) || verb === "deny";
-  if (!lists && !(decides && thread && id)) throw new UsageError(usage);
+/** Decides about a call as the operator. */
+export async function decideCommand(
+  verb: "approve" | "deny",
+  thread: string,
+  id: string,
+  reason = "",
+): Promise<number> {
+  return await withQuestions(async (questions, intake) => {
+    const found = questions.find((question) => question.thread === thread && question.id === id);
+    if (!found) throw new UsageError("No such question is open; see heddle questions list.");
+    const problem = await decide(intake, found, verb, reason);
+    process.stdout.write(problem ? `${problem}\n` : verb === "approve" ? "Approved.\n" : "Denied.\n");
+    return problem ? 1 : 0;
+  });
+}
+
+async function withQuestions(
+  work: (questions: QuestionLine[], intake: Intake) => Promise<number>,
+): Promise<number> {
   const setup = await createCommandContext("warn");
   const context = await createAppContext(setup);
   try {
     const mask = (text: string) => setup.masker.mask(text);
-    const { redis, config } = context;
-    const questions = await listQuestions(redis, config.settings.access.approve, mask, Date.now());
-    if (lists) {
-      const text = questions.map(describe).join("\n") || "Nothing waits for a decision.\n";
-      process.stdout.write(stripControls(text));
-      return 0;
-    }
-    const found = questions.find((question) => question.thread === thread && question.id === id);
-    if (!found) throw new UsageError("No such question is open; see heddle questions list.");
-    const problem = await decide(
-      context.intake,
-      found,
-      verb === "approve" ? "approve" : "deny",
-      words.join(" "),
-    );
-    process.stdout.write(problem ? `${problem}\n` : verb === "approve" ? "Approved.\n" : "Denied.\n");
-    return problem ? 1 : 0;
+    const { redis, config, intake } = context;
+    return await work(await listQuestions(redis, config.settings.access.approve, mask, Date.now()), intake);
   } finally {
     await context.close();
   }

@@ -1,19 +1,24 @@
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { consoleMessageRef } from "../adapters/console/refs.ts";
 import { consoleAuthor, createConsoleIntake, createConsoleThread } from "../adapters/console/intake.ts";
+import { maxUploadBytes, Uploads } from "../adapters/console/uploads.ts";
 import type { TurnOutcome } from "../agent/events.ts";
+import type { AttachmentHandle } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import { closeAll } from "../app/close.ts";
 import { type AppContext, createAppContext, type Running } from "../app/context.ts";
 import { type Models, openModels } from "../app/models.ts";
+import { openSandboxBackend } from "../app/sandbox.ts";
 import { startWorker } from "../app/worker.ts";
-import { threadId } from "../chat/threads.ts";
+import { type ThreadId, type ThreadRef, threadId } from "../chat/threads.ts";
 import { type LiveEvent, parseLiveEvent } from "../progress/live-event.ts";
 import { followLive } from "../queue/outbox/live-events.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
-import { createCommandContext, UsageError } from "./context.ts";
+import type { Workspaces } from "../sandbox/sandbox.ts";
+import { createCommandContext } from "./context.ts";
+import { type TaskInput, readTaskInput } from "./run/task-input.ts";
+import { type CopyTarget, copyWorkspace, prepareTarget } from "./run/workspace-copy.ts";
 import { findEarlierThread, parseTerminalThread } from "./run/earlier-thread.ts";
 import { watchTask } from "./run/task-watch.ts";
 import { decideAtTerminal } from "./run/terminal-decision.ts";
@@ -73,16 +78,33 @@ async function workUntil(
   }
 }
 
+export interface RunOptions {
+  thread?: string;
+  model?: string;
+  file?: string[];
+  out?: string;
+  json?: true;
+}
+
+/** For how long a silent pipe is waited for beside a task in words, in ms. */
+const pipeMs = 3_000;
+/** How often the time of what runs is drawn anew, in ms. */
+const drawEveryMs = 1_000;
+
 /** Runs one task in a thread of the console, a new one or `--thread`, through the same queue, worker and sandbox as a chat message. */
-export async function command(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: { json: { type: "boolean", default: false }, thread: { type: "string" } },
-  });
-  const task = positionals.join(" ").trim();
-  if (!task) throw new UsageError('There is no task: write heddle run "what to do".');
+export async function command(words: readonly string[], values: RunOptions): Promise<number> {
   const earlier = values.thread === undefined ? undefined : parseTerminalThread(values.thread);
+  const target = values.out === undefined ? undefined : await prepareTarget(values.out);
+  const task = await readTaskInput({
+    ...{
+      words,
+      paths: values.file ?? [],
+      stdin: process.stdin,
+      maxBytes: maxUploadBytes,
+      patienceMs: pipeMs,
+    },
+    warn: (sentence) => process.stderr.write(`heddle: ${sentence}\n`),
+  });
 
   const setup = await createCommandContext(process.env["HEDDLE_LOG_LEVEL"] ?? "warn");
   const models = await openModels(setup.config, setup.log);
@@ -100,9 +122,11 @@ export async function command(args: string[]): Promise<number> {
     const intake = createConsoleIntake({ redis: context.redis, intake: context.intake });
     const view = values.json ? undefined : createTerminalView(process.stdout, process.stderr, setup.masker);
     const over = new AbortController();
+    const drawing = setInterval(() => view?.tick(), drawEveryMs).unref();
     const decide = async (question: Question) => {
       // The output of --json is for a program.
       const input = values.json ? Readable.from([]) : process.stdin;
+      view?.pause();
       const press = await decideAtTerminal(question, { input, output: process.stderr }, over.signal);
       const about = { thread, ref: consoleMessageRef(thread.thread, question.id), author: consoleAuthor() };
       await context.intake.receive({ kind: "action", ...about, ...press, at: Date.now() });
@@ -136,6 +160,8 @@ export async function command(args: string[]): Promise<number> {
       if (event.ok) take(event.value);
     });
 
+    if (values.json)
+      process.stdout.write(`${JSON.stringify({ type: "thread", thread: threadId(thread) })}\n`);
     let presses = 0;
     process.on("SIGINT", () => {
       presses += 1;
@@ -144,9 +170,9 @@ export async function command(args: string[]): Promise<number> {
         .stop(thread, consoleAuthor())
         .catch((error: unknown) => setup.log.error({ err: error }, "the task could not be stopped"));
     });
-    const result = await intake.say(thread, task, consoleAuthor());
-    if (result.kind === "refused" || result.kind === "ignored") {
-      process.stderr.write(`${result.kind === "refused" ? result.reply : `Not taken: ${result.why}.`}\n`);
+    const refusal = await give(task, { context, thread, model: values.model });
+    if (refusal !== undefined) {
+      process.stderr.write(`${refusal}\n`);
       return 1;
     }
     const look = watchTask(context.redis, threadId(thread), from, (event) =>
@@ -157,10 +183,11 @@ export async function command(args: string[]): Promise<number> {
     await whileAnswering(working, { redis, isAnswering: server.isAnswering }, away);
     const outcome = await ended;
     over.abort();
+    clearInterval(drawing);
     await asking;
     if (outcome) {
-      process.stderr.write(`Go on with: heddle run --thread ${threadId(thread)} "…"\n`);
-      return exitCode(outcome);
+      const copied = await sayWhere(context, thread, target);
+      return copied ? exitCode(outcome) : Math.max(1, exitCode(outcome));
     }
     process.stderr.write(`${lost}\n`);
     return 1;
@@ -168,4 +195,65 @@ export async function command(args: string[]): Promise<number> {
     // Connections that wait for Redis would keep the process.
     if (!(await closeAll(parts, context))) process.exit();
   }
+}
+
+/** Puts the task into the thread; gives why it was not taken. */
+async function give(
+  { text, files }: TaskInput,
+  { context, thread, model }: { context: AppContext; thread: ThreadRef; model: string | undefined },
+): Promise<string | undefined> {
+  const { redis } = context;
+  const uploads = new Uploads(redis, Date.now);
+  const attachments: AttachmentHandle[] = [];
+  for (const file of files) {
+    const kept = await uploads.keep(thread.thread, file);
+    if (!kept.ok) return kept.why;
+    const handle = await uploads.claim(thread.thread, kept.id);
+    if (handle) attachments.push(handle);
+  }
+  const intake = createConsoleIntake({ redis, intake: context.intake });
+  const options = model === undefined ? undefined : { model };
+  const result = await intake.say(thread, text, consoleAuthor(), undefined, attachments, options);
+  switch (result.kind) {
+    case "refused":
+      return model === undefined ? result.reply : `${result.reply} modelChoices in heddle.yaml lists them.`;
+    case "ignored":
+      return `Not taken: ${result.why}.`;
+    default:
+      return undefined;
+  }
+}
+
+/** Says how to go on and where the files are, and copies them if that was asked for; false when it could not. */
+async function sayWhere(
+  { config, sandbox }: AppContext,
+  thread: ThreadRef,
+  target: CopyTarget | undefined,
+): Promise<boolean> {
+  const id = threadId(thread);
+  const backend = openSandboxBackend(config);
+  try {
+    const isCopied = !sandbox.probe.ok || (await showFiles(await backend.workspaces(), id, target));
+    process.stderr.write(`Go on with: heddle run --thread ${id} "…"\n`);
+    return isCopied;
+  } finally {
+    await backend.close();
+  }
+}
+
+async function showFiles(
+  workspaces: Workspaces,
+  id: ThreadId,
+  target: CopyTarget | undefined,
+): Promise<boolean> {
+  const found = (await workspaces.list()).find((workspace) => workspace.threadId === id);
+  if (found?.folder) process.stderr.write(`Its files: heddle workspaces export ${id} (${found.folder})\n`);
+  if (!target) return true;
+  const isCopied = await copyWorkspace(workspaces, id, target);
+  process.stderr.write(
+    isCopied
+      ? `Copied to ${target.path}\n`
+      : "heddle: --out: this machine has no files of this thread: a worker elsewhere did the task, or no command ran.\n",
+  );
+  return isCopied;
 }

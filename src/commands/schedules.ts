@@ -3,25 +3,23 @@ import { describeSchedule } from "../agent/schedule-store.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules/schedules.ts";
-import { createCommandContext, UsageError } from "./context.ts";
+import { createCommandContext } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
-/** Lists what is planned in all threads, or cancels one. */
-export async function command(args: string[]): Promise<number> {
-  const [verb, thread, id, ...rest] = args;
-  const lists = verb === "list" && !thread;
-  const cancels = verb === "cancel" && thread && id && rest.length === 0;
-  if (!lists && !cancels) {
-    throw new UsageError("Usage: heddle schedules list | cancel <thread> <id>");
-  }
-  const setup = await createCommandContext("warn");
-  const context = await createAppContext(setup);
-  try {
-    if (!cancels) {
-      process.stdout.write(setup.masker.mask(stripControls(await list(context))));
-      return 0;
-    }
-    const { redis, telemetry } = context;
+/** Lists what is planned in all threads. */
+export async function listCommand({ json }: { json?: true }): Promise<number> {
+  return await withContext(async (context, mask) => {
+    const planned = await list(context);
+    const lines = planned.map(({ thread, ...schedule }) => `${thread}  ${describeSchedule(schedule)}\n`);
+    const text = lines.join("") || "Nothing is planned.\n";
+    process.stdout.write(mask(json ? `${JSON.stringify({ schedules: planned })}\n` : stripControls(text)));
+    return 0;
+  });
+}
+
+/** Cancels a schedule as the operator. */
+export async function cancelCommand(thread: string, id: string): Promise<number> {
+  return await withContext(async ({ redis, telemetry }) => {
     const wasThere = await cancelSchedule(redis, thread, id);
     const by = { ...consoleAuthor(), id: "operator" };
     if (wasThere) telemetry.audit({ action: "schedule-cancelled", thread, schedule: id, by });
@@ -29,22 +27,32 @@ export async function command(args: string[]): Promise<number> {
       wasThere ? `Schedule ${id} is cancelled.\n` : `There is no schedule ${id} in ${thread}.\n`,
     );
     return wasThere ? 0 : 1;
+  });
+}
+
+async function withContext(
+  work: (context: AppContext, mask: (text: string) => string) => Promise<number>,
+): Promise<number> {
+  const setup = await createCommandContext("warn");
+  const context = await createAppContext(setup);
+  try {
+    return await work(context, (text) => setup.masker.mask(text));
   } finally {
     await context.close();
   }
 }
 
-async function list({ redis }: AppContext): Promise<string> {
+async function list({ redis }: AppContext) {
   const clock = openScheduleClock(redis);
   try {
     const threads = (await clock.threads()).toSorted();
-    const lines = await Promise.all(
+    const lists = await Promise.all(
       threads.map(async (thread) => {
         const planned = await listSchedules(redis, thread, Date.now());
-        return planned.map((schedule) => `${thread}  ${describeSchedule(schedule)}\n`);
+        return planned.map((schedule) => ({ ...schedule, thread }));
       }),
     );
-    return lines.flat().join("") || "Nothing is planned.\n";
+    return lists.flat();
   } finally {
     await clock.close();
   }

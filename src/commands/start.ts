@@ -1,15 +1,10 @@
-import { parseArgs } from "node:util";
 import { isSupervised } from "../app/supervised.ts";
 import { supervise } from "../app/supervisor.ts";
-import { createCommandContext, UsageError } from "./context.ts";
-import { roles } from "./roles.ts";
+import { createCommandContext } from "./context.ts";
+import type { Role } from "./roles.ts";
 
 /** Serves chat, console and turns until SIGTERM or SIGINT, under a supervisor where turns are run. */
-export async function command(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: { role: { type: "string", default: "all" } } });
-  const role = roles.find((name) => name === values.role);
-  if (!role) throw new UsageError(`--role ${values.role}: expected one of ${roles.join(", ")}.`);
-
+export async function command(role: Role): Promise<number> {
   const setup = await createCommandContext(undefined, { serves: true });
   if (role !== "gateway" && !isSupervised()) {
     return await supervise({

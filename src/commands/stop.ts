@@ -4,9 +4,7 @@ import { parseThreadId, threadId } from "../chat/threads.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */
-export async function command(args: string[]): Promise<number> {
-  const [thread, ...rest] = args;
-  if (!thread || rest.length > 0) throw new UsageError("Name one thread, as heddle threads list prints it.");
+export async function command(thread: string, { json }: { json?: true }): Promise<number> {
   const setup = await createCommandContext("warn");
   const target = parse(thread);
   const context = await createAppContext(setup);
@@ -18,12 +16,12 @@ export async function command(args: string[]): Promise<number> {
       author,
       at: Date.now(),
     });
-    process.stdout.write(
-      result.kind === "stopping"
-        ? `Stopping ${threadId(target)}; its receipt appears in the thread.\n`
-        : `Nothing is running or waiting in ${threadId(target)}.\n`,
-    );
-    return result.kind === "stopping" ? 0 : 1;
+    const stopping = result.kind === "stopping";
+    const said = stopping
+      ? `Stopping ${threadId(target)}; its receipt appears in the thread.`
+      : `Nothing is running or waiting in ${threadId(target)}.`;
+    process.stdout.write(json ? `${JSON.stringify({ thread: threadId(target), stopping })}\n` : `${said}\n`);
+    return stopping ? 0 : 1;
   } finally {
     await context.close();
   }

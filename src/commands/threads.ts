@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
@@ -6,57 +5,68 @@ import { formatUserText, textOf, toolCalls } from "../agent/messages.ts";
 import { openRedis } from "../app/redis.ts";
 import { makeTitle } from "../chat/title.ts";
 import { describeCall } from "../progress/describe.ts";
+import { keys } from "../queue/redis/keys.ts";
 import { readBackward } from "../queue/session/journal.ts";
 import { createOverview, type SessionLine } from "../queue/session/overview.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
-const listed = 100;
 const titleChars = 60;
 /** What of a thread is shown at once, whatever its length. */
 const shown = { records: 1_000, chars: 5_000_000 };
 
-/**
- * Lists the sessions, newest first, with what each began with, or prints what was said and done in one: its last part,
- * or the part before a record.
- */
-export async function command(args: string[]): Promise<number> {
-  const { positionals, values } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: { before: { type: "string" } },
+/** Lists the sessions, the latest first, with what each began with. */
+export async function listCommand({ limit, json }: { limit: number; json?: true }): Promise<number> {
+  return await withRedis(async (redis) => {
+    const [sessions, known] = await Promise.all([
+      createOverview(redis).lines(limit),
+      redis.zcard(keys.threads),
+    ]);
+    if (json) return `${JSON.stringify({ threads: sessions, known })}\n`;
+    if (sessions.length === 0) return "There are no threads yet.\n";
+    const more = known > limit ? `${limit} of ${known} threads; --limit ${known} lists them all.\n` : "";
+    return sessions.map(describeSession).join("") + more;
   });
-  const [verb, thread, ...rest] = positionals;
-  const { before } = values;
-  const lists = verb === "list" && !thread && before === undefined;
-  const shows =
-    verb === "show" && thread && rest.length === 0 && (before === undefined || /^[1-9]\d*$/.test(before));
-  if (!lists && !shows)
-    throw new UsageError("Usage: heddle threads list | show <thread> [--before <record>]");
+}
+
+/**
+ * Prints what was said and done in a session: its last part, or the part before a record.
+ *
+ * @param options.before number of a record, counted from 1
+ */
+export async function showCommand(
+  thread: string,
+  { before = Infinity, json }: { before?: number; json?: true },
+): Promise<number> {
+  return await withRedis(async (redis) => {
+    const { records, from } = await readPart(redis, thread, before - 1);
+    if (records.length === 0) {
+      const what =
+        before === Infinity ? `There is no session of ${thread}` : `${thread} has nothing before that`;
+      throw new UsageError(`${what}; see heddle threads list.`);
+    }
+    if (json) return `${JSON.stringify({ thread, first: from + 1, records })}\n`;
+    const older = from > 0 ? `(older: heddle threads show ${thread} --before ${from + 1})\n` : "";
+    return `${older}${renderTranscript(records)}\n`;
+  });
+}
+
+/** Prints what `work` gives, without secrets and nothing that steers the terminal. */
+async function withRedis(work: (redis: Redis) => Promise<string>): Promise<number> {
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
-    const redis = server.connect();
-    const text = shows
-      ? await show(redis, thread, before === undefined ? Infinity : Number(before))
-      : await list(redis);
-    process.stdout.write(setup.masker.mask(stripControls(text)));
+    process.stdout.write(setup.masker.mask(stripControls(await work(server.connect()))));
     return 0;
   } finally {
     await server.close();
   }
 }
 
-async function list(redis: Redis): Promise<string> {
-  const sessions = await createOverview(redis).lines(listed);
-  if (sessions.length === 0) return "There are no threads yet.\n";
-  return sessions
-    .map((session) => {
-      const { thread, activeAt, author, text } = session;
-      const began = [author, makeTitle(text, titleChars)].filter(Boolean).join(": ");
-      return `${new Date(activeAt).toISOString()}  ${stateOf(session).padEnd(11)} ${thread}  ${began}\n`;
-    })
-    .join("");
+function describeSession(session: SessionLine): string {
+  const { thread, activeAt, author, text } = session;
+  const began = [author, makeTitle(text, titleChars)].filter(Boolean).join(": ");
+  return `${new Date(activeAt).toISOString()}  ${stateOf(session).padEnd(11)} ${thread}  ${began}\n`;
 }
 
 /** What it does, or how its last turn ended. */
@@ -66,32 +76,25 @@ function stateOf({ status, questions, ended, unsaid }: SessionLine): string {
   return unsaid ? "unsaid" : (ended ?? status);
 }
 
-/** @param before number of a record, counted from 1 */
-async function show(redis: Redis, thread: string, before: number): Promise<string> {
-  const { records, from } = await readPart(redis, thread, before - 1);
-  if (records.length === 0) {
-    const what =
-      before === Infinity ? `There is no session of ${thread}` : `${thread} has nothing before that`;
-    throw new UsageError(`${what}; see heddle threads list.`);
-  }
-  const older = from > 0 ? `(older: heddle threads show ${thread} --before ${from + 1})\n` : "";
+function renderTranscript(records: readonly JournalRecord[]): string {
   // Nothing of what the model sees in short is left out.
   const whole = records.filter(({ type }) => type !== "summary" && type !== "trim");
-  const lines = replay(whole).messages.map((message) => {
-    switch (message.role) {
-      case "user":
-        return formatUserText(message);
-      case "summary":
-        return `(summary) ${message.text}`;
-      case "tool":
-        return `  ${message.status}: ${message.text.split("\n")[0] ?? ""}`;
-      case "assistant":
-        return [textOf(message), ...toolCalls(message).map((call) => `  ▸ ${describeCall(call)}`)]
-          .filter(Boolean)
-          .join("\n");
-    }
-  });
-  return `${older}${lines.join("\n")}\n`;
+  return replay(whole)
+    .messages.map((message) => {
+      switch (message.role) {
+        case "user":
+          return formatUserText(message);
+        case "summary":
+          return `(summary) ${message.text}`;
+        case "tool":
+          return `  ${message.status}: ${message.text.split("\n")[0] ?? ""}`;
+        case "assistant":
+          return [textOf(message), ...toolCalls(message).map((call) => `  ▸ ${describeCall(call)}`)]
+            .filter(Boolean)
+            .join("\n");
+      }
+    })
+    .join("\n");
 }
 
 /** The last records before that position, from the beginning of a turn on where one of them begins one. */

@@ -1,36 +1,36 @@
-import { parseArgs } from "node:util";
 import { addUsage } from "../agent/model.ts";
 import { openRedis } from "../app/redis.ts";
 import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
-import { createCommandContext, UsageError } from "./context.ts";
+import { createCommandContext } from "./context.ts";
 
 const dimensionOf = { day: "all", user: "user", channel: "channel", model: "model" } as const;
 
+export interface UsageOptions {
+  days: number;
+  by: keyof typeof dimensionOf;
+  json?: true;
+}
+
 /** Prints what was used in the last days: by day, or the days together by person, channel or model. */
-export async function command(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: { days: { type: "string", default: "7" }, by: { type: "string", default: "day" } },
-  });
-  const by = (["day", "user", "channel", "model"] as const).find((name) => name === values.by);
-  const count = Number(values.days);
-  if (!by || !Number.isInteger(count) || count < 1 || count > 3_650)
-    throw new UsageError("Usage: heddle usage [--days 1 to 3650] [--by day|user|channel|model]");
+export async function command({ days: count, by, json }: UsageOptions): Promise<number> {
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
     const days = listLastDays(setup.config.settings.budgets.timeZone, Date.now(), count);
     const rows = await readUsage(server.connect(), days);
     const wanted = rows.filter(({ dimension }) => dimension === dimensionOf[by]);
-    process.stdout.write(setup.masker.mask(table(by, wanted)));
+    const sums = sumUp(by, wanted);
+    const text = json ? `${JSON.stringify({ by, days, rows: sums })}\n` : table(by, sums);
+    process.stdout.write(setup.masker.mask(text));
     return 0;
   } finally {
     await server.close();
   }
 }
 
-function table(by: keyof typeof dimensionOf, rows: readonly UsageRow[]): string {
-  if (rows.length === 0) return "Nothing was used in these days.\n";
+type Sum = Pick<UsageRow, "usage" | "turns" | "ratings"> & { name: string };
+
+function sumUp(by: keyof typeof dimensionOf, rows: readonly UsageRow[]): Sum[] {
   const sums = new Map<string, UsageRow>();
   for (const row of rows) {
     const name = by === "day" ? row.day : row.id;
@@ -46,8 +46,13 @@ function table(by: keyof typeof dimensionOf, rows: readonly UsageRow[]): string 
     };
     sums.set(name, sum ?? row);
   }
+  return [...sums].map(([name, { usage, turns, ratings }]) => ({ name, usage, turns, ratings }));
+}
+
+function table(by: keyof typeof dimensionOf, sums: readonly Sum[]): string {
+  if (sums.length === 0) return "Nothing was used in these days.\n";
   const isRated = by === "day" || by === "model";
-  const lines = [...sums].map(([name, { usage, turns, ratings }]) => {
+  const lines = sums.map(({ name, usage, turns, ratings }) => {
     const { input, output, cacheRead, cacheWrite, calls } = usage;
     const tokens = [input, cacheRead, cacheWrite, output].map((figure) => figure.toLocaleString("en-US"));
     const opinions = isRated ? [String(ratings.liked), String(ratings.disliked)] : [];

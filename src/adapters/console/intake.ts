@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Redis } from "ioredis";
 import type { AttachmentHandle } from "../../agent/messages.ts";
-import type { Author, Intake, IntakeResult } from "../../chat/inbound.ts";
+import type { Author, InboundMessage, Intake, IntakeResult } from "../../chat/inbound.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleMessageRef, consoleThread } from "./refs.ts";
@@ -20,6 +20,7 @@ export interface ConsoleIntake {
     author: Author,
     key?: string,
     attachments?: AttachmentHandle[],
+    options?: InboundMessage["options"],
   ): Promise<IntakeResult>;
   stop(thread: ThreadRef, author: Author): Promise<IntakeResult>;
   /** Presses a button of a message; ignored when the message does not offer it. */
@@ -50,7 +51,7 @@ export function createConsoleIntake(options: {
   };
 
   return {
-    async say(thread, text, author, key = randomBytes(16).toString("hex"), attachments = []) {
+    async say(thread, text, author, key = randomBytes(16).toString("hex"), attachments = [], chosen) {
       const at = now();
       const files = attachments.map((file) => file.name);
       const content = {
@@ -68,6 +69,7 @@ export function createConsoleIntake(options: {
         author,
         text,
         attachments,
+        ...(chosen && { options: chosen }),
         addressed: "direct",
         at,
       });

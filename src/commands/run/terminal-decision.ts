@@ -1,4 +1,6 @@
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
 import type { Question } from "../../agent/questions.ts";
 
 /** A press of one of the question's buttons, as `intake/questions.ts` reads it. */
@@ -8,7 +10,7 @@ export interface KeyPress {
 }
 
 interface Terminal {
-  input: NodeJS.ReadableStream & { isTTY?: boolean };
+  input: NodeJS.ReadableStream & { isTTY?: boolean; fd?: number; setRawMode?(raw: boolean): unknown };
   output: NodeJS.WritableStream;
 }
 
@@ -24,6 +26,7 @@ export async function decideAtTerminal(
   signal: AbortSignal,
 ): Promise<KeyPress> {
   if (!terminal.input.isTTY) return forNobody(question);
+  dropTypedAhead(terminal.input);
   const lines = createInterface({ ...terminal, terminal: true });
   // It takes Ctrl-C for itself otherwise.
   lines.on("SIGINT", () => process.emit("SIGINT"));
@@ -43,6 +46,26 @@ export async function decideAtTerminal(
     }
   } finally {
     lines.close();
+  }
+}
+
+/** What was typed before the question was on the screen is no answer to it. */
+function dropTypedAhead(input: Terminal["input"]): void {
+  // A line that is not finished stays in the terminal otherwise; the interface that follows wants it so too.
+  input.setRawMode?.(true);
+  while (input.read() !== null);
+  if (input.fd === undefined) return;
+  const terminal = openSync(
+    `/dev/fd/${input.fd}`,
+    constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+  );
+  try {
+    while (readSync(terminal, Buffer.alloc(4_096)) > 0);
+  } catch (error) {
+    // There is nothing more.
+    if (!hasErrorCode(error, "EAGAIN")) throw error;
+  } finally {
+    closeSync(terminal);
   }
 }
 

@@ -1,4 +1,3 @@
-import type { WriteStream } from "node:tty";
 import type { Masker } from "../../agent/masker.ts";
 import {
   describeCompaction,
@@ -9,22 +8,44 @@ import {
 } from "../../progress/describe.ts";
 import type { LiveEvent } from "../../progress/live-event.ts";
 import { describeQuestionPlainly } from "../../progress/question-messages.ts";
+import { createLiveRegion, measureWidth, type Output } from "./live-region.ts";
+import { RunningCalls } from "./running-calls.ts";
+import { renderMarkdown } from "./terminal-markdown.ts";
 
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
 export interface TerminalView {
   show(event: LiveEvent): void;
+  /** Draws the time anew that what runs has taken. To be called again and again. */
+  tick(): void;
+  /** Takes off the screen what changes, for somebody else who writes. */
+  pause(): void;
 }
 
-type Output = Pick<WriteStream, "write"> & Partial<Pick<WriteStream, "isTTY" | "columns" | "rows">>;
+/** Output of a command is drawn at most so often, in ms. */
+const drawEveryMs = 100;
 
 /**
- * On a terminal the text that the model is writing appears live, dimmed, and is replaced by the final answer;
- * when piped, each fact is one plain line and only the answer goes to `answers`. Secrets are masked.
+ * On a terminal the text that the model is writing appears live, dimmed, and is replaced by the final answer, and what
+ * runs shows its last lines and its time; when piped, each fact is one plain line and only the answer goes to `answers`. Secrets are masked.
  */
-export function createTerminalView(answers: Output, progress: Output, masker: Masker): TerminalView {
+export function createTerminalView(
+  answers: Output,
+  progress: Output,
+  masker: Masker,
+  now: () => number = Date.now,
+): TerminalView {
   const live = progress.isTTY === true;
   const dim = (text: string) => (live ? `\u001b[2m${text}\u001b[22m` : text);
   const plain = (text: string) => masker.mask(stripControls(text));
+  const render = (markdown: string) => (answers.isTTY ? renderMarkdown(markdown) : markdown);
+  const region = createLiveRegion(progress);
+  const calls = new RunningCalls(now);
+  let drawnAt = 0;
+  const draw = () => {
+    if (!live || streaming || calls.size === 0) return;
+    region.draw(calls.lines());
+    drawnAt = now();
+  };
   let streaming = false;
   /** What the model has written since the last line of Heddle's own. */
   let streamed = "";
@@ -34,6 +55,7 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
   });
   /** @param after what goes behind the text that was streamed */
   const endStream = (after: (text: string) => string) => {
+    region.clear();
     if (!streaming) return;
     streaming = false;
     writing.end();
@@ -45,30 +67,30 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
     progress.write(`${text}\n`);
   };
   return {
+    tick: draw,
+    pause: () => region.clear(),
     show(event) {
       switch (event.type) {
         case "text-delta":
           if (!live) break;
+          region.clear();
           streaming = true;
           writing.write(stripControls(event.delta));
           break;
         case "tool-start":
+          // Its result is the plan, which says all that its arguments do.
+          if (event.call.name === "todo") break;
           line(`▸ ${plain(`${nameCall(event.call)} ${primaryArgument(event.call)}`.trimEnd())}`);
+          calls.start(event.call.id);
           break;
-        case "tool-end": {
-          const plan = renderTodoList(event.message);
-          if (plan) {
-            line(plain(plan.replaceAll("**", "")));
-            break;
-          }
-          const first = event.message.text.trim().split("\n")[0] ?? "";
-          line(
-            dim(
-              `  ${event.message.status} · ${formatDuration(event.durationMs)} · ${plain(first).slice(0, 100)}`,
-            ),
-          );
+        case "tool-output":
+          calls.add(event.callId, plain(event.chunk));
+          if (now() - drawnAt >= drawEveryMs) draw();
           break;
-        }
+        case "tool-end":
+          calls.end(event.message.callId);
+          line(describeEnd(event, plain, dim));
+          break;
         case "question":
           line(plain(describeQuestionPlainly(event.question, event.call, (text) => masker.mask(text))));
           if (event.question.kind === "choice")
@@ -85,15 +107,15 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
           line(`… ${describeCompaction(event)}`);
           break;
         case "turn-end":
+          calls.clear();
           endStream((text) => (answers.isTTY && erasing(text, progress)) || "\n\n");
-          answers.write(`${plain(event.closing.markdown)}\n`);
+          answers.write(`${render(plain(event.closing.markdown))}\n`);
           if (event.closing.footer) progress.write(`${dim(plain(event.closing.footer))}\n`);
           break;
         case "turn-start":
         case "step-start":
         case "thinking-delta":
         case "assistant":
-        case "tool-output":
         case "helper":
         case "follow-up":
         case "nudge":
@@ -103,10 +125,25 @@ export function createTerminalView(answers: Output, progress: Output, masker: Ma
   };
 }
 
+type Style = (text: string) => string;
+
+/** The plan that a call has made, or how the call ended, on one line. */
+function describeEnd(
+  { message, durationMs }: Extract<LiveEvent, { type: "tool-end" }>,
+  plain: Style,
+  dim: Style,
+): string {
+  const plan = renderTodoList(message);
+  if (plan) return plain(plan.replaceAll("**", ""));
+  const first = message.text.trim().split("\n")[0] ?? "";
+  return dim(`  ${message.status} · ${formatDuration(durationMs)} · ${plain(first).slice(0, 100)}`);
+}
+
 /** What takes text off a terminal that ends with it; empty where its beginning has left the screen. */
 function erasing(text: string, { columns = 80, rows = 0 }: Output): string {
-  const width = (line: string) => [...line].reduce((sum, sign) => sum + (sign > "\u10ff" ? 2 : 1), 0);
-  const used = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns)), 0);
+  const used = text
+    .split("\n")
+    .reduce((sum, line) => sum + Math.max(1, Math.ceil(measureWidth(line) / columns)), 0);
   if (used >= rows) return "";
   return `\r${used > 1 ? `\u001b[${used - 1}A` : ""}\u001b[J`;
 }

@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process";
 import { PassThrough } from "node:stream";
-import { expect, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
 import type { Question } from "../../../src/agent/questions.ts";
 import { decideAtTerminal } from "../../../src/commands/run/terminal-decision.ts";
 
@@ -11,8 +13,10 @@ const choice: Question = { ...about, ...times, kind: "choice", text: "Which?", c
 /** What is pressed when the person types this line. */
 function typed(question: Question, line: string, isTTY = true) {
   const input = Object.assign(new PassThrough(), { isTTY });
-  input.write(`${line}\n`);
-  return decideAtTerminal(question, { input, output: new PassThrough() }, new AbortController().signal);
+  const output = new PassThrough();
+  // Only when the question is on the screen.
+  output.once("data", () => input.write(`${line}\n`));
+  return decideAtTerminal(question, { input, output }, new AbortController().signal);
 }
 
 test.each([
@@ -37,4 +41,41 @@ test("the end of the turn ends the asking", async () => {
   const asked = decideAtTerminal(approval, { input, output: new PassThrough() }, over.signal);
   over.abort();
   await expect(asked).rejects.toThrow();
+});
+
+test("what was typed before the question stood there neither approves nor denies", async () => {
+  const input = Object.assign(new PassThrough(), { isTTY: true });
+  const output = new PassThrough();
+  input.write("yes\n");
+  output.once("data", () => input.write("no, wait\n"));
+  const press = await decideAtTerminal(approval, { input, output }, new AbortController().signal);
+  expect(press).toEqual({ action: "deny:q1", text: "no, wait" });
+});
+
+const atTerminal = fileURLToPath(new URL("decide-in-terminal.ts", import.meta.url));
+
+test("in a real terminal, a line and half a line typed ahead are dropped", async () => {
+  const inTerminal = "import pty, sys; pty.spawn(sys.argv[1:])";
+  const program = spawn("python3", ["-c", inTerminal, process.execPath, atTerminal]);
+  onTestFinished(() => void program.kill());
+  let screen = "";
+  const shows = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve) => {
+      const look = () => {
+        const found = pattern.exec(screen);
+        if (found) resolve(found);
+      };
+      program.stdout.on("data", look);
+      look();
+    });
+  program.stdout.on("data", (data: Buffer) => void (screen += data.toString()));
+  const [, pid] = await shows(/pid (\d+)/);
+  program.stdin.write("yes\nye");
+  // The terminal echoes what it has taken.
+  await shows(/yes\s+ye/);
+  process.kill(Number(pid), "SIGUSR2");
+  await shows(/May it run\?/);
+  program.stdin.write("no\r");
+  const [, press = ""] = await shows(/press (\{.*\})/);
+  expect(JSON.parse(press)).toEqual({ action: "deny:q1", text: "no" });
 });

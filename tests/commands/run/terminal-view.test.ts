@@ -16,7 +16,10 @@ function terminal(isTTY: boolean) {
       return true;
     },
   });
-  return { written, view: createTerminalView(to("answers"), to("progress"), createMasker([secret])) };
+  let time = 0;
+  const clock = { advance: (ms: number) => void (time += ms) };
+  const view = createTerminalView(to("answers"), to("progress"), createMasker([secret]), () => time);
+  return { written, view, clock };
 }
 
 test.each([true, false])(
@@ -62,4 +65,35 @@ test.each([
   });
   expect(written.progress.endsWith(after)).toBe(true);
   expect(written.answers).toBe("Done.\n");
+});
+
+test("A command shows its last lines and its time while it runs, and nothing of it when it has ended", () => {
+  const { written, view, clock } = terminal(true);
+  const call: ToolCall = { id: "c1", name: "bash", input: { command: "make" } };
+  view.show({ type: "tool-start", step: 1, call });
+  clock.advance(3_000);
+  view.show({ type: "tool-output", callId: "c1", chunk: "one\ntwo\nsix\u001b[2J\n" });
+  expect(written.progress).toMatch(/▸ bash make\n[^]*│ two[^]*│ six[^]*… 3 s/);
+  expect(written.progress).not.toContain("\u001b[2J");
+  clock.advance(2_000);
+  view.tick();
+  // Four lines were drawn and are drawn again.
+  expect(written.progress.split("\u001b[4A\u001b[J")[1]).toContain("… 5 s");
+  const message = { role: "tool", callId: "c1", name: "bash", status: "ok", text: "exit code 0" } as const;
+  view.show({ type: "tool-end", step: 1, message, durationMs: 5_000 });
+  expect(written.progress.split("\u001b[4A\u001b[J").at(-1)).toMatch(/ok · 5 s · exit code 0/);
+});
+
+test("A plan stands there once, without the arguments of its call", () => {
+  const { written, view } = terminal(false);
+  view.show({ type: "tool-start", step: 1, call: { id: "c1", name: "todo", input: { items: [] } } });
+  const message = {
+    role: "tool",
+    callId: "c1",
+    name: "todo",
+    status: "ok",
+    text: "0 of 1\n[ ] Weave",
+  } as const;
+  view.show({ type: "tool-end", step: 1, message, durationMs: 1 });
+  expect(written.progress).toBe("Plan · 0 of 1  \n☐ Weave\n");
 });

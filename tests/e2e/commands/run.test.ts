@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
@@ -31,6 +31,7 @@ describe("heddle run", () => {
       .map((line) => (JSON.parse(line) as { type: string }).type);
     expect(new Set(events)).toEqual(
       new Set([
+        "thread",
         "turn-start",
         "nudge",
         "step-start",
@@ -43,6 +44,7 @@ describe("heddle run", () => {
         "turn-end",
       ]),
     );
+    expect(events[0]).toBe("thread");
     expect(events.at(-1)).toBe("turn-end");
   });
 
@@ -75,6 +77,22 @@ describe("heddle run", () => {
     expect(await second.ended).toBe(0);
     expect(second.output()).toContain("Still blue.");
     expect(JSON.stringify(model.bodies[1]?.messages)).toMatch(/Which colour\?.*Blue\..*And now\?/);
+    await model.close();
+  });
+
+  test("takes files along, and puts the workspace into a folder in the end", async () => {
+    const model = await startFakeAnthropic();
+    const bash = (command: string) => ({
+      content: [{ type: "tool_use" as const, name: "bash", input: { command } }],
+    });
+    model.push(bash("cp -r attachments all && ls all"), { content: [{ type: "text", text: "Done." }] });
+    await writeFile(join(here.place.folder, "list.csv"), "a,b\n");
+    const program = heddle(["run", "Read it", "--file", "list.csv", "--out", "out"], modelEnvironment(model));
+    expect(await program.ended).toBe(0);
+    expect(await readFile(join(here.place.folder, "out/all/list.csv"), "utf8")).toBe("a,b\n");
+    expect(program.output()).toMatch(
+      /Its files: heddle workspaces export local:\S+ \(\/\S+\)\nCopied to \S+out\n/,
+    );
     await model.close();
   });
 

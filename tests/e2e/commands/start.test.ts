@@ -13,9 +13,8 @@ const heddle = (args: string[], env: Record<string, string> = {}) =>
 
 describe("heddle start", () => {
   test.each([
-    [["usage", "--help"], 0, /^ +heddle usage \[--days N\].*\n.*last days$/],
-    [["usage", "--bogus"], 2, /^heddle: Unknown option '--bogus'\.\n\n +heddle usage /],
-    [["doctor", "all"], 2, /^heddle: Unexpected argument 'all'\.\n\n +heddle doctor /],
+    [["usage", "--help"], 0, /^Usage: heddle usage \[options\]\n[^]*--days <days>[^]*Examples:\n/],
+    [["usage", "--dais"], 2, /^heddle: Unknown option '--dais' \(Did you mean --days\?\)\n/],
   ])("is told apart from a wrong command line: %j", async (args, code, says) => {
     const program = heddle(args);
     expect(await program.ended).toBe(code);
@@ -40,7 +39,11 @@ describe("heddle start", () => {
       /heddle: The demo scripts in \S+\/plays cannot be read: .*ENOENT/,
     ],
     ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
-    ["a command that only every object has", { args: ["constructor"] }, /Unknown command "constructor"/],
+    [
+      "a command that only every object has",
+      { args: ["constructor"] },
+      /heddle: Unknown command 'constructor'\./,
+    ],
   ] as { 0: string; 1: { yaml?: string; env?: Record<string, string>; args?: string[] }; 2: RegExp }[] as [
     string,
     { yaml?: string; env?: Record<string, string>; args?: string[] },

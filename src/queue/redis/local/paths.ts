@@ -38,6 +38,13 @@ export async function prepareLocalRedisPaths(dataDir: string, log: RedisLog): Pr
   };
 }
 
+/** Whether a server runs for this data folder. Creates nothing. */
+export async function isLocalServed(dataDir: string): Promise<boolean> {
+  const folder = join(resolve(dataDir), "redis");
+  const sockets = ["redis.sock", "embedded.sock"].map((name) => isServed(socketAddress(folder, name)));
+  return (await Promise.all(sockets)).includes(true);
+}
+
 /**
  * A connection to the server that runs on this socket; undefined when there is none.
  * @throws {RedisUnavailable} when it does not answer

@@ -1,0 +1,193 @@
+import type { Command } from "commander";
+import type { AuditOptions } from "../audit.ts";
+import type { UsageOptions } from "../usage.ts";
+import { addExamples, jsonOption, oneOf, type Runner, wholeNumber } from "./runner.ts";
+
+interface Json {
+  json?: true;
+}
+
+const ofRedis = { redis: true } as const;
+const serverArgument = ["<server>", "its name in mcp.json"] as const;
+const threadArgument = ["<thread>", "as heddle threads list prints it"] as const;
+
+/** Adds what looks at a Heddle that serves, and decides what people decide. */
+export function addOperatorCommands(program: Command, run: Runner): void {
+  program.commandsGroup("Look and decide:");
+  addThreads(program, run);
+  addWorkspaces(program, run);
+  addAudit(program, run);
+  addSchedules(program, run);
+  const usage = program
+    .command("usage")
+    .description("show tokens, cost and turns of the last days")
+    .addOption(wholeNumber("--days <days>", "how many days, today included", 1, 3_650).default(7))
+    .addOption(oneOf("--by <what>", "what the rows are", ["day", "user", "channel", "model"]).default("day"))
+    .option(...jsonOption)
+    .action((options: UsageOptions) =>
+      run(async () => (await import("../usage.ts")).command(options), ofRedis),
+    );
+  addExamples(usage, [["heddle usage --days 30 --by user", "who used what this month"]]);
+  addQuestions(program, run);
+  addMcp(program, run);
+  program
+    .command("stop")
+    .description("stop whatever runs in a thread")
+    .argument(...threadArgument)
+    .option(...jsonOption)
+    .action((thread: string, options: Json) =>
+      run(async () => (await import("../stop.ts")).command(thread, options), ofRedis),
+    );
+}
+
+function addThreads(program: Command, run: Runner): void {
+  const threads = program.command("threads").description("list threads or print a transcript");
+  threads
+    .command("list")
+    .description("list threads, the latest first")
+    .addOption(wholeNumber("--limit <n>", "how many", 1, 100_000).default(100))
+    .option(...jsonOption)
+    .action((options: Json & { limit: number }) =>
+      run(async () => (await import("../threads.ts")).listCommand(options), ofRedis),
+    );
+  threads
+    .command("show")
+    .description("print what was said and done in a thread, or an older part of a long one")
+    .argument(...threadArgument)
+    .addOption(wholeNumber("--before <record>", "the part before this record, counted from 1", 1))
+    .option("--json", "print the records of the journal as JSON")
+    .action((thread: string, options: Json & { before?: number }) =>
+      run(async () => (await import("../threads.ts")).showCommand(thread, options), ofRedis),
+    );
+  addExamples(threads, [
+    ["heddle threads list --limit 500", "more than the latest 100"],
+    ["heddle threads show slack:T012345:C012345:1732100000.1", ""],
+  ]);
+}
+
+function addWorkspaces(program: Command, run: Runner): void {
+  const workspaces = program.command("workspaces").description("list, export or archive the threads' files");
+  workspaces
+    .command("list")
+    .description("list the workspaces of this host")
+    .option(...jsonOption)
+    .action((options: Json) => run(async () => (await import("../workspaces.ts")).listCommand(options)));
+  workspaces
+    .command("export")
+    .description("write a workspace as a tar archive")
+    .argument(...threadArgument)
+    .argument("[file]", "the archive; by default named after the thread")
+    .action((thread: string, file: string | undefined) =>
+      run(async () => (await import("../workspaces.ts")).exportCommand(thread, file)),
+    );
+  workspaces
+    .command("clean")
+    .description("archive those that are idle")
+    .option(...jsonOption)
+    .action((options: Json) => run(async () => (await import("../workspaces.ts")).cleanCommand(options)));
+}
+
+function addAudit(program: Command, run: Runner): void {
+  const audit = program
+    .command("audit")
+    .description("print who asked, stopped and ran what, or verify that the log is intact");
+  const verbs = [
+    ["verify", "verify that the log is intact, and print its head"],
+    ["show", "print it for people, and verify it"],
+    ["export", "write it as JSON lines, and verify it"],
+  ] as const;
+  for (const [verb, about] of verbs) {
+    const command = audit
+      .command(verb)
+      .description(about)
+      .option("--anchor <n:hash>", "a head that verify printed earlier: the log must still hold it")
+      .addOption(wholeNumber("--unkeyed-until <n>", "entries up to this one need no key", 0));
+    if (verb === "verify") command.option(...jsonOption);
+    else
+      command
+        .option("--thread <thread>", "only what concerns this thread")
+        .option("--workspace <platform:workspace>", "only what concerns this workspace");
+    if (verb === "export") command.argument("[file]", "where to; standard output by default");
+    command.action((...given: [string | undefined, AuditOptions] | [AuditOptions]) => {
+      const [file, options] = typeof given[0] === "object" ? [undefined, given[0]] : [given[0], given[1]];
+      return run(async () => (await import("../audit.ts")).command(verb, file, options ?? {}), ofRedis);
+    });
+  }
+  addExamples(audit, [
+    ["heddle audit verify", "exits with 1 where the log is broken"],
+    ["heddle audit export june.jsonl --workspace slack:T012345", ""],
+  ]);
+}
+
+function addSchedules(program: Command, run: Runner): void {
+  const schedules = program.command("schedules").description("list or cancel scheduled tasks of all threads");
+  schedules
+    .command("list")
+    .description("list what is planned")
+    .option(...jsonOption)
+    .action((options: Json) =>
+      run(async () => (await import("../schedules.ts")).listCommand(options), ofRedis),
+    );
+  schedules
+    .command("cancel")
+    .description("cancel one")
+    .argument(...threadArgument)
+    .argument("<id>", "as heddle schedules list prints it")
+    .action((thread: string, id: string) =>
+      run(async () => (await import("../schedules.ts")).cancelCommand(thread, id), ofRedis),
+    );
+}
+
+function addQuestions(program: Command, run: Runner): void {
+  const questions = program
+    .command("questions")
+    .description("list what agents ask people, or decide about a call");
+  questions
+    .command("list")
+    .description("list what waits for a decision")
+    .option(...jsonOption)
+    .action((options: Json) => run(async () => (await import("../questions.ts")).listCommand(options)));
+  questions
+    .command("approve")
+    .description("let a call run")
+    .argument(...threadArgument)
+    .argument("<id>", "as heddle questions list prints it")
+    .action((thread: string, id: string) =>
+      run(async () => (await import("../questions.ts")).decideCommand("approve", thread, id)),
+    );
+  questions
+    .command("deny")
+    .description("refuse a call")
+    .argument(...threadArgument)
+    .argument("<id>", "as heddle questions list prints it")
+    .argument("[reason...]", "told to the agent")
+    .action((thread: string, id: string, words: string[]) =>
+      run(async () => (await import("../questions.ts")).decideCommand("deny", thread, id, words.join(" "))),
+    );
+}
+
+function addMcp(program: Command, run: Runner): void {
+  const mcp = program
+    .command("mcp")
+    .description("sign in to MCP servers that take an account of the installation");
+  mcp
+    .command("list")
+    .description("list the servers of mcp.json, and where somebody is signed in")
+    .option(...jsonOption)
+    .action((options: Json) => run(async () => (await import("../mcp.ts")).listCommand(options), ofRedis));
+  mcp
+    .command("login")
+    .description("sign in; others' threads then use that account")
+    .argument(...serverArgument)
+    .addOption(
+      wholeNumber("--port <port>", "where this machine's browser brings the answer", 1, 65_535).default(8421),
+    )
+    .action((server: string, options: { port: number }) =>
+      run(async () => (await import("../mcp.ts")).loginCommand(server, options)),
+    );
+  mcp
+    .command("logout")
+    .description("forget the account")
+    .argument(...serverArgument)
+    .action((server: string) => run(async () => (await import("../mcp.ts")).logoutCommand(server), ofRedis));
+}

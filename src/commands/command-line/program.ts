@@ -1,0 +1,39 @@
+import { Command } from "commander";
+import manifest from "../../../package.json" with { type: "json" };
+import { addCompletion } from "./completion.ts";
+import { addOperatorCommands } from "./operator-commands.ts";
+import type { Runner } from "./runner.ts";
+import { addServingCommands } from "./serving-commands.ts";
+
+/**
+ * The command line: every command with its arguments, options and examples. Help, "did you mean" and shell completion
+ * are made from this alone. A command's own code is loaded when it is run.
+ */
+export function createProgram(run: Runner): Command {
+  const program = new Command("heddle")
+    .description("An agent for your team's chat.")
+    .version(manifest.version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help, or that of a command")
+    .helpCommand("help [command]", "print the help of a command")
+    .showHelpAfterError(
+      "\nheddle --help lists the commands, heddle <command> --help has options and examples.",
+    )
+    // Errors are thrown, so that `main` sets the exit code.
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(`heddle: ${toSentence(text)}\n`) })
+    .addHelpText("after", "\nFrom a clone: npm run heddle -- <command>");
+  addServingCommands(program, run);
+  addOperatorCommands(program, run);
+  addCompletion(program, run);
+  return program;
+}
+
+/** `error: unknown command 'stat'\n(Did you mean stop?)` as one sentence. */
+function toSentence(text: string): string {
+  const bare = text
+    .trim()
+    .replace(/^error: /, "")
+    .replace(/\n\(/, " (")
+    .replace(/\.$/, "");
+  return `${bare.charAt(0).toUpperCase()}${bare.slice(1)}${bare.endsWith(")") ? "" : "."}`;
+}

@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import { roles } from "../roles.ts";
+import type { RunOptions } from "../run.ts";
+import { addExamples, jsonOption, oneOf, type Runner } from "./runner.ts";
+
+/** The values of an option that may be repeated. */
+function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}
+
+/** Adds what starts Heddle, gives it a task, and sets it up. */
+export function addServingCommands(program: Command, run: Runner): void {
+  program.commandsGroup("Serve and set up:");
+  const start = program
+    .command("start")
+    .description("connect to chat, serve the console, run turns")
+    .addOption(oneOf("--role <role>", "which part of the work this process does", roles).default("all"))
+    .action(({ role }: { role: (typeof roles)[number] }) =>
+      run(async () => (await import("../start.ts")).command(role), { serves: true }),
+    );
+  addExamples(start, [
+    ["heddle start", "everything in one process"],
+    ["heddle start --role worker", "only turns; a gateway elsewhere hears the platforms"],
+  ]);
+
+  const task = program
+    .command("run")
+    .description("do one task in this terminal; Ctrl-C stops it")
+    .argument("[task...]", "what to do; what is piped in goes along, or is the task itself")
+    .option("--thread <thread>", "go on with an earlier thread, its conversation and its files")
+    .option("--model <model>", "one of modelChoices in heddle.yaml")
+    .option("--file <path>", "a file that goes along with the task; may be repeated", collect)
+    .option("--out <path>", "put the workspace there in the end: an empty folder, or a file *.tar")
+    .option("--json", "print the events as JSON lines")
+    .action((words: string[], options: RunOptions) =>
+      run(async () => (await import("../run.ts")).command(words, options)),
+    );
+  addExamples(task, [
+    ['heddle run "Write a calculator in Python and run it"', ""],
+    ['heddle run "Which error comes first?" < build.log', "with what is piped in"],
+    ['heddle run "Fill in the form" --file form.docx --out filled', "files in, files out"],
+    ['heddle run --thread local:console:main:0123456789abcdef "And in Rust?"', "go on with a thread"],
+  ]);
+
+  const doctor = program
+    .command("doctor")
+    .description("check everything that Heddle needs and suggest fixes")
+    .option(...jsonOption)
+    .action((options: { json?: true }) => run(async () => (await import("../doctor.ts")).command(options)));
+  addExamples(doctor, [["heddle doctor", "exits with 1 on any problem"]]);
+
+  program
+    .command("health")
+    .description("exit 0 if this Heddle is running")
+    .option(...jsonOption)
+    .action((options: { json?: true }) =>
+      run(async () => (await import("../health.ts")).command(options), { redis: true }),
+    );
+
+  const manifest = program
+    .command("manifest")
+    .description("print what a platform's admin pastes or opens to create the app");
+  manifest
+    .command("slack")
+    .description("print the app manifest, for Socket Mode or for requests to a URL")
+    .option("--url <url>", "the https address at which Slack reaches Heddle")
+    .action(({ url }: { url?: string }) =>
+      run(async () => (await import("../manifest.ts")).command("slack", url)),
+    );
+  manifest
+    .command("discord")
+    .description("print the invite link and the settings to switch on")
+    .action(() => run(async () => (await import("../manifest.ts")).command("discord")));
+}
