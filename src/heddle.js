@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // @ts-check
 // The program for those who start it themselves: `node src/heddle.js start`. An older Node cannot read TypeScript and
 // would only say so; this file is for every Node that there is, and says which one is needed.

@@ -97,7 +97,7 @@ beforeAll(async () => {
   writeFileSync(join(stranger, "main.ts"), asPackage);
   writeFileSync(join(stranger, "own-model.ts"), ownModel);
   cpSync(join(root, "examples/library"), join(stranger, "library"), { recursive: true });
-}, 60_000);
+}, 300_000);
 afterAll(() => rmSync(stranger, { recursive: true, force: true }));
 
 test("A project that has installed the package runs the example", async () => {

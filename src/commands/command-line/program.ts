@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import manifest from "../../../package.json" with { type: "json" };
+import { packageInfo } from "../../app/package-info.ts";
 import { addCompletion } from "./completion.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import type { Runner } from "./runner.ts";
@@ -12,7 +12,7 @@ import { addServingCommands } from "./serving-commands.ts";
 export function createProgram(run: Runner): Command {
   const program = new Command("heddle")
     .description("An agent for your team's chat.")
-    .version(manifest.version, "-V, --version", "print the version")
+    .version(packageInfo.version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help, or that of a command")
     .helpCommand("help [command]", "print the help of a command")
     .showHelpAfterError(

@@ -1,4 +1,4 @@
-import manifest from "../../../package.json" with { type: "json" };
+import { packageInfo } from "../../app/package-info.ts";
 import { checkConsole } from "../../adapters/console/listen.ts";
 import { lookUpModel } from "../../agent/llm/catalogue.ts";
 import { checkAccess, resolveProtocol } from "../../agent/llm/check-access.ts";
@@ -47,7 +47,7 @@ export const checks: readonly { what: string; run: Check }[] = [
 
 /** The bootstrap provides the right one; who starts the program without it may have another. */
 export function checkNodeVersion(version: string): Finding {
-  const oldest = manifest.engines.node.replace(/^>=/, "");
+  const oldest = packageInfo.engines.node.replace(/^>=/, "");
   const [major = 0, minor = 0] = version.slice(1).split(".").map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split(".").map(Number);
   const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
