@@ -174,9 +174,8 @@ function interactionsIn(text: string): string[] {
 }
 
 function commandsIn(text: string): string[] {
-  return [...text.matchAll(/^ {4}load: \(\) => import\("\.\/commands\/(\w+)/gm)].map(
-    ([, name]) => `terminal ${name}`,
-  );
+  const names = [...text.matchAll(/import\("\.\.\/([\w-]+)\.ts"\)/g)].map(([, name]) => `terminal ${name}`);
+  return [...new Set(names)];
 }
 
 const routeName = ({ method, path }: { method: string; path: string }) => `console ${method} ${path}`;
@@ -216,7 +215,9 @@ const handlers = [
   ...new Set(found.flat()),
   ...Object.keys(discordPresses).map((kind) => `discord press ${kind}`),
   ...routes.map(routeName),
-  ...commandsIn(readFileSync(resolve(source, "main.ts"), "utf8")),
+  ...readdirSync(resolve(source, "commands/command-line")).flatMap((file) =>
+    commandsIn(readFileSync(resolve(source, "commands/command-line", file), "utf8")),
+  ),
 ];
 
 /** Every kind of event; a new one does not compile without an entry. */
@@ -284,7 +285,7 @@ describe("The handlers of the adapters", () => {
     ["a context menu of Discord", () => interactionsIn("type: z.literal(ApplicationCommandType.User),")],
     ["an interaction of Discord", () => interactionsIn("type: z.literal(InteractionType.Ping),")],
     ["a request to the console", () => [routeName({ method: "GET", path: "/api/secrets" })]],
-    ["a command of the terminal", () => commandsIn('    load: () => import("./commands/other.ts"),')],
+    ["a command of the terminal", () => commandsIn('run(async () => (await import("../other.ts")).command())')],
   ])("would not go unseen if somebody added %s", async (_what, register) => {
     const registered = await register();
     expect(registered).not.toEqual([]);
