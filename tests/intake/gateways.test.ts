@@ -97,8 +97,9 @@ async function onDiscord(): Promise<Place> {
     },
     said(name) {
       const channel = discord.channel(name);
-      const threads = channel.messages.flatMap((message) => discord.threadOf(message)?.messages ?? []);
-      return threads.flatMap(({ author, content }) => (author === discord.bot ? content : []));
+      // A stranger is answered where it was said; what begins a thread says nothing by itself.
+      const all = channel.messages.flatMap((message) => discord.threadOf(message)?.messages ?? [message]);
+      return all.flatMap(({ author, content }) => (author === discord.bot ? content : []));
     },
     until: (condition) => discord.until(condition),
     close: () => discord.close(),
