@@ -14,6 +14,7 @@ import { createDayBudgets } from "../queue/budgets/state.ts";
 import { createRequestLimit } from "../queue/outbox/request-limit.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
+import { countRunningOn } from "../queue/turns/slots.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
 
@@ -96,6 +97,7 @@ export async function openAdapters({
         ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
         ...settings.discord,
         downtime,
+        countRunning: () => countRunningOn(redis, "discord", Date.now()),
         mayAsk: mayAsk("discord"),
         async choices(place, author) {
           if (!access.mayAsk(place, author)) return { models: [], skills: [] };

@@ -12,6 +12,7 @@ import type { GatewayHandlers, GatewayOptions } from "./connection/gateway.ts";
 import { directWorkspace } from "./connection/ids.ts";
 import { keepGateway } from "./connection/keep-gateway.ts";
 import { createPeople, type People } from "./connection/people.ts";
+import { type PresenceOptions, showPresence } from "./connection/presence.ts";
 import { createRest } from "./connection/rest.ts";
 import { readMissedEvents } from "./inbound/catch-up.ts";
 import { EventReader } from "./inbound/events.ts";
@@ -22,7 +23,7 @@ import { registerCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import type { Choices } from "./interactions/options.ts";
 
-export interface DiscordAdapterOptions extends GatewayOptions {
+export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
   downtime: Downtime;
@@ -115,11 +116,15 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
         );
       shards.set(shard, catchUp);
       catchUp.connected(isGapless);
+      if (!isGapless) presence.renew();
     },
     disconnected: (shard) => shards.get(shard)?.disconnected(),
   });
 
+  const presence = showPresence(options, () => gateway.client);
+
   const close = async () => {
+    presence.close();
     queue.close();
     closing.abort();
     await Promise.all([...shards.values()].map((catchUp) => catchUp.close()));

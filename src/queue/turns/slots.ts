@@ -95,6 +95,12 @@ export function countRunning(
   return redis.zcount(keys.slots(channelPlace(channel)), now, "+inf");
 }
 
+/** How many turns of that platform hold a slot. @param now ms */
+export async function countRunningOn(redis: Redis, platform: string, now: number): Promise<number> {
+  const threads = await redis.zrange(keys.slots("all"), now, "+inf", "BYSCORE");
+  return threads.filter((thread) => thread.startsWith(`${platform}:`)).length;
+}
+
 /** Where a turn of the thread needs a slot, the widest place first. */
 function placesOf(thread: ThreadId, user: string | undefined, limits: SlotLimits) {
   const { platform, workspace, channel } = parseThreadId(thread);

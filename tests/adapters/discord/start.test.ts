@@ -6,7 +6,7 @@ import { checkDiscord } from "../../../src/adapters/discord/installation/check.t
 import { discordManifest } from "../../../src/adapters/discord/installation/manifest.ts";
 import { neededBits } from "../../../src/adapters/discord/installation/permissions.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
-import { adapterFor, fakeDiscord, recordingIntake } from "./connected-adapter.ts";
+import { adapterFor, fakeDiscord, recordingIntake, startAdapter } from "./connected-adapter.ts";
 
 /** Starts an adapter; gives its log, or throws what start() throws. */
 async function start(discord: FakeDiscord, options: Partial<DiscordAdapterOptions> = {}): Promise<string> {
@@ -132,4 +132,18 @@ describe("the manifest", () => {
     expect(text).toContain("client_id=APPLICATION_ID");
     expect(text).toContain("none, as discord.messageContent is false");
   });
+});
+
+test("tells beside its name how many turns run, and does so again in a new session", async () => {
+  const discord = await fakeDiscord();
+  let running = 2;
+  await startAdapter(discord, { countRunning: async () => running, presenceMs: 5 });
+  await discord.until(() => discord.gateway.presences.at(-1) === "Working on 2 tasks");
+  discord.gateway.forget();
+  await discord.until(() => discord.gateway.presences.length === 2);
+  running = 1;
+  await discord.until(() => discord.gateway.presences.at(-1) === "Working on 1 task");
+  running = 0;
+  await discord.until(() => discord.gateway.presences.at(-1) === "");
+  expect(discord.gateway.presences).toHaveLength(4);
 });

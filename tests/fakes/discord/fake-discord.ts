@@ -98,7 +98,15 @@ export interface FakeDiscord {
   readonly guild: FakeGuild;
   readonly gateway: Pick<
     Gateway,
-    "connections" | "identified" | "resumed" | "reconnect" | "cut" | "forget" | "freeze" | "heartbeatMs"
+    | "connections"
+    | "identified"
+    | "presences"
+    | "resumed"
+    | "reconnect"
+    | "cut"
+    | "forget"
+    | "freeze"
+    | "heartbeatMs"
   >;
   readonly commands: readonly Record<string, unknown>[];
   /** Every call, in the order of arrival. */

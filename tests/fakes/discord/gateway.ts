@@ -26,6 +26,23 @@ const payloadSchema = z.discriminatedUnion("op", [
       properties: z.object({ os: z.string(), browser: z.string(), device: z.string() }),
     }),
   }),
+  // https://docs.discord.com/developers/events/gateway-events#update-presence
+  z.object({
+    op: z.literal(3),
+    d: z.strictObject({
+      since: z.int().nullable(),
+      // Of a bot. https://docs.discord.com/developers/events/gateway-events#activity-object
+      activities: z.array(
+        z.strictObject({
+          name: z.string().min(1).max(128),
+          type: z.int(),
+          state: z.string().max(128).optional(),
+        }),
+      ),
+      status: z.literal(["online", "dnd", "idle", "invisible", "offline"]),
+      afk: z.boolean(),
+    }),
+  }),
   z.object({ op: z.literal(6), d: z.object({ token: z.string(), session_id: z.string(), seq: z.number() }) }),
 ]);
 
@@ -65,6 +82,8 @@ export class Gateway {
   readonly #sessions = new Map<string, Session>();
   /** How often sessions were begun anew, and taken up again. */
   identified = 0;
+  /** What the bot shows beside its name, the newest last. */
+  readonly presences: string[] = [];
   resumed = 0;
   /** How often clients of connections from now on say that they are alive, ms. */
   heartbeatMs = 41_250;
@@ -166,6 +185,11 @@ export class Gateway {
         case 2:
           if (session) client.close(4005, "Already authenticated");
           else session = this.#identify(client, payload.d);
+          return;
+        case 3:
+          if (!session) return client.close(4003, "Not authenticated");
+          this.presences.push(payload.d.activities.map(({ state, name }) => state ?? name).join());
+          this.#options.onChange();
           return;
         case 6:
           session = this.#resume(client, payload.d);
