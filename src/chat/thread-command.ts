@@ -3,7 +3,7 @@
  * where the platform keeps the slash for itself.
  */
 const pattern =
-  /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules|queue(?: (?:remove|first) m\d+)?)$/i;
+  /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules|model|queue(?: (?:remove|first) m\d+)?)$/i;
 
 /** The text command for a thread that is the whole text, if it is one: it would be an odd task. */
 export function readThreadCommand(text: string): string | undefined {

@@ -2,19 +2,21 @@ import type { InboundAction, IntakeResult } from "../chat/inbound.ts";
 import { threadId } from "../chat/threads.ts";
 import { type Ratings, readRatingAction } from "../queue/budgets/ratings.ts";
 import { readContinueAction } from "../queue/session/continue-offer.ts";
+import { chooseModel, type ModelChoiceOptions } from "./choose-model.ts";
 import type { Continuing } from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
+import { readModelChoice } from "./text-commands/model.ts";
 import type { WaitingQueue } from "./waiting-queue/waiting-queue.ts";
 
-export interface ActionOptions {
+export interface ActionOptions extends ModelChoiceOptions {
   /** Absent where answers do not ask for a rating. */
   ratings?: Ratings;
 }
 
-/** Creates what takes presses of buttons and choices: ratings, what waits, Continue, and the answers to questions. */
+/** Creates what takes presses of buttons and choices: ratings, what waits, a model, Continue, and the answers to questions. */
 export function createActionReceiver(
-  { ratings }: ActionOptions,
+  options: ActionOptions,
   {
     replies,
     questions,
@@ -27,6 +29,16 @@ export function createActionReceiver(
     waitingQueue: Pick<WaitingQueue, "press">;
   },
 ): (event: InboundAction) => Promise<IntakeResult> {
+  const { ratings } = options;
+
+  const choose = async ({ thread, action }: InboundAction): Promise<IntakeResult | undefined> => {
+    const model = readModelChoice(action);
+    if (model === undefined) return undefined;
+    const { kind, markdown: reply, ...rest } = await chooseModel(options, thread, [model]);
+    if (kind === "refused") return { kind, reply };
+    return { kind: "acted", thread: threadId(thread), reply, ...rest };
+  };
+
   const rate = async ({ thread, author, action }: InboundAction): Promise<IntakeResult | undefined> => {
     const rating = readRatingAction(action);
     if (!rating || !ratings) return undefined;
@@ -37,7 +49,7 @@ export function createActionReceiver(
   };
 
   return async (event) => {
-    const settled = (await rate(event)) ?? (await waitingQueue.press(event));
+    const settled = (await rate(event)) ?? (await waitingQueue.press(event)) ?? (await choose(event));
     if (settled) return settled;
     const turn = readContinueAction(event.action);
     const result =

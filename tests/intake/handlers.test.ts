@@ -82,6 +82,7 @@ const policies: Record<string, Policy> = {
   "discord command stop": ["message", "stop"],
   "discord command status": ["message"],
   "discord command queue": ["message"],
+  "discord command model": ["message"],
   "discord command Ask the agent about this": ["message"],
   ...named("discord press", discordPresses),
   ...named("console GET", {

@@ -485,6 +485,38 @@ describe("A choice", () => {
     expect([await head("model"), await head("effort")]).toEqual([null, null]);
   });
 
+  test("of a model by a menu is as one by !model, and gives the menu as it is then", async () => {
+    const { says, head, intake, ref } = thread();
+    const alone = { tellsRefusal: true } as const;
+    expect(await says(ada, "/model", alone)).toMatchObject({ kind: "acted", menus: [] });
+    const chooses = (action: string) =>
+      intake.receive({
+        ...{ kind: "action", thread: ref, ref: { ...ref, message: "shown" }, author: ada, action, at: 99 },
+        ...alone,
+      });
+    expect(await chooses("model:openai/small")).toMatchObject({ kind: "refused" });
+    await says(ada, "start");
+    const option = (name: string, about: string) => ({ id: `model:${name}`, label: name, about });
+    expect(await says(ada, "/model", alone)).toMatchObject({
+      menus: [{ options: [option("test/model", "answers here"), { id: "model:openai/small" }] }],
+    });
+    expect(await chooses("model:openai/small")).toMatchObject({
+      kind: "acted",
+      reply: "From the next task on openai/small answers here.",
+      menus: [
+        {
+          options: [option("test/model", "unless another is chosen"), option("openai/small", "answers here")],
+        },
+      ],
+    });
+    expect(await head("model")).toBe("openai/small");
+    expect(await chooses("model:openai/huge")).toMatchObject({
+      reply: expect.stringContaining("cannot be chosen"),
+    });
+    await chooses("model:test/model");
+    expect(await head("model")).toBeNull();
+  });
+
   test("of how much is shown is for a thread with a session, and starts nothing", async () => {
     const { says, waiting, head } = thread();
     expect(await says(ada, "/quiet")).toMatchObject({ kind: "refused" });

@@ -1,4 +1,5 @@
 import { type Effort, efforts } from "../../agent/model.ts";
+import type { ChoiceMenu } from "../../chat/outbound.ts";
 import type { ThreadModel } from "../../queue/session/thread-model.ts";
 
 /** The models of a thread: the one that answers where nobody chooses, and those that people may choose. */
@@ -50,6 +51,25 @@ export function answerModelCommand(
     markdown: `From the next task on ${name} answers here, with effort ${effort}.`,
     chosen: { model: name, effort },
   };
+}
+
+const choicePrefix = "model:";
+
+/** The model that the id of a choice names; undefined where it means something else. */
+export function readModelChoice(id: string): string | undefined {
+  return id.startsWith(choicePrefix) ? id.slice(choicePrefix.length) : undefined;
+}
+
+/** A menu of the models that may be chosen; none where there is only one. */
+export function offerModels(current: ThreadModel, { standard, choices }: ModelOffer): ChoiceMenu[] {
+  const possible = [...new Set([standard, ...choices])];
+  if (possible.length < 2) return [];
+  const options = possible.map((name) => {
+    const isCurrent = name === (current.model ?? standard);
+    const about = isCurrent ? "answers here" : name === standard ? "unless another is chosen" : undefined;
+    return { id: `${choicePrefix}${name}`, label: name, ...(about !== undefined && { about }) };
+  });
+  return [{ label: "Choose the model from the next task on…", options }];
 }
 
 function findEffort(word: string): Effort | undefined {

@@ -4,11 +4,11 @@ import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
-import { fetchThreadModel, setThreadModel } from "../../queue/session/thread-model.ts";
 import { readStop } from "../../queue/turns/stops.ts";
+import { chooseModel } from "../choose-model.ts";
 import type { Replies } from "../replies.ts";
 import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
-import { answerModelCommand, type ModelOffer, readModelCommand } from "./model.ts";
+import { type ModelOffer, readModelCommand } from "./model.ts";
 import { type QueueCommand, readQueueCommand } from "./queue.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
 import { isStatusCommand } from "./status.ts";
@@ -99,16 +99,11 @@ export function createTextCommands(
 
   const runModel = async (event: InboundMessage, words: readonly string[]): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    const current = await fetchThreadModel(redis, thread);
-    if (!current && event.addressed === "follow-up") return noSession;
-    const { markdown, chosen } = answerModelCommand(words, current ?? {}, options.models(event.thread));
-    if (chosen && !current) {
-      return refuse(
-        event,
-        "Nobody has asked me anything in this thread yet. Give me a task first, then say which model to use.",
-      );
-    }
-    if (chosen) await setThreadModel(redis, thread, chosen);
+    if (await isNotOurs(event, thread)) return noSession;
+    const answered = await chooseModel(options, event.thread, words);
+    const { markdown } = answered;
+    if (answered.kind === "refused") return refuse(event, markdown);
+    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus: answered.menus };
     return answerAndMark(event, markdown);
   };
 

@@ -20,6 +20,7 @@ const suggested = { type: ApplicationCommandOptionType.String, autocomplete: tru
 export const threadCommands = [
   { name: "stop", description: "Stop what the agent does in this thread" },
   { name: "status", description: "How it stands with the agent in this thread" },
+  { name: "model", description: "Which model answers in this thread; choose another" },
   {
     name: "queue",
     description: "What waits for the agent here; take messages out or move them to the front",
