@@ -45,12 +45,15 @@ export async function startGateway(
     skills: context.skills,
     access: context.access,
   });
+  const files = createWorkspaceFiles(context.sandbox);
   const operations = openOperations({
     ...{ redis, server, queue: context.queue, skills: context.skills },
     budgets: config.settings.budgets,
     approvers: config.settings.access.approve,
     limits: readSandboxLimits(config.settings.sandbox),
     auditFolder: auditFolder(config),
+    files,
+    audit: context.telemetry.audit,
     mask: (text) => context.masker.mask(text),
     now: Date.now,
     onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
@@ -62,7 +65,7 @@ export async function startGateway(
     ...(token !== undefined && { token }),
     ...(byDefault && { loginCode: byDefault.loginCode }),
     proxies: config.settings.console.proxies,
-    files: createWorkspaceFiles(context.sandbox),
+    files,
     operations,
     status: async (): Promise<ConsoleStatus> => ({
       model: model.id,

@@ -23,6 +23,7 @@ import type { Models } from "./models.ts";
 import { readCleanPolicy, readFence } from "./sandbox.ts";
 import { findTooSmallModels } from "./offer-size.ts";
 import { createPlaceNames } from "./place-names.ts";
+import { listDeleted } from "../queue/session/manage-session.ts";
 import { createTurnEngine } from "./turn-engine.ts";
 import { validateReferences } from "./validate-references.ts";
 import { openWeb } from "./web.ts";
@@ -52,6 +53,9 @@ export async function startWorker(context: AppContext, models: Models): Promise<
   const runner = openAgentRunner(context, { models, pool, clock, onProblem });
 
   const cleaning = setInterval(() => void cleanWorkspaces(context), cleanEveryMs).unref();
+  const removeDeleted = createDeletedRemover(context);
+  void removeDeleted();
+  const removing = setInterval(() => void removeDeleted(), removeEveryMs).unref();
   const engine = await createTurnEngine({
     ...{ redis, output, surface, observe, onError },
     subscriber: server.connect(),
@@ -110,6 +114,7 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     async close() {
       await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
+      clearInterval(removing);
       await Promise.all([presence.close(), engine.close(), pool.close(), clock.close()]);
     },
     abandon: () => pool.close(),
@@ -132,6 +137,27 @@ async function cleanWorkspaces({ config, sandbox, log }: AppContext): Promise<vo
   } catch (error) {
     log.warn({ err: error }, "idle workspaces could not be archived");
   }
+}
+
+const removeEveryMs = 60_000;
+
+/** Removes from this host the files of threads that were deleted, by whichever process. */
+function createDeletedRemover({ redis, sandbox, log }: AppContext): () => Promise<void> {
+  const done = new Map<string, number>();
+  return async () => {
+    if (!sandbox.probe.ok) return;
+    try {
+      const deleted = await listDeleted(redis);
+      for (const { thread, at } of deleted) {
+        if (done.get(thread) === at) continue;
+        if (await (await sandbox.backend.workspaces()).remove(thread, at)) done.set(thread, at);
+      }
+      const listed = new Set(deleted.map(({ thread }) => thread));
+      for (const thread of done.keys()) if (!listed.has(thread)) done.delete(thread);
+    } catch (error) {
+      log.warn({ err: error }, "the files of deleted threads could not be removed");
+    }
+  };
 }
 
 /** Says what is wrong with skills, and refuses settings that name one that does not exist. @throws ConfigError */

@@ -2,7 +2,13 @@ import type { Redis } from "ioredis";
 import { replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { formatUserText, textOf, toolCalls } from "../agent/messages.ts";
+import { consoleAuthor } from "../adapters/console/intake.ts";
+import { Conversations } from "../adapters/console/conversations.ts";
+import { createAppContext } from "../app/context.ts";
 import { openRedis } from "../app/redis.ts";
+import { parseThreadId } from "../chat/threads.ts";
+import { createWorkspaceFiles } from "../operations/files.ts";
+import { createThreadManager } from "../operations/manage.ts";
 import { makeTitle } from "../chat/title.ts";
 import { describeCall } from "../progress/describe.ts";
 import { keys } from "../queue/redis/keys.ts";
@@ -49,6 +55,30 @@ export async function showCommand(
     const older = from > 0 ? `(older: heddle threads show ${thread} --before ${from + 1})\n` : "";
     return `${older}${renderTranscript(records)}\n`;
   });
+}
+
+/** Deletes a thread with all that belongs to it, as the operator. */
+export async function deleteCommand(thread: string): Promise<number> {
+  const setup = await createCommandContext("warn");
+  const context = await createAppContext(setup);
+  try {
+    const { redis, telemetry } = context;
+    if (!(await createOverview(redis).line(thread)))
+      throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
+    const manager = createThreadManager({
+      ...{ redis, audit: telemetry.audit, now: Date.now },
+      workspaces: createWorkspaceFiles(context.sandbox),
+      onError: (error) => context.log.warn({ err: error }, "a deleted thread could not be told of"),
+    });
+    const problem = await manager.remove(thread, { ...consoleAuthor(), id: "operator" });
+    const { platform, thread: id } = parseThreadId(thread);
+    const isLeft = (await createOverview(redis).line(thread)) !== undefined;
+    if (platform === "local" && !isLeft) await new Conversations(redis, Date.now).forget(id);
+    process.stdout.write(`${problem ?? "Deleted, with its journal, files and notes."}\n`);
+    return isLeft ? 1 : 0;
+  } finally {
+    await context.close();
+  }
 }
 
 /** Prints what `work` gives, without secrets and nothing that steers the terminal. */

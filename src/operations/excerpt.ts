@@ -1,4 +1,4 @@
-import type { Excerpt } from "./operations.ts";
+import type { Excerpt } from "./finding.ts";
 
 /** Hides secrets in a text. */
 export type Mask = (text: string) => string;

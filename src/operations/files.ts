@@ -16,6 +16,10 @@ export function createWorkspaceFiles(sandbox: SandboxHealth): WorkspaceFiles {
     async read(thread, path) {
       return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
     },
+    async remove(thread, before) {
+      if (!sandbox.probe.ok) return true;
+      return (await sandbox.backend.workspaces()).remove(threadId(thread), before);
+    },
   };
 }
 
@@ -27,4 +31,6 @@ export interface WorkspaceFiles {
     thread: ThreadRef,
     path: string,
   ): Promise<{ ok: true; data: Buffer; truncated: boolean } | FileFailure>;
+  /** Removes all of it, unless it was used after `before` (ms). False while something runs there. */
+  remove(thread: ThreadRef, before: number): Promise<boolean>;
 }

@@ -7,7 +7,16 @@ import type { AuditFact } from "../telemetry/audit/fact.ts";
 export interface ThreadQuery {
   /** Each has to be in the title, the place, the author's name or the id. */
   words?: string | undefined;
-  state?: "running" | "asking" | "waiting" | "paused" | "answered" | "stopped" | "failed" | undefined;
+  state?:
+    | "running"
+    | "asking"
+    | "waiting"
+    | "paused"
+    | "answered"
+    | "stopped"
+    | "failed"
+    | "archived"
+    | undefined;
   platform?: string | undefined;
   /** `platform:workspace:channel`. */
   channel?: string | undefined;
@@ -120,6 +129,8 @@ export interface ThreadLine {
   ended?: Ending;
   /** The limit that has ended it. */
   limit?: string;
+  /** Put away: it is listed only where that is asked for, until somebody writes there. */
+  archived?: true;
   /** `provider/model` that replied last. */
   model?: string;
   /** Milliseconds since the epoch. */

@@ -6,7 +6,11 @@ import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { reportAudit } from "./audit.ts";
 import { createCallIndex } from "./calls.ts";
+import type { ThreadAuditEvent } from "../telemetry/audit/fact.ts";
 import type { Mask } from "./excerpt.ts";
+import { exportThread } from "./export.ts";
+import type { WorkspaceFiles } from "./files.ts";
+import { createThreadManager } from "./manage.ts";
 import type { Operations } from "./operations.ts";
 import { listNeeds } from "./needs.ts";
 import { type Approvers, listQuestions } from "./questions.ts";
@@ -24,6 +28,8 @@ export interface OperationsOptions {
   skills: ListedSkills;
   limits: SandboxLimits;
   auditFolder: string;
+  files: Pick<WorkspaceFiles, "remove">;
+  audit(event: ThreadAuditEvent): void;
   mask: Mask;
   now(): number;
   onError(error: unknown): void;
@@ -40,6 +46,8 @@ export function openOperations(options: OperationsOptions): Operations & { close
     questions: () => listQuestions(redis, options.approvers, mask, now()),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
     needs: () => listNeeds(redis, threads, options.approvers, mask, now()),
+    manage: createThreadManager({ ...options, workspaces: options.files }),
+    export: (line, format) => exportThread(redis, line, format, mask),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem({ ...options, threads }),
     audit: (query) => reportAudit({ redis, folder: options.auditFolder, mask, threads }, query),

@@ -11,6 +11,8 @@ import type {
   Excerpt,
   ThreadLine,
 } from "./finding.ts";
+import type { ExportFormat } from "./export.ts";
+import type { ThreadManager } from "./manage.ts";
 import type { Problem } from "../sandbox/sandbox.ts";
 
 export type { Ending, Excerpt, ThreadLine } from "./finding.ts";
@@ -28,6 +30,9 @@ export interface Operations {
   waiting(thread: ThreadId): Promise<WaitingLine[]>;
   /** All that goes on only when a person does something, those first whose time is over first. */
   needs(): Promise<NeedLine[]>;
+  manage: ThreadManager;
+  /** A thread as a document, in pieces. */
+  export(line: ThreadLine, format: ExportFormat): AsyncIterable<string>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
   /** The newest entries of the audit log that are asked for. */

@@ -17,7 +17,7 @@ export function queryThreads(lines: readonly ThreadLine[], query: ThreadQuery): 
     lines: found.toSorted(orders[sort]).slice(offset, offset + limit),
     offset,
     found: found.length,
-    all: lines.length,
+    all: lines.filter(({ archived }) => !archived).length,
     totals: {
       cost: found.reduce((sum, { cost = 0 }) => sum + cost, 0),
       running: inState("running"),
@@ -76,7 +76,8 @@ function isSame(wanted: string | undefined, value: string | undefined): boolean 
   return wanted === undefined || wanted === value;
 }
 
-function isInState({ state, ended }: ThreadLine, wanted: Filter["state"]): boolean {
+function isInState({ state, ended, archived }: ThreadLine, wanted: Filter["state"]): boolean {
+  if (archived || wanted === "archived") return archived === true && wanted === "archived";
   switch (wanted) {
     case undefined:
       return true;

@@ -34,9 +34,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   close(): void;
 } {
   const { redis, feed, mask } = options;
-  const overview = createOverview(redis);
-  const catalog = createThreadCatalog(redis);
-  const oneByOne = createQueue();
+  const [overview, catalog, oneByOne] = [createOverview(redis), createThreadCatalog(redis), createQueue()];
   const endFollowing = feed.follow(channels.sessions, catalog.changed);
 
   const toLines = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
@@ -61,12 +59,13 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
 
   const toMaskedLine = (session: SessionLine): ThreadLine => {
     const { thread, text, author, status, questions, ended, activeAt, cost, place, unsaid } = session;
-    const { limit, model } = session;
+    const { limit, model, title, archived } = session;
     return {
       ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
       platform: parseThreadId(thread).platform,
       author: mask(author),
-      title: makeTitle(mask(text), titleChars),
+      title: makeTitle(mask(title ?? text), titleChars),
+      ...(archived && { archived }),
       ...(cost !== undefined && { cost }),
       ...(place !== undefined && { place }),
       ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
@@ -104,9 +103,13 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
       const lines = await catalog.lines();
       return toLines(
         lines.filter(
-          ({ status, questions, ended, activeAt }) =>
+          ({ status, questions, ended, activeAt, archived }) =>
             questions > 0 ||
-            (status === "idle" && ended && describeEnding(ended) === "paused" && activeAt >= since),
+            (status === "idle" &&
+              ended &&
+              describeEnding(ended) === "paused" &&
+              activeAt >= since &&
+              !archived),
         ),
       );
     },

@@ -207,6 +207,11 @@ export interface Workspaces {
   /** Writes the workspace to a file of the host as tar; false when the thread has none. */
   export(threadId: string, file: string): Promise<boolean>;
   /**
+   * Removes the workspace and its archive for good, unless they were used after `before` (ms since the epoch). False, and
+   * nothing is done, while something runs there.
+   */
+  remove(threadId: string, before: number): Promise<boolean>;
+  /**
    * Archives what was idle for `idleMs`, and removes archives that are older than `archiveMs`. Undefined, and nothing
    * done, while another process cleans up here.
    */

@@ -113,6 +113,42 @@ describe("the console's pages for operators", () => {
     at.expectInnocent();
   });
 
+  test("a thread is renamed, archived and deleted above its timeline, after a word that nobody writes by accident", async () => {
+    await using at = await openConsolePage();
+    const { page, console } = at;
+    const redis = console.redis.client();
+    const id = "slack:T1:C9OPS:175.9";
+    await write(redis, id, "Sort the attachments", "Lin");
+    const answered = { kind: "answered", text: "Done.", steps: 0, usage: noUsage } as const;
+    await end(await begin(redis, id), answered);
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(id)}`);
+    await page.getByText("Manage").click();
+    await page.getByRole("button", { name: "Rename…" }).click();
+    await page.getByRole("dialog").getByRole("textbox").fill("Old attachments");
+    await page.getByRole("button", { name: "Rename", exact: true }).click();
+    await page.getByRole("heading", { name: "Old attachments" }).waitFor();
+    await shot(page, "manage");
+    expect(await poorContrast(page)).toEqual({});
+    await page.getByText("Manage").click();
+    await page.getByRole("button", { name: "Archive", exact: true }).click();
+    await page.getByText("The thread is archived").waitFor();
+    await page.getByText("Manage").click();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("dialog").getByRole("textbox").fill("no");
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByText("Nothing was deleted.").waitFor();
+    await page.getByText("Manage").click();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("dialog").getByRole("textbox").fill("delete");
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("searchbox").waitFor();
+    expect(await redis.exists(keys.log(id))).toBe(0);
+    expect(console.audited.map(({ action }) => action)).toEqual([
+      ...["thread-renamed", "thread-archived", "thread-deleted"],
+    ]);
+    at.expectInnocent();
+  });
+
   test("a call whose result came with a newer page of records does not run again with its start", async () => {
     await using at = await openConsolePage();
     const shown = await at.page.evaluate(`import("/operations/tool-call.js").then(({ toolCall }) => {

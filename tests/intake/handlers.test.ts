@@ -36,6 +36,8 @@ const discordPresses: Record<ComponentAction["kind"], Policy> = {
   about: ["message"],
 };
 
+const manages = { none: "an operator's act on a stored thread: it brings nothing to the agent" };
+
 /**
  * Every way in, against the one table of permissions. Whoever adds a handler has to say here which kinds of events
  * it brings, or why none: until then this test fails.
@@ -105,6 +107,7 @@ const policies: Record<string, Policy> = {
     "/api/sessions/:thread/queue": reads,
     "/api/needs": reads,
     "/api/search": reads,
+    "/api/sessions/:thread/export": reads,
   }),
   ...named("console POST", {
     "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },
@@ -114,6 +117,9 @@ const policies: Record<string, Policy> = {
     "/api/threads/:thread/stop": ["stop"],
     "/api/sessions/:thread/stop": ["stop"],
     "/api/sessions/:thread/continue": ["action"],
+    "/api/sessions/:thread/title": manages,
+    "/api/sessions/:thread/archive": manages,
+    "/api/sessions/:thread/delete": manages,
     "/api/sessions/:thread/queue": ["action"],
     "/api/sessions/:thread/questions/:question": ["action"],
   }),

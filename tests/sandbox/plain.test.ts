@@ -107,4 +107,19 @@ describe("No sandbox", () => {
     });
     expect(await output(await opened.open("local:w:c:1"), "cat kept")).toBe("x");
   });
+
+  test("removes a workspace with its archive for good, unless it was used since", async () => {
+    const opened = unconfined();
+    const [id, archived] = ["local:w:c:2", "local:w:c:3"];
+    const workspaces = await opened.workspaces();
+    await output(await opened.open(archived), "echo x >kept");
+    await workspaces.clean({ idleMs: 0, archiveMs: 1e12 });
+    await output(await opened.open(id), "echo x >kept");
+    expect(await workspaces.remove(id, 0)).toBe(true);
+    expect(await output(await opened.open(id), "ls")).toBe("kept");
+    for (const thread of [id, archived]) expect(await workspaces.remove(thread, Date.now())).toBe(true);
+    const left = (await workspaces.list()).map(({ threadId }) => threadId);
+    expect(left.filter((thread) => [id, archived].includes(thread))).toEqual([]);
+    expect(await output(await opened.open(id), "ls")).toBe("");
+  });
 });

@@ -3,6 +3,7 @@ import { pinConnection } from "./connections.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
+import { manageRoutes } from "./manage-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { matchRoute, replyNotFound, type Route } from "./route.ts";
 import type { Services } from "./services.ts";
@@ -30,6 +31,7 @@ export const routes: readonly Route[] = [
   ...conversationRoutes,
   ...fileRoutes,
   ...operationRoutes,
+  ...manageRoutes,
 ];
 
 /** Answers a request below `/api/`; null when the response is a stream that stays open. */

@@ -10,7 +10,7 @@ import {
   type ConsoleMessage,
   parseMessage,
 } from "./console-message.ts";
-import { filesKey, keptForMs, makeRoomForShared, prefixOf, run } from "./uploads.ts";
+import { filesKey, forgetFiles, keptForMs, makeRoomForShared, prefixOf, run } from "./uploads.ts";
 
 /**
  * The console's conversations. They are stored in Redis because the worker that writes an answer and the process that
@@ -28,6 +28,8 @@ export interface ThreadSummary {
   title: string;
   /** Milliseconds since the epoch. */
   activeAt: number;
+  /** Put away until something happens there. */
+  archived?: true;
   state?: MessageMark;
 }
 
@@ -118,6 +120,26 @@ export class Conversations {
     await this.#announce({ thread });
   }
 
+  /** Keeps the list in step with what was done with the whole thread. An empty title leaves it its own. */
+  async describe(
+    thread: string,
+    { title, archivedAt }: { title?: string; archivedAt?: number | null },
+  ): Promise<void> {
+    const { thread: key } = toKeys(thread);
+    if (!(await this.#redis.exists(key))) return;
+    if (title) await this.#redis.hset(key, "title", title);
+    if (archivedAt === null) await this.#redis.hdel(key, "archivedAt");
+    else if (archivedAt !== undefined) await this.#redis.hset(key, "archivedAt", archivedAt);
+    await this.#announce({ thread });
+  }
+
+  /** Takes a thread whose keys were deleted off the lists. */
+  async forget(thread: string): Promise<void> {
+    await this.#redis.zrem(index, thread);
+    await forgetFiles(this.#redis, thread);
+    await this.#announce({ thread });
+  }
+
   async remove(thread: string, id: string): Promise<void> {
     const keys = toKeys(thread);
     await run(this.#redis.multi().hdel(keys.messages, id).hdel(keys.files, id));
@@ -148,7 +170,11 @@ export class Conversations {
   async thread(id: string): Promise<ThreadSummary | null> {
     const fields = await this.#redis.hgetall(toKeys(id).thread);
     if (!fields.activeAt) return null;
-    const summary = { id, title: fields.title ?? "Untitled", activeAt: Number(fields.activeAt) };
+    const isArchived = Number(fields.archivedAt ?? 0) >= Number(fields.activeAt);
+    const summary = {
+      ...{ id, title: fields.title ?? "Untitled", activeAt: Number(fields.activeAt) },
+      ...(isArchived && { archived: true as const }),
+    };
     const state = marks.find((mark) => mark === fields.state);
     return state ? { ...summary, state } : summary;
   }
@@ -157,7 +183,7 @@ export class Conversations {
   async threads(): Promise<ThreadSummary[]> {
     const ids = await this.#redis.zrevrange(index, 0, 199);
     const summaries = await Promise.all(ids.map((id) => this.thread(id)));
-    return summaries.filter((summary) => summary !== null);
+    return summaries.flatMap((summary) => (summary && !summary.archived ? [summary] : []));
   }
 
   async #takePlace(thread: string): Promise<number> {

@@ -7,7 +7,8 @@ import { type SharedEvent, type Stream, Streams } from "./streams.ts";
 /**
  * The live streams of all open pages: Server-Sent Events, with JSON in every `data`.
  *
- * - `threads`: the list of threads; `thread`: one changed line of it.
+ * - `threads`: the list of threads; `thread`: one changed line of it; `gone`: the id of one
+ *   that was deleted or put away.
  * - `conversation`: `{ thread, messages, now }` of the page's thread, `thread` null when it does not exist;
  *   `message`: one changed message; `removed`: the id of a message that is gone.
  *
@@ -122,7 +123,8 @@ class LivePage {
   async #writeChanges(ids: string[], summaries: string[]): Promise<void> {
     for (const id of summaries) {
       const summary = await this.#conversations.thread(id);
-      if (summary) await this.#stream.send("thread", summary);
+      if (summary && !summary.archived) await this.#stream.send("thread", summary);
+      else await this.#stream.send("gone", id);
     }
     if (this.#thread === null || ids.length === 0) return;
     const messages = await this.#conversations.find(this.#thread, ids);

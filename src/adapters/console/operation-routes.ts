@@ -91,7 +91,9 @@ const text = z.string().max(300).optional();
 const time = position.optional();
 const threadFilter = z.strictObject({
   ...{ words: text, platform: text, channel: text, person: text, model: text, since: time, until: time },
-  state: z.literal(["running", "asking", "waiting", "paused", "answered", "stopped", "failed"]).optional(),
+  state: z
+    .literal(["running", "asking", "waiting", "paused", "answered", "stopped", "failed", "archived"])
+    .optional(),
   minCost: z.coerce.number().min(0).optional(),
 });
 const threadQuery = threadFilter.extend({
@@ -125,7 +127,7 @@ const days = z.object({ days: z.coerce.number().int().min(1).max(366).default(14
 const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };
 
 /** Answers for the thread in the address, or says that there is none. */
-async function withThread(
+export async function withThread(
   { operations }: Services,
   { parameters: [id = ""] }: ApiCall,
   answer: (thread: ThreadId, line: ThreadLine) => Promise<Reply | null> | Reply | null,
@@ -140,7 +142,7 @@ export function isSession(id: string): boolean {
   return /^[^:]+(:[^:]+){3}$/.test(id) && id.length <= 300;
 }
 
-async function withQuery<Query>(
+export async function withQuery<Query>(
   schema: z.ZodType<Query>,
   { query }: ApiCall,
   answer: (query: Query) => Promise<Reply | null> | Reply | null,

@@ -149,6 +149,15 @@ export function filesKey(thread: string): string {
   return `${prefixOf(thread)}files`;
 }
 
+/** Takes the files of a deleted thread out of what is counted. */
+export async function forgetFiles(redis: Redis, thread: string): Promise<void> {
+  for (const key of [uploadsKey, sharedKey]) {
+    const members = await redis.zrange(key, "0", "-1");
+    const own = members.filter((member) => parseMembers([member]).some((one) => one.thread === thread));
+    if (own.length > 0) await redis.zrem(key, ...own);
+  }
+}
+
 /** What the keys of a console thread begin with; they share one slot. */
 export function prefixOf(thread: string): string {
   return `heddle:{${threadId(consoleThread(thread))}}:local:`;

@@ -41,7 +41,9 @@ export function addOperatorCommands(program: Command, run: Runner): void {
 }
 
 function addThreads(program: Command, run: Runner): void {
-  const threads = program.command("threads").description("list threads or print a transcript");
+  const threads = program
+    .command("threads")
+    .description("list threads, print a transcript, or delete a thread");
   threads
     .command("list")
     .description("list threads, the latest first")
@@ -58,6 +60,13 @@ function addThreads(program: Command, run: Runner): void {
     .option("--json", "print the records of the journal as JSON")
     .action((thread: string, options: Json & { before?: number }) =>
       run(async () => (await import("../threads.ts")).showCommand(thread, options), ofRedis),
+    );
+  threads
+    .command("delete")
+    .description("delete a thread for good, with its journal, files and notes")
+    .argument(...threadArgument)
+    .action((thread: string) =>
+      run(async () => (await import("../threads.ts")).deleteCommand(thread), ofRedis),
     );
   addExamples(threads, [
     ["heddle threads list --limit 500", "more than the latest 100"],

@@ -130,6 +130,8 @@ export const keys = {
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
   /** Sorted set: thread by last activity. */
   threads: "heddle:threads",
+  /** Sorted set: deleted thread by when, for workers that have files of it. */
+  deleted: "heddle:deleted",
   /**
    * Sorted set: threads with something to do, by the time of the last message; those that wait for people, by the
    * time when their questions expire. The sweeper walks what is not in the future.

@@ -28,6 +28,10 @@ export interface SessionLine extends SessionSummary {
   limit?: string;
   /** `provider/model` of its newest reply, where that is among the last records. */
   model?: string;
+  /** What people have called it. */
+  title?: string;
+  /** Put away, and nothing has happened since. */
+  archived?: true;
   /** The platform did not take what the last turn had to say. */
   unsaid?: true;
 }
@@ -76,7 +80,6 @@ export function createOverview(redis: Redis): Overview {
     const { thread, status } = session;
     const beginning = await beginningOf(thread);
     if (!beginning) return undefined;
-    const [cost, unsaid] = await redis.hmget(keys.head(thread), "cost", "unsaid");
     const place = status === "waiting" ? waiting.indexOf(thread) + 1 : 0;
     const { records } = await readJournalSlice(redis, thread, {}, lastRecords);
     const end = status === "idle" ? records.at(-1) : undefined;
@@ -86,12 +89,11 @@ export function createOverview(redis: Redis): Overview {
       ...session,
       questions: status === "running" ? (await readOpenQuestions(redis, thread)).length : 0,
       ...beginning,
-      ...(cost && { cost: readHeadNumber(redis, thread, "cost", cost) }),
+      ...(await readFacts(redis, session)),
       ...(place > 0 && { place }),
       ...(outcome && { ended: outcome.kind }),
       ...(outcome && "limit" in outcome && { limit: outcome.limit }),
       ...(reply && { model: reply.message.model }),
-      ...(unsaid && { unsaid: true }),
     };
   };
 
@@ -114,6 +116,18 @@ export function createOverview(redis: Redis): Overview {
       if (activeAt === null) return undefined;
       return (await describe([{ thread, activeAt: Number(activeAt) }]))[0];
     },
+  };
+}
+
+/** What the head tells of a session as a whole. */
+async function readFacts(redis: Redis, { thread, activeAt }: Listed) {
+  const stored = await redis.hmget(keys.head(thread), "cost", "unsaid", "title", "archivedAt");
+  const [cost, unsaid, title, archivedAt] = stored;
+  return {
+    ...(cost && { cost: readHeadNumber(redis, thread, "cost", cost) }),
+    ...(unsaid && { unsaid: true as const }),
+    ...(title && { title }),
+    ...(archivedAt && activeAt <= Number(archivedAt) && { archived: true as const }),
   };
 }
 

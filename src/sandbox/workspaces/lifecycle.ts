@@ -106,6 +106,17 @@ export function createWorkspaceLifecycle<Kind extends Folder>(
       return true;
     },
 
+    async remove(threadId, before) {
+      const key = tools.key(threadId);
+      if ((records.read(key)?.usedAt ?? 0) > before) return true;
+      if (!(await tools.quiesce(threadId))) return false;
+      if (existsSync(placeOf(key))) await staging.discard(staging.moveToTrash(key, placeOf(key)));
+      const saved = await store.find(key);
+      if (saved && saved.savedAt <= before) await store.remove(key, saved.version);
+      records.remove(key);
+      return true;
+    },
+
     // Two at once would each take what the other removes for the whole workspace.
     clean: (policy) => withFileLock(join(root, "cleaning"), () => clean(policy)),
   };

@@ -8,7 +8,14 @@ import type { IntakeAuditEvent } from "../../intake/intake.ts";
 import type { ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 
 /** What is done that no observed contract shows. */
-export type AuditEvent = IntakeAuditEvent | ScheduleAuditEvent;
+export type AuditEvent = IntakeAuditEvent | ScheduleAuditEvent | ThreadAuditEvent;
+
+/** Somebody at the console, or an operator's command, did something with a whole thread. */
+export interface ThreadAuditEvent {
+  action: "thread-renamed" | "thread-archived" | "thread-reopened" | "thread-exported" | "thread-deleted";
+  thread: ThreadId;
+  by: Speaker;
+}
 
 /**
  * What the audit log tells: who asked, edited, deleted, stopped, pressed a button (approvals and denials are
@@ -36,6 +43,7 @@ export type AuditFact =
     }
   /** Somebody changed what waits: took a message out, or had it taken first. */
   | { what: "queue-removed" | "queue-advanced"; thread: ThreadId; message: string; by: Speaker }
+  | { what: ThreadAuditEvent["action"]; thread: ThreadId; by: Speaker }
   /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
   | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }
   /** `workspace`: `platform:workspace`; an older Heddle did not write it. */
@@ -148,6 +156,12 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     case "queue-removed":
     case "queue-advanced":
       return { what: action, thread, message: event.message, by };
+    case "thread-renamed":
+    case "thread-archived":
+    case "thread-reopened":
+    case "thread-exported":
+    case "thread-deleted":
+      return { what: action, thread, by };
   }
 }
 

@@ -13,11 +13,13 @@ import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbou
 import type { ChatSurface } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
+import type { WorkspaceFiles } from "../../../src/operations/files.ts";
 import { openOperations } from "../../../src/operations/open.ts";
 import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { readPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
+import type { ThreadAuditEvent } from "../../../src/telemetry/audit/fact.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -52,6 +54,8 @@ export interface TestConsole extends AsyncDisposable {
   surface: ChatSurface;
   /** What the workspace of every thread holds, by path. */
   workspace: Map<string, string | Buffer>;
+  /** What was written into the audit log about whole threads. */
+  audited: ThreadAuditEvent[];
   status: ConsoleStatus;
   /** What the console logged as errors. */
   errors: unknown[];
@@ -89,13 +93,27 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   const queue = openTurnQueue(client);
   const masker = createMasker([secret]);
   const auditFolder = await mkdtemp(join(tmpdir(), "heddle-console-"));
+  const files: WorkspaceFiles = {
+    list: async () => ({ ok: true, entries: entriesOf(workspace), truncated: false }),
+    read: async (_thread, path) => {
+      const text = workspace.get(path);
+      if (text === undefined) return { ok: false, reason: "not-found", message: `There is no file ${path}.` };
+      return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
+    },
+    async remove() {
+      workspace.clear();
+      return true;
+    },
+  };
+  const audited: ThreadAuditEvent[] = [];
   const operations = openOperations({
     ...{ redis: client, server: redis.server, queue },
     budgets: { ...budgetSettings, ...settings.budgets },
     approvers: "requester",
     skills: createSkillLibrary({ folders: [shippedSkills] }),
     limits: defaultLimits,
-    auditFolder,
+    ...{ auditFolder, files },
+    audit: (event) => void audited.push(event),
     mask: (text) => masker.mask(text),
     now: Date.now,
     onError: (error) => errors.push(error),
@@ -106,15 +124,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     port,
     ...(token === undefined ? {} : { token }),
     ...(settings.proxies && { proxies: settings.proxies }),
-    files: {
-      list: async () => ({ ok: true, entries: entriesOf(workspace), truncated: false }),
-      read: async (_thread, path) => {
-        const text = workspace.get(path);
-        if (text === undefined)
-          return { ok: false, reason: "not-found", message: `There is no file ${path}.` };
-        return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
-      },
-    },
+    files,
     operations,
     status: async () => status,
     instance: "the-loom",
@@ -141,6 +151,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     intake,
     surface,
     workspace,
+    audited,
     status,
     errors,
     [Symbol.asyncDispose]: release,

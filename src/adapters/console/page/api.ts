@@ -21,6 +21,8 @@ import type {
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
 import type { ConsoleMessage } from "../console-message.ts";
 import type { ThreadSummary } from "../conversations.ts";
+import type { ExportFormat } from "../../../operations/export.ts";
+import type { Done } from "../manage-routes.ts";
 import type { NeedSummary } from "../needs-feed.ts";
 import type { Need } from "../operation-routes.ts";
 import type { ConsoleStatus } from "../services.ts";
@@ -122,6 +124,8 @@ export interface ConversationEvents extends Connection {
   conversation(whole: { thread: ThreadSummary | null; messages: ConsoleMessage[]; now: number }): void;
   message(changed: ConsoleMessage): void;
   removed(id: string): void;
+  /** A thread that was deleted or put away. */
+  gone(id: string): void;
 }
 
 /** The live stream of the list, and of a thread. Returns what closes it. */
@@ -132,6 +136,7 @@ export function connect(thread: string | null, on: ConversationEvents): () => vo
     conversation: (data) => on.conversation(JSON.parse(data)),
     message: (data) => on.message(JSON.parse(data)),
     removed: (data) => on.removed(JSON.parse(data)),
+    gone: (data) => on.gone(JSON.parse(data)),
   });
 }
 
@@ -210,6 +215,24 @@ export function stopSession(thread: string): Promise<IntakeResult> {
 
 export function continueSession(thread: string): Promise<IntakeResult> {
   return request("POST", `${sessionPath(thread)}/continue`, {});
+}
+
+/** Gives a thread a title; an empty one gives it its own back. */
+export function renameThread(thread: string, title: string): Promise<Done> {
+  return request("POST", `${sessionPath(thread)}/title`, { title });
+}
+
+export function archiveThread(thread: string, archived: boolean): Promise<Done> {
+  return request("POST", `${sessionPath(thread)}/archive`, { archived });
+}
+
+/** Deletes a thread with everything that belongs to it. */
+export function deleteThread(thread: string): Promise<Done> {
+  return request("POST", `${sessionPath(thread)}/delete`, {});
+}
+
+export function exportAddress(thread: string, format: ExportFormat): string {
+  return `${sessionPath(thread)}/export?format=${format}`;
 }
 
 /** All that waits for a person. */

@@ -137,6 +137,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
       announce(`Heddle: ${message.markdown.slice(0, 300)}`);
     if (message.mark === "stopped") announce("Stopped.");
   },
+  gone: (id) => threads.remove(id),
   removed(id) {
     keepEndInView(() => conversation.remove(id));
     showRunning();

@@ -51,6 +51,11 @@ export class ThreadList {
     this.#show();
   }
 
+  remove(id: string): void {
+    this.#threads.delete(id);
+    this.#show();
+  }
+
   /** By the ids of threads, what they wait for people to do. */
   showNeeds(needs: ReadonlyMap<string, NeedSummary["kind"]>): void {
     this.#needs = needs;

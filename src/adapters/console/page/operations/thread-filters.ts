@@ -11,6 +11,7 @@ const states: [state: NonNullable<ThreadQuery["state"]>, name: string][] = [
   ["answered", "Answered"],
   ["stopped", "Stopped"],
   ["failed", "Failed"],
+  ["archived", "Archived"],
 ];
 
 const orders: [sort: NonNullable<ThreadQuery["sort"]>, name: string][] = [

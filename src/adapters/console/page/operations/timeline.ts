@@ -9,6 +9,7 @@ import { stateOf } from "../states.ts";
 import { showTitle, showToast } from "../toast.ts";
 import { actionButtons } from "./all-threads.ts";
 import { chip, emptyNote, failure, type Frame } from "./report.ts";
+import { manageMenu } from "./manage-menu.ts";
 import { placeOf, titleOf } from "./thread-words.ts";
 import { Entries } from "./timeline-entries.ts";
 
@@ -107,9 +108,11 @@ export function openTimeline(
 /** What stands above the records; calls `changed` when it shows another state than before. */
 function timelineHead(thread: string, changed: () => void) {
   const head = element("div", { class: "timeline-head" });
+  const menu = manageMenu(thread);
   let before = "";
   const show = (line: ThreadLine) => {
     showTitle(titleOf(line));
+    menu.show(line);
     // A button that is about to be pressed stays where it is.
     if (JSON.stringify(line) === before) return;
     if (before) changed();
@@ -126,6 +129,7 @@ function timelineHead(thread: string, changed: () => void) {
       element("span", { class: "push" }),
       conversation,
       ...actionButtons(line),
+      menu.element,
     );
   };
   return { element: head, show };

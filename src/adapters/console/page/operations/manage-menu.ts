@@ -1,0 +1,70 @@
+/** What is done with a whole thread: to name it, put it away, take it along, pass it on, delete it. */
+import type { ThreadLine } from "../../../../operations/operations.ts";
+import { archiveThread, deleteThread, exportAddress, messageOf, renameThread } from "../api.ts";
+import { askFor } from "../conversation/ask.ts";
+import { element } from "../dom.ts";
+import { showToast } from "../toast.ts";
+
+const confirmation = "delete";
+
+/** Stays while the thread goes on, so that it does not close under somebody's hands. */
+export function manageMenu(thread: string) {
+  let isArchived = false;
+  const act = (work: () => Promise<string>) => async () => {
+    try {
+      showToast(await work());
+      menu.open = false;
+    } catch (error) {
+      showToast(messageOf(error));
+    }
+  };
+  const button = (label: string, work: () => Promise<string>) =>
+    element("button", { type: "button", class: "action", onclick: act(work) }, label);
+  const download = (label: string, format: "markdown" | "json") =>
+    element("a", { class: "action", href: exportAddress(thread, format), download: "" }, label);
+
+  const archive = button("Archive", async () => {
+    await archiveThread(thread, !isArchived);
+    return isArchived
+      ? "The thread is back in the list."
+      : "The thread is archived until somebody writes there.";
+  });
+  const menu = element(
+    "details",
+    { class: "folded manage" },
+    element("summary", {}, "Manage"),
+    element(
+      "div",
+      { class: "tools" },
+      button("Rename…", async () => {
+        const title = await askFor("What is the thread called? Leave it empty for its own title.", "Rename");
+        if (title === null) return "";
+        await renameThread(thread, title.trim().slice(0, 100));
+        return "The thread is renamed.";
+      }),
+      archive,
+      button("Copy link", async () => {
+        await navigator.clipboard.writeText(location.href);
+        return "The link is copied. Whoever may use this console can open it.";
+      }),
+      download("Save as Markdown", "markdown"),
+      download("Save as JSON", "json"),
+      button("Delete…", async () => {
+        const question = `This deletes the conversation, its files and its notes for good. Write “${confirmation}” to go on.`;
+        const answer = await askFor(question, "Delete");
+        if (answer === null) return "";
+        if (answer.trim().toLowerCase() !== confirmation) return "Nothing was deleted.";
+        const { note } = await deleteThread(thread);
+        location.hash = "#/threads";
+        return note ?? "The thread is deleted.";
+      }),
+    ),
+  );
+  return {
+    element: menu,
+    show({ archived }: ThreadLine): void {
+      isArchived = archived === true;
+      archive.textContent = isArchived ? "Take out of the archive" : "Archive";
+    },
+  };
+}
