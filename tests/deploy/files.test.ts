@@ -1,0 +1,201 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import { describe, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { z } from "zod";
+
+/** Files that other programs read: what can be checked of them without those programs. */
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const packageJson = z
+  .object({
+    version: z.string(),
+    engines: z.object({ node: z.string() }),
+    scripts: z.record(z.string(), z.string()),
+  })
+  .parse(JSON.parse(read("package.json")));
+
+const step = z.looseObject({
+  uses: z.string().optional(),
+  run: z.string().optional(),
+  with: z.record(z.string(), z.unknown()).optional(),
+});
+const workflowSchema = z.looseObject({
+  on: z.record(z.string(), z.unknown()),
+  permissions: z.record(z.string(), z.string()),
+  jobs: z.record(
+    z.string(),
+    z.looseObject({
+      if: z.string().optional(),
+      "timeout-minutes": z.number(),
+      permissions: z.record(z.string(), z.string()).optional(),
+      steps: z.array(step),
+    }),
+  ),
+});
+const workflows = globSync(".github/workflows/*.yml", { cwd: root });
+
+describe.each(workflows)("The workflow %s", (path) => {
+  const workflow = workflowSchema.parse(parse(read(path)));
+  const steps = Object.entries(workflow.jobs).flatMap(([job, { steps: list }]) =>
+    list.map((one) => ({ job, ...one })),
+  );
+
+  test("may do nothing but read, unless a job says what else it needs", () => {
+    expect(workflow.permissions).toEqual({ contents: "read" });
+  });
+
+  test("uses actions by their commit, with the version beside it", () => {
+    const uses = [...read(path).matchAll(/uses: (.*)$/gm)].map(([, action = ""]) => action);
+    expect(uses.length).toBeGreaterThan(0);
+    for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  test("runs only scripts that there are", () => {
+    const scripts = steps.flatMap(({ run = "" }) =>
+      [...run.matchAll(/npm run ([\w:]+)/g)].map(([, name = ""]) => name),
+    );
+    expect(scripts.filter((name) => !packageJson.scripts[name])).toEqual([]);
+  });
+
+  test("publishes only for a tag", () => {
+    const publishing = steps.filter(
+      ({ run = "", with: given }) => /npm publish/.test(run) || given?.["push"] === true,
+    );
+    const writing = Object.entries(workflow.jobs).filter(([, { permissions = {} }]) =>
+      Object.values(permissions).includes("write"),
+    );
+    for (const job of new Set([...publishing.map((one) => one.job), ...writing.map(([name]) => name)])) {
+      expect(workflow.on).toEqual({ push: { tags: ["v*.*.*"] } });
+      expect(workflow.jobs[job]?.if).toBe("startsWith(github.ref, 'refs/tags/v')");
+    }
+    if (path.endsWith("release.yml")) expect(publishing.length).toBe(2);
+  });
+});
+
+test("Continuous integration runs the package on the oldest Node that is supported", () => {
+  const oldest = packageJson.engines.node.replace(">=", "");
+  expect(parse(read(".github/workflows/ci.yml"))).toMatchObject({
+    jobs: { nodes: { strategy: { matrix: { node: expect.arrayContaining([oldest]) } } } },
+  });
+});
+
+test("The changelog has an entry for the version, and the chart names it", () => {
+  expect(read("CHANGELOG.md")).toContain(`## [${packageJson.version}]`);
+  expect(parse(read("deploy/helm/heddle/Chart.yaml"))).toMatchObject({ appVersion: packageJson.version });
+});
+
+test("Forms and settings of the repository can be read", () => {
+  const form = z.looseObject({
+    name: z.string(),
+    description: z.string(),
+    body: z.array(z.looseObject({ type: z.string() })),
+  });
+  for (const path of ["bug", "idea"]) form.parse(parse(read(`.github/ISSUE_TEMPLATE/${path}.yml`)));
+  expect(JSON.parse(read("renovate.json"))).toMatchObject({ rangeStrategy: "pin" });
+});
+
+describe("Monitoring", () => {
+  const code = ["src/telemetry/metrics.ts"].map(read).join("\n");
+  const names = new Set([...code.matchAll(/["`](heddle_\w+)["`]/g)].map(([, name = ""]) => name));
+  const metricsOf = (text: string) =>
+    [...text.matchAll(/heddle_\w+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ""));
+
+  test.each(["deploy/monitoring/alerts.yaml", "deploy/monitoring/dashboard.json"])(
+    "%s uses only metrics that there are",
+    (path) => {
+      const used = metricsOf(read(path));
+      expect(used.length).toBeGreaterThan(8);
+      expect(used.filter((name) => !names.has(name))).toEqual([]);
+    },
+  );
+
+  test("there is an alert on all that docs/telemetry.md names", () => {
+    const [, named = ""] = /^Alert on: (.*)$/m.exec(read("docs/telemetry.md")) ?? [];
+    const alerts = new Set(metricsOf(read("deploy/monitoring/alerts.yaml")));
+    expect(metricsOf(named).filter((name) => !alerts.has(name))).toEqual([]);
+  });
+
+  test("each alert says how bad it is and what it means", () => {
+    const rule = z.strictObject({
+      ...{ alert: z.string(), expr: z.string(), for: z.string().optional() },
+      labels: z.strictObject({ severity: z.enum(["critical", "warning"]) }),
+      annotations: z.strictObject({ summary: z.string() }),
+    });
+    z.object({ groups: z.array(z.object({ name: z.string(), rules: z.array(rule) })) }).parse(
+      parse(read("deploy/monitoring/alerts.yaml")),
+    );
+  });
+});
+
+describe("The Helm chart", () => {
+  const chart = "deploy/helm/heddle";
+  const values: unknown = parse(read(`${chart}/values.yaml`));
+  const templates = globSync(`${chart}/templates/*.yaml`, { cwd: root });
+
+  /** The template as Kubernetes would get it, as far as its structure goes: conditions hold, and each value is a word. */
+  function render(path: string) {
+    const text = read(path)
+      .replaceAll(/^ *\{\{- else \}\}\n(.*\n)+? *\{\{- end \}\}\n/gm, "")
+      .replaceAll(/^ *\{\{-.*\}\}\n/gm, "")
+      .replaceAll(/\{\{.*?toJson.*?\}\}/g, "{}")
+      .replaceAll(/\{\{.*?replicas.*?\}\}/g, "1")
+      .replaceAll(/\{\{.*?\}\}/g, "word");
+    return parseAllDocuments(text).map((document) => {
+      expect(document.errors).toEqual([]);
+      return document.toJS() as unknown;
+    });
+  }
+
+  test("has values that its schema accepts, and a schema that refuses others", () => {
+    const validate = new Ajv().compile({
+      ...JSON.parse(read(`${chart}/values.schema.json`)),
+      $schema: undefined,
+    });
+    validate(values);
+    expect(validate.errors).toBeNull();
+    expect(validate({ ...(values as object), replicas: 3 })).toBe(false);
+  });
+
+  test("names only values that there are", () => {
+    for (const path of templates) {
+      for (const [, name = ""] of read(path).matchAll(/\.Values\.([\w.]+)/g)) {
+        const found = name
+          .split(".")
+          .reduce((at: unknown, key) => (at as Record<string, unknown> | undefined)?.[key], values);
+        expect({ path, name, isThere: found !== undefined }).toEqual({ path, name, isThere: true });
+      }
+    }
+  });
+
+  test("gives gateway and workers the security context of docs/operations.md, and no more", () => {
+    const [documented = ""] = /^spec:\n[^]*?(?=^```)/m.exec(read("docs/operations.md")) ?? [];
+    const { spec } = parse(documented) as { spec: { containers: object[] } };
+    for (const role of ["gateway", "worker"]) {
+      const [deployment] = render(`${chart}/templates/${role}.yaml`);
+      expect(deployment).toMatchObject({
+        kind: "Deployment",
+        spec: {
+          template: {
+            spec: { ...spec, containers: [{ ...spec.containers[0], args: ["start", "--role", role] }] },
+          },
+        },
+      });
+    }
+  });
+
+  test("checks the health of each role as docs/operations.md says", () => {
+    const [gateway, worker] = ["gateway", "worker"].map((role) =>
+      JSON.stringify(render(`${chart}/templates/${role}.yaml`)),
+    );
+    expect(gateway).toMatch(/livenessProbe.*\/healthz.*readinessProbe.*\/readyz/);
+    expect(worker).toContain('"exec":{"command":["heddle","health"]}');
+    expect(worker).not.toContain("livenessProbe");
+  });
+
+  test("is YAML throughout", () => {
+    expect(templates.flatMap(render)).toHaveLength(5);
+  });
+});
