@@ -120,6 +120,21 @@ test("the mcp.json that docs/extending.md shows has two servers, and the token i
   expect(secrets.join()).toContain("ticket-secret");
 });
 
+test("the servers that docs/recipes.md shows can be used", () => {
+  const shown = blocks("docs/recipes.md", "json").map((json) =>
+    parseMcpConfig(json, { GITHUB_TOKEN: "t1", DATABASE_URI: "postgres://heddle:t2@db.example/app" }),
+  );
+  expect(shown.flatMap(({ servers }) => servers)).toMatchObject(
+    ["github", "jira", "postgres"].map((name) => ({ name, state: "enabled" })),
+  );
+});
+
+test("the README or the index of the docs leads to every page", () => {
+  const index = read("docs/README.md") + read("README.md").replaceAll("(docs/", "(");
+  const all = globSync("docs/*.md", { cwd: root }).map((path) => path.replace("docs/", ""));
+  expect(all.filter((page) => page !== "README.md" && !index.includes(`(${page}`))).toEqual([]);
+});
+
 test("the tool that docs/extending.md shows works, and tells what it could not find", async () => {
   const [code = ""] = blocks("docs/extending.md", "ts");
   const folder = mkdtempSync(join(tmpdir(), "heddle-docs-"));

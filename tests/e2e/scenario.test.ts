@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { listLastDays, readUsage } from "../../src/queue/budgets/usage.ts";
@@ -11,11 +11,25 @@ import { type Platform, type Room, transcript } from "./scenario/chat.ts";
 import { consoleKind } from "./scenario/console.ts";
 import { discordKind } from "./scenario/discord.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
+import { drawThread, textsOf } from "./scenario/picture.ts";
 import { slackKind } from "./scenario/slack.ts";
+
+/** The act that README.md shows. `HEDDLE_DRAW=1 npm test -- tests/e2e/scenario.test.ts` draws it anew. */
+const pictured = "Bob stops a command of Ada's";
+const picture = join(import.meta.dirname, "../../docs/images/slack-stop.svg");
+
+async function comparePicture(room: Room): Promise<void> {
+  const drawn = drawThread(
+    room.messages().map((message) => room.seen(message)),
+    "A Slack thread: a task, the work, and the receipt of its stop",
+  );
+  if (process.env["HEDDLE_DRAW"]) await writeFile(picture, drawn);
+  expect(textsOf(await readFile(picture, "utf8"))).toBe(textsOf(drawn));
+}
 
 /** One scenario on every platform, with the real program: what people read in the end must be the same. */
 
-describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks }) => {
+describe.each([slackKind, discordKind, consoleKind])("On $name", ({ name, open, lacks }) => {
   const played: { room: Room; expected: string }[] = [];
   let [redis, place, model, platform]: [TestRedis?, Place?, Voices?, Platform?] = [];
   let url = "";
@@ -56,6 +70,7 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ open, lacks 
     const expected = platform.names(written.trim());
     await room.until(() => transcript(room) === expected).catch(() => undefined);
     expect(transcript(room)).toBe(expected);
+    if (title === pictured && name === "Slack") await comparePicture(room);
     played.push({ room, expected });
   });
 

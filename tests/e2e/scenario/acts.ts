@@ -52,7 +52,7 @@ heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     title: "Bob stops a command of Ada's",
     async play({ ada, bob, heddle }) {
       const { command, seconds } = uniqueSleep();
-      await ada.mentions("Sleep well.");
+      await ada.mentions("Wait ten minutes, then deploy to staging.");
       heddle.calls(["bash", { command }]);
       await heddle.shows(seconds);
       await running(command);
@@ -61,7 +61,7 @@ heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
       expect(processesWith(seconds)).toEqual([]);
     },
     transcript: `
-ada: Sleep well. {stopped}
+ada: Wait ten minutes, then deploy to staging. {stopped}
 heddle: 🛑 **Stopped** ■ \`bash\` \`sleep 600\`
 heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left alive. No files were written. (1 step · TIME · N tokens · $N)`,
   },
