@@ -13,6 +13,7 @@ import type { WorkspaceFiles } from "./files.ts";
 import { createThreadManager } from "./manage.ts";
 import type { Operations } from "./operations.ts";
 import { listNeeds } from "./needs.ts";
+import { createOutlines } from "./outline.ts";
 import { type Approvers, listQuestions } from "./questions.ts";
 import { type ListedSkills, reportSystem } from "./system.ts";
 import { createThreadIndex } from "./threads.ts";
@@ -43,6 +44,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
   return {
     threads,
     calls: createCallIndex(redis, mask),
+    outlines: createOutlines(redis, mask),
     questions: () => listQuestions(redis, options.approvers, mask, now()),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
     needs: () => listNeeds(redis, threads, options.approvers, mask, now()),

@@ -24,6 +24,7 @@ export type { Ending, Excerpt, ThreadLine } from "./finding.ts";
 export interface Operations {
   threads: ThreadIndex;
   calls: CallIndex;
+  outlines: ThreadOutlines;
   /** What agents ask people and nobody has decided, on all platforms. */
   questions(): Promise<QuestionLine[]>;
   /** What no turn of that thread has taken, in order. */
@@ -58,6 +59,52 @@ export interface ThreadIndex {
   watchAll(onChange: () => void): () => void;
   /** Calls back with what happens in a thread; `null`: its timeline has grown, or may have. */
   watch(thread: ThreadId, onNews: (news: TransientEvent | null) => void): () => void;
+}
+
+/** Finding one's way in a thread's journal. */
+export interface ThreadOutlines {
+  outline(thread: ThreadId): Promise<Outline>;
+  /** The first records whose masked text has this in it, in whatever case. */
+  search(thread: ThreadId, query: string): Promise<{ found: FoundRecord[]; hasMore: boolean }>;
+  /** What took the time of a turn, the last spans. */
+  spans(thread: ThreadId, turn: string): Promise<TurnSpan[]>;
+}
+
+/** The newest turns and failures; positions are those of records. */
+export interface Outline {
+  turns: OutlineTurn[];
+  failures: number[];
+  /** Records in the journal. */
+  length: number;
+}
+
+/** `title`: the beginning of its first message; the rest where it has ended. */
+export interface OutlineTurn {
+  turn: string;
+  position: number;
+  at: number;
+  title: string;
+  ended?: Ending;
+  tookMs?: number;
+  figures?: Figures;
+}
+
+export interface FoundRecord {
+  position: number;
+  excerpt: string;
+}
+
+/** `from` and `to`: ms since the epoch. */
+export interface TurnSpan {
+  kind: "model" | "tool" | "waiting";
+  name: string;
+  position: number;
+  from: number;
+  to: number;
+  isFailed: boolean;
+  /** Of a model call. */
+  step?: number;
+  figures?: Figures;
 }
 
 /** The tool calls of a thread's turns. */

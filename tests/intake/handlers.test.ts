@@ -108,6 +108,9 @@ const policies: Record<string, Policy> = {
     "/api/needs": reads,
     "/api/search": reads,
     "/api/sessions/:thread/export": reads,
+    "/api/sessions/:thread/outline": reads,
+    "/api/sessions/:thread/search": reads,
+    "/api/sessions/:thread/spans": reads,
   }),
   ...named("console POST", {
     "/api/session": { none: "the console's token is asked for; it only makes a cookie of it" },

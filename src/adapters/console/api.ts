@@ -5,6 +5,7 @@ import { fileRoutes } from "./file-routes.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
 import { manageRoutes } from "./manage-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
+import { outlineRoutes } from "./outline-routes.ts";
 import { matchRoute, replyNotFound, type Route } from "./route.ts";
 import type { Services } from "./services.ts";
 
@@ -32,6 +33,7 @@ export const routes: readonly Route[] = [
   ...fileRoutes,
   ...operationRoutes,
   ...manageRoutes,
+  ...outlineRoutes,
 ];
 
 /** Answers a request below `/api/`; null when the response is a stream that stays open. */

@@ -15,7 +15,7 @@ import type { Services } from "./services.ts";
  * | GET  /api/sessions[?QUERY]                          | `ThreadPage`, 100 lines by default, with `facets`; QUERY has the fields of `ThreadQuery` |
  * | GET  /api/search?words=WORDS[&QUERY][&after=CURSOR] | `SearchPage`: what was said in these threads; CURSOR is the JSON of the `next` before |
  * | GET  /api/sessions/events[?QUERY]                   | Server-Sent Events, see `TimelineStreams`                 |
- * | GET  /api/sessions/THREAD/timeline[?before=POSITION] | `TimelinePage`, its end or what is before         |
+ * | GET  /api/sessions/THREAD/timeline[?before=POSITION or ?from=POSITION] | `TimelinePage`: its end, or what is before or from there |
  * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
  * | GET  /api/sessions/THREAD/calls?turn=TURN          | `CallList`, the calls of a turn                   |
  * | GET  /api/sessions/THREAD/calls/POSITION.INDEX      | `CallDetails`                                     |
@@ -85,6 +85,7 @@ export const operationRoutes: readonly Route[] = [
 const position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const before = z.object({ before: position.exactOptional() });
 const from = z.object({ from: position });
+const place = z.object({ before: position.exactOptional(), from: position.exactOptional() });
 const turn = z.object({ turn: z.string().min(1).max(100) });
 const callKey = z.string().regex(/^\d{1,9}\.\d{1,4}$/);
 const text = z.string().max(300).optional();
@@ -154,7 +155,7 @@ export async function withQuery<Query>(
 
 function timeline(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread, line) =>
-    withQuery(before, call, async (where) =>
+    withQuery(place, call, async (where) =>
       replyJson(200, { line, ...(await services.operations.threads.timeline(thread, where)) }),
     ),
   );

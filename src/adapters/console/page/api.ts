@@ -12,9 +12,12 @@ import type {
 import type {
   CallDetails,
   CallList,
+  FoundRecord,
+  Outline,
   SystemReport,
   ThreadLine,
   TimelinePage,
+  TurnSpan,
   TransientEvent,
   UsageReport,
 } from "../../../operations/operations.ts";
@@ -195,9 +198,29 @@ async function send(address: string, init: RequestInit): Promise<Response> {
   }
 }
 
-/** The timeline of a thread of any platform: its end, or the page before a position. */
-export function getTimeline(thread: string, before?: number): Promise<TimelinePage & { line: ThreadLine }> {
-  return request("GET", `${sessionPath(thread)}/timeline${before === undefined ? "" : `?before=${before}`}`);
+/** The timeline of a thread of any platform: its end, or the page before or from a position. */
+export function getTimeline(
+  thread: string,
+  where: { before?: number; from?: number } = {},
+): Promise<TimelinePage & { line: ThreadLine }> {
+  const query = Object.entries(where).map(([name, position]) => `?${name}=${position}`);
+  return request("GET", `${sessionPath(thread)}/timeline${query.join("")}`);
+}
+
+export function getOutline(thread: string): Promise<Outline> {
+  return request("GET", `${sessionPath(thread)}/outline`);
+}
+
+export function searchRecords(
+  thread: string,
+  query: string,
+): Promise<{ found: FoundRecord[]; hasMore: boolean }> {
+  return request("GET", `${sessionPath(thread)}/search?query=${encodeURIComponent(query)}`);
+}
+
+/** What took the time of a turn. */
+export function getSpans(thread: string, turn: string): Promise<TurnSpan[]> {
+  return request("GET", `${sessionPath(thread)}/spans?turn=${encodeURIComponent(turn)}`);
 }
 
 /** The calls of a turn. */

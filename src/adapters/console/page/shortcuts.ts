@@ -15,6 +15,8 @@ const rows: [keys: string, does: string][] = [
   ["y, x", "Under Needs you: approve, or deny, the selected item"],
   ["1, 2", "Under Needs you: choose that answer"],
   ["c", "Under Needs you: continue"],
+  ["t, T", "In a timeline: next or previous turn"],
+  ["e, E", "In a timeline: next or previous failure"],
   ["Esc", "Close, or stop the running thread"],
   ["?", "Show this list"],
 ];
@@ -42,12 +44,25 @@ export function setUpShortcuts(): void {
   byId("show-shortcuts").addEventListener("click", () => dialog.showModal());
 
   document.addEventListener("keydown", (event) => {
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
-    if (!plain || !enabled.checked || isWriting(event.target) || document.querySelector("dialog[open]"))
-      return;
-    if (!press(event.key, dialog)) return;
-    event.preventDefault();
+    if (isShortcut(event) && press(event.key, dialog)) event.preventDefault();
   });
+}
+
+/** Keys of one page, as long as it is open; returns what ends them. */
+export function onKeys(acts: Record<string, () => unknown>): () => void {
+  const listen = (event: KeyboardEvent) => {
+    if (!isShortcut(event) || !Object.hasOwn(acts, event.key)) return;
+    event.preventDefault();
+    acts[event.key]?.();
+  };
+  document.addEventListener("keydown", listen);
+  return () => document.removeEventListener("keydown", listen);
+}
+
+function isShortcut(event: KeyboardEvent): boolean {
+  const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
+  const isOn = byId("shortcuts-on", HTMLInputElement).checked;
+  return isPlain && isOn && !isWriting(event.target) && !document.querySelector("dialog[open]");
 }
 
 function press(key: string, dialog: HTMLDialogElement): boolean {

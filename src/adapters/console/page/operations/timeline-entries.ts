@@ -14,17 +14,40 @@ const mostEntries = 600;
 
 export class Entries {
   readonly #list: HTMLElement;
+  readonly #headTurn: (turn: string) => HTMLElement;
   readonly #calls = new Map<string, ToolCallView>();
   /** Results whose call is on no page that was loaded. */
   readonly #orphans = new Map<string, { entry: ToolResult; line: HTMLElement }>();
+  /** Where the results are shown whose call has a line of its own. */
+  readonly #results = new Map<number, HTMLElement>();
   /** When each turn began. */
   readonly #startedAt = new Map<string, number>();
   /** Position of the first entry, and of the one that comes next. */
   first = 0;
   #next = 0;
 
-  constructor(list: HTMLElement) {
+  /** @param headTurn what stands with the heading of a turn */
+  constructor(list: HTMLElement, headTurn: (turn: string) => HTMLElement) {
     this.#list = list;
+    this.#headTurn = headTurn;
+  }
+
+  /** Position of the record behind the last. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Takes everything off the page: another part of the journal is to be shown. */
+  clear(): void {
+    for (const known of [this.#calls, this.#orphans, this.#results]) known.clear();
+    this.#list.replaceChildren();
+  }
+
+  /** What shows the record; undefined where it is not on the page. */
+  find(position: number): HTMLElement | undefined {
+    if (position < this.first || position >= this.#next) return undefined;
+    const lines = [...this.#list.querySelectorAll<HTMLElement>(":scope > [data-position]")];
+    return this.#results.get(position) ?? lines.findLast((line) => Number(line.dataset.position) <= position);
   }
 
   /** Adds what follows; what is there already is left alone. */
@@ -49,6 +72,10 @@ export class Entries {
     const lines = entries.map((entry) => this.#line(entry)).filter((line) => line !== null);
     this.#list.prepend(...lines);
     this.first = from;
+    while (this.#list.childElementCount > mostEntries) {
+      this.#next = Number(this.#list.lastElementChild?.getAttribute("data-position"));
+      this.#list.lastElementChild?.remove();
+    }
   }
 
   /** Something that is said at this moment and stored nowhere. */
@@ -70,7 +97,12 @@ export class Entries {
     switch (entry.kind) {
       case "turn-start":
         if (entry.at !== undefined) this.#startedAt.set(entry.turn, entry.at);
-        return item("turn", element("h3", {}, `Turn ${entry.turn}`), ...timeOf(entry));
+        return item(
+          "turn",
+          element("h3", {}, `Turn ${entry.turn}`),
+          ...timeOf(entry),
+          this.#headTurn(entry.turn),
+        );
       case "message":
         return item(
           "said",
@@ -164,6 +196,7 @@ export class Entries {
       const orphan = this.#orphans.get(call.id);
       if (orphan) {
         shown.showResult(orphan.entry);
+        this.#results.set(orphan.entry.position, shown.element);
         orphan.line.remove();
         this.#orphans.delete(call.id);
       }
@@ -203,6 +236,7 @@ export class Entries {
     const shown = this.#calls.get(entry.call);
     if (shown) {
       shown.showResult(entry);
+      this.#results.set(entry.position, shown.element);
       return null;
     }
     const alone = toolCall(entry.name, { text: "", omitted: 0 });

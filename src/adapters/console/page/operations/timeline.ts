@@ -1,17 +1,18 @@
 /** A thread of any platform as a timeline of its journal, read from its end, and live. */
 import type { TransientEvent, ThreadLine, TimelinePage } from "../../../../operations/operations.ts";
 import { threadAddress } from "../addresses.ts";
-import { getTimeline, messageOf, watchSession } from "../api.ts";
+import { getTimeline, watchSession } from "../api.ts";
 import { element } from "../dom.ts";
 import { files } from "../files.ts";
-import { formatCost, pluralize } from "../format.ts";
+import { formatCost } from "../format.ts";
 import { stateOf } from "../states.ts";
-import { showTitle, showToast } from "../toast.ts";
+import { showTitle } from "../toast.ts";
 import { actionButtons } from "./all-threads.ts";
 import { chip, emptyNote, failure, type Frame } from "./report.ts";
 import { manageMenu } from "./manage-menu.ts";
 import { placeOf, titleOf } from "./thread-words.ts";
-import { Entries } from "./timeline-entries.ts";
+import { timelineTools } from "./timeline-tools.ts";
+import { TimelineWindow } from "./timeline-window.ts";
 
 /** Shows the page in `root`; returns what ends it. */
 export function openTimeline(
@@ -20,15 +21,9 @@ export function openTimeline(
   { changed, connected, refused }: Frame,
 ): () => void {
   const head = timelineHead(thread, changed);
-  const earlier = element("button", {
-    type: "button",
-    class: "action earlier",
-    hidden: true,
-    onclick: showEarlier,
-  });
-  const list = element("ol", { class: "timeline" });
   const now = element("p", { class: "now", role: "status" });
-  const entries = new Entries(list);
+  const view = new TimelineWindow(root, thread);
+  const tools = timelineTools(thread, view);
   let end = () => {};
   let closed = false;
   void begin();
@@ -39,11 +34,10 @@ export function openTimeline(
       const page = await getTimeline(thread);
       if (closed) return;
       files.open(thread);
-      root.replaceChildren(head.element, earlier, list, now);
+      root.replaceChildren(head.element, tools.element, ...view.parts, now);
       showLine(page.line);
-      entries.append(page.entries, page.from);
-      if (page.length === 0) list.before(emptyNote("No turn has started yet. It will appear here."));
-      showEarlierCount();
+      view.show(page);
+      if (page.length === 0) now.before(emptyNote("No turn has started yet. It will appear here."));
       root.scrollTop = root.scrollHeight;
       end = watchSession(thread, page.from + page.entries.length, {
         line: showLine,
@@ -57,19 +51,16 @@ export function openTimeline(
     }
   }
 
-  function grow({ entries: more, from }: TimelinePage): void {
-    const atEnd = root.scrollHeight - root.scrollTop - root.clientHeight < 120;
+  function grow(page: TimelinePage): void {
     root.querySelector(".nothing")?.remove();
-    entries.append(more, from);
     now.textContent = "";
-    if (more.some(({ kind }) => kind === "tool-result")) files.scheduleRefresh();
-    showEarlierCount();
-    if (atEnd) root.scrollTop = root.scrollHeight;
+    view.grow(page);
+    if (page.entries.some(({ kind }) => kind === "tool-result")) files.scheduleRefresh();
   }
 
   function showPassing(news: TransientEvent): void {
     if (news.kind === "step") now.textContent = news.text;
-    else entries.appendPassing(news);
+    else view.showPassing(news);
   }
 
   function showLine(line: ThreadLine | null): void {
@@ -78,29 +69,11 @@ export function openTimeline(
     if (line.state === "idle") now.textContent = "";
   }
 
-  function showEarlierCount(): void {
-    earlier.hidden = entries.first === 0;
-    earlier.textContent = `Show earlier records (${pluralize(entries.first, "more", "more")})`;
-  }
-
-  async function showEarlier(): Promise<void> {
-    earlier.disabled = true;
-    try {
-      const page = await getTimeline(thread, entries.first);
-      const height = root.scrollHeight;
-      entries.prepend(page.entries, page.from);
-      showEarlierCount();
-      // What was in view stays in view.
-      root.scrollTop += root.scrollHeight - height;
-    } catch (error) {
-      showToast(messageOf(error));
-    }
-    earlier.disabled = false;
-  }
-
   return () => {
     closed = true;
     files.open(null);
+    tools.end();
+    view.close();
     end();
   };
 }

@@ -1,0 +1,98 @@
+/** Finding one's way in a long timeline. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { JournalRecord } from "../../src/agent/journal.ts";
+import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
+import type { TestConsole } from "../adapters/console/start-console.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
+import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { overflow, poorContrast } from "./visibility.ts";
+
+/** Turns of that many steps, with a failure in the middle of the first. */
+async function runTurns({ redis }: TestConsole, thread: string, steps: number, turns: number): Promise<void> {
+  const client = redis.client();
+  for (let turn = 1; turn <= turns; turn += 1) {
+    await write(client, thread, `Task ${turn}`);
+    const lease = await begin(client, thread, `t${turn}`);
+    for (let from = 0; from < steps; from += 500) {
+      const records = Array.from({ length: Math.min(500, steps - from) }, (_, index): JournalRecord[] => {
+        const step = from + index + 1;
+        const text =
+          turn === 1 && step === steps / 2 ? "exit code 7\nneedle in the hay" : `exit code 0\nline ${step}`;
+        const id = `${turn}.${step}`;
+        const at = Date.now();
+        const reply = {
+          ...calling(step, [call(id, "bash", { command: `run ${step}` })]),
+          at: at + step * 1_000,
+        };
+        const result = { ...resultOf(id, "bash", text), at: at + step * 1_000 + 420 };
+        return [reply, { type: "tool-start", callId: id, at: at + step * 1_000 }, result];
+      });
+      await lease.append(records.flat());
+    }
+    await end(lease, { kind: "answered", text: "Done.", steps, usage: usageOf(0.5) }, `t${turn}`);
+  }
+}
+
+describe("a long timeline", () => {
+  beforeAll(openBrowser);
+  beforeEach((context) => context.skip(!chromiumPath, noChromium));
+  afterAll(closeBrowser);
+
+  async function openTimeline(steps: number, turns: number) {
+    const thread = `slack:T1:C1:${steps}.${turns}`;
+    const opened = await openConsolePage({ prepare: (console) => runTurns(console, thread, steps, turns) });
+    await opened.page.goto(`${opened.console.url}/#/s/${encodeURIComponent(thread)}`);
+    await opened.page.getByText(`Step ${steps}`, { exact: true }).waitFor();
+    return opened;
+  }
+
+  test("is searched, and its start, turns and failures are one press away", async () => {
+    await using opened = await openTimeline(100, 2);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Go to the start" }).click();
+    await page.getByRole("heading", { name: "Turn t1" }).waitFor();
+    await page.locator(".said").getByText("Task 1").waitFor();
+
+    await page.keyboard.press("e");
+    await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
+    await page.keyboard.press("e");
+    await page.getByRole("alert").getByText("Nothing has failed after this.").waitFor();
+    await page.keyboard.press("t");
+    await page.locator(".turn.reading").getByText("Turn t2").waitFor();
+    await page.keyboard.press("T");
+    await page.locator(".turn.reading").getByText("Turn t1").waitFor();
+
+    await page.getByLabel("Search this thread").fill("NEEDLE");
+    await page.keyboard.press("Enter");
+    await page.getByText("1 record found.").first().waitFor();
+    await page.locator(".found button").click();
+    await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
+    await page.getByRole("button", { name: "Unfold all calls" }).click();
+    expect(await page.locator(".tool-call:not([open])").count()).toBe(0);
+    await page.getByRole("button", { name: "Fold all calls", exact: true }).click();
+    expect(await page.locator(".tool-call[open]").count()).toBe(0);
+    await page.getByRole("button", { name: "Go to the end" }).click();
+    await page.getByText("Step 100", { exact: true }).last().waitFor();
+    opened.expectInnocent();
+  });
+
+  test("shows where the time of a turn went, and a bar leads to its record", async () => {
+    await using opened = await openTimeline(20, 1);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Go to the start" }).click();
+    await page.getByText("Where its time went").click();
+    await page.locator(".waterfall").getByText("40 parts").waitFor();
+    await page.locator(".waterfall").getByText("Tools 8.4 s").waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await shot(page, `waterfall-${colorScheme}`);
+      expect(await poorContrast(page)).toEqual({});
+    }
+    await page.locator(".waterfall li").filter({ hasText: "failed" }).getByRole("button").click();
+    await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await shot(page, "timeline-tools-phone");
+    expect(await overflow(page)).toBe(0);
+    opened.expectInnocent();
+  });
+});
