@@ -14,6 +14,8 @@ export class Composer {
   /** What is being sent and its key: sending it again after a failure must not say it twice. */
   #attempt: { text: string; files: File[]; key: string } = { text: "", files: [], key: "" };
   #busy = false;
+  /** Under which the draft is kept: a reload, or another thread, must not lose it. */
+  #draft = draftKey(null);
   readonly #attachments = new Attachments(showToast, () => this.#fit());
 
   constructor(send: Send) {
@@ -29,6 +31,13 @@ export class Composer {
       void this.#submit();
     });
     this.#text.addEventListener("input", () => this.#fit());
+    this.open(null);
+  }
+
+  /** Shows the draft of a thread; null for that of a new one. */
+  open(thread: string | null): void {
+    this.#draft = draftKey(thread);
+    this.#text.value = loadDraft(this.#draft);
     this.#fit();
   }
 
@@ -57,6 +66,7 @@ export class Composer {
     if ((text === "" && files.length === 0) || this.#busy) return;
     if (text !== this.#attempt.text || files !== this.#attempt.files)
       this.#attempt = { text, files, key: randomId() };
+    const draft = this.#draft;
     this.#busy = true;
     this.#attachments.busy = true;
     this.#button.disabled = true;
@@ -65,6 +75,8 @@ export class Composer {
     this.#attachments.busy = false;
     if (accepted) {
       this.#attempt = { text: "", files: [], key: "" };
+      // The message of a new thread has opened it meanwhile.
+      if (loadDraft(draft).trim() === text) storeDraft(draft, "");
       if (this.#text.value.trim() === text) this.#text.value = "";
       if (files === this.#attachments.files) this.#attachments.clear();
     }
@@ -73,9 +85,31 @@ export class Composer {
   }
 
   #fit(): void {
+    storeDraft(this.#draft, this.#text.value);
     const empty = this.#text.value.trim() === "" && this.#attachments.files.length === 0;
     this.#button.disabled = this.#busy || empty;
     this.#text.style.height = "auto";
     this.#text.style.height = `${this.#text.scrollHeight}px`;
+  }
+}
+
+function draftKey(thread: string | null): string {
+  return `heddle draft ${thread ?? "new"}`;
+}
+
+function loadDraft(key: string): string {
+  try {
+    return localStorage.getItem(key) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function storeDraft(key: string, text: string): void {
+  try {
+    if (text.trim() === "") localStorage.removeItem(key);
+    else localStorage.setItem(key, text);
+  } catch {
+    // Then it lasts as long as the page.
   }
 }

@@ -61,6 +61,7 @@ const sent = new WeakMap<File, { thread: string; id: string }>();
 /** Opens a thread, or with null the page for a new one; returns what ends it. */
 export function openConversation(thread: string | null, on: Connection): () => void {
   current = thread;
+  composer.open(thread);
   conversation.clear();
   files.open(null);
   document.body.classList.toggle("empty", current === null);
@@ -70,7 +71,11 @@ export function openConversation(thread: string | null, on: Connection): () => v
   showTitle(current ? "" : "New thread");
   showRunning();
   focusBox();
-  return follow(current, on);
+  const end = follow(current, on);
+  return () => {
+    if (thread !== null) rememberPlace(thread);
+    end();
+  };
 }
 
 /** Keeps the list of console threads live beside another page; returns what ends it. */
@@ -97,6 +102,14 @@ export async function refreshThreads(): Promise<void> {
 /** On a phone the keyboard would cover what was asked for. */
 function focusBox(): void {
   if (matchMedia("(pointer: fine)").matches) composer.focus();
+}
+
+/** Where somebody was reading, by thread; none where the end was in view. */
+const places = new Map<string, number>();
+
+function rememberPlace(thread: string): void {
+  if (isNearEnd()) places.delete(thread);
+  else places.set(thread, scroller.scrollTop);
 }
 
 function leave(): void {
@@ -126,6 +139,8 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     if (current === null) return;
     const shown = current;
     keepEndInView(() => conversation.replace(shown, messages), first);
+    const place = first ? places.get(shown) : undefined;
+    if (place !== undefined) scroller.scrollTop = place;
     showRunning();
     if (thread && first) files.open(shown);
   },

@@ -27,12 +27,20 @@ export function colorOf(thread: string): string {
   return `color-${Number.parseInt(thread.slice(-6), 36) % 7}`;
 }
 
+const noThreads = element("li", { class: "none" }, "Your threads will be listed here.");
+const olderThreads = element(
+  "li",
+  { class: "none" },
+  element("a", { href: "#/threads" }, "Older ones are under All threads."),
+);
+
 export class ThreadList {
   readonly #list: HTMLElement;
   #threads = new Map<string, ThreadSummary>();
   #needs: ReadonlyMap<string, NeedSummary["kind"]> = new Map();
   #current: string | null = null;
-  #shown = "";
+  readonly #rows = new Map<string, { line: HTMLElement; shown: string }>();
+  #isDue = false;
   /** Until then an empty list means nothing. */
   #known = false;
 
@@ -67,27 +75,48 @@ export class ThreadList {
     this.#show();
   }
 
+  /** However many changes there are in a frame, the list is drawn once. */
   #show(): void {
+    if (!this.#known || this.#isDue) return;
+    this.#isDue = true;
+    requestAnimationFrame(() => this.#draw());
+  }
+
+  /** Rows that say the same as before stay as they are, with the focus. */
+  #draw(): void {
+    this.#isDue = false;
     const newest = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
-    if (!this.#known) return;
-    const now = JSON.stringify([this.#current, newest, [...this.#needs]]);
-    if (now === this.#shown) return;
-    this.#shown = now;
-    const links = () => [...this.#list.querySelectorAll("a")];
-    const focused = links().find((link) => link === document.activeElement)?.hash;
-    const more = element(
-      "li",
-      { class: "none" },
-      element("a", { href: "#/threads" }, "Older ones are under All threads."),
-    );
-    const nothing = element("li", { class: "none" }, "Your threads will be listed here.");
-    this.#list.replaceChildren(
-      ...(newest.length > 0 ? newest.map((thread) => this.#line(thread)) : [nothing]),
-      ...(newest.length >= listed ? [more] : []),
-    );
-    links()
-      .find(({ hash }) => hash === focused)
-      ?.focus();
+    const focused = [...this.#list.querySelectorAll("a")].find((link) => link === document.activeElement);
+    const rows = newest.map((thread) => this.#row(thread));
+    if (rows.length === 0) rows.push(noThreads);
+    if (newest.length >= listed) rows.push(olderThreads);
+    for (const id of this.#rows.keys()) if (!this.#threads.has(id)) this.#rows.delete(id);
+    let at = this.#list.firstChild;
+    for (const row of rows) {
+      if (row === at) at = at.nextSibling;
+      else this.#list.insertBefore(row, at);
+    }
+    while (at) {
+      const next: ChildNode | null = at.nextSibling;
+      at.remove();
+      at = next;
+    }
+    // What is moved or drawn anew loses it.
+    if (focused && focused !== document.activeElement) this.#focus(focused.hash);
+  }
+
+  #focus(hash: string): void {
+    [...this.#list.querySelectorAll("a")].find((link) => link.hash === hash)?.focus();
+  }
+
+  #row(thread: ThreadSummary): HTMLElement {
+    const { id } = thread;
+    const shown = JSON.stringify([thread, id === this.#current, this.#needs.get(id)]);
+    const known = this.#rows.get(id);
+    if (known?.shown === shown) return known.line;
+    const line = this.#line(thread);
+    this.#rows.set(id, { line, shown });
+    return line;
   }
 
   #line({ id, title, activeAt, state }: ThreadSummary): HTMLElement {

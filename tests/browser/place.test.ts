@@ -1,0 +1,74 @@
+/** What a person leaves behind in a conversation is there when they come back. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { chromiumPath, noChromium } from "./chromium.ts";
+import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+describe("a conversation that is left", () => {
+  beforeAll(openBrowser);
+  beforeEach((context) => context.skip(!chromiumPath, noChromium));
+  afterAll(closeBrowser);
+
+  test("keeps its draft over a reload, and the place where somebody was reading", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const box = page.getByLabel("Message to Heddle");
+    await box.fill("a new thought");
+    await page.reload();
+    await expect.poll(() => box.inputValue()).toBe("a new thought");
+    const { thread } = await opened.asks("Tell me all of it");
+    const markdown = Array.from({ length: 150 }, (_, line) => `Line ${line}`).join("\n\n");
+    await console.surface.post(thread, { kind: "answer", markdown }, "answer");
+    await article(page, "answer").getByText("Line 149").waitFor();
+    expect(await box.inputValue()).toBe("");
+    await box.fill("half a sent");
+    await page.evaluate("document.querySelector('#scroller').scrollTop = 700");
+
+    await page.getByRole("link", { name: "Usage" }).click();
+    await page.getByRole("heading", { name: "Usage" }).first().waitFor();
+    await page.goBack();
+    await article(page, "answer").getByText("Line 149").waitFor();
+    await expect.poll(() => page.evaluate("document.querySelector('#scroller').scrollTop")).toBe(700);
+    expect(await box.inputValue()).toBe("half a sent");
+    await page.goto(`${console.url}/#/`);
+    await expect.poll(() => box.inputValue()).toBe("");
+    opened.expectInnocent();
+  });
+
+  test("is printed as its title and what was said", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Say it");
+    await console.surface.post(thread, { kind: "answer", markdown: "Said." }, "answer");
+    await article(page, "answer").getByText("Said.").waitFor();
+    await page.emulateMedia({ media: "print" });
+    expect(await article(page, "answer").getByText("Said.").isVisible()).toBe(true);
+    expect(await page.getByRole("heading", { name: "Say it" }).isVisible()).toBe(true);
+    for (const hidden of ["#threads", "#files", "#composer", "#to-timeline"])
+      expect([hidden, await page.locator(hidden).isVisible()]).toEqual([hidden, false]);
+    opened.expectInnocent();
+  });
+
+  test("costs the list one update a frame, and rows that say the same stay", async () => {
+    await using opened = await openConsolePage();
+    const result = await opened.page.evaluate(`(async () => {
+      const { ThreadList } = await import("/conversation/thread-list.js");
+      const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      const root = document.createElement("ol");
+      document.body.append(root);
+      const list = new ThreadList(root);
+      const thread = (n, at) => ({ id: "thread" + String(n).padStart(6, "0"), title: "T" + n, activeAt: at });
+      list.replace(Array.from({ length: 280 }, (_, n) => thread(n, n)));
+      await frame();
+      const before = [...root.children];
+      let changes = 0;
+      const observer = new MutationObserver(() => (changes += 1));
+      observer.observe(root, { childList: true });
+      for (let n = 0; n < 40; n += 1) list.put(thread(7, 1_000 + n));
+      await frame();
+      const kept = [...root.children].filter((row) => before.includes(row)).length;
+      return { rows: root.childElementCount, changes, kept, first: root.textContent.startsWith("T7") };
+    })()`);
+    // With the line that says where older ones are.
+    expect(result).toEqual({ rows: 281, changes: 1, kept: 280, first: true });
+  });
+});
