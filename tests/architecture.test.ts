@@ -21,6 +21,7 @@ const allowed: Record<string, readonly string[]> = {
   progress: ["chat", "agent/*", "queue"],
   operations: ["chat", "agent/*", "sandbox/*", "queue", "telemetry"],
   telemetry: ["chat", "agent/*", "sandbox/*", "queue", "intake", "config"],
+  setup: ["chat", "config", "agent", "adapters/slack", "adapters/discord"],
   app: ["*"],
   commands: ["*"],
   "main.ts": ["*"],

@@ -150,6 +150,9 @@ function banner(
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", "connected"]] : []),
     ...(url && DISCORD_TOKEN ? [["discord", "connected"]] : []),
     ...(url ? describeConsole(url, byDefault) : []),
+    ...(model === "demo" || (url && !SLACK_BOT_TOKEN && !SLACK_CLIENT_ID && !DISCORD_TOKEN)
+      ? [["setup", "`npm run heddle -- setup` connects a model, Slack and Discord, step by step"]]
+      : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;
 }

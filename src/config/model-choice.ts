@@ -21,7 +21,8 @@ export type ModelChoice =
 
 type ModelConfig = Pick<Config, "environment" | "settings" | "variables">;
 
-const defaults: readonly { provider: KnownProvider; model: string }[] = [
+/** Taken where a provider's key is set and no model is named, in this order. */
+export const defaultModels: readonly { provider: KnownProvider; model: string }[] = [
   { provider: "anthropic", model: "claude-sonnet-5-5" },
   { provider: "openai", model: "gpt-6-astra" },
   { provider: "minimax", model: "MiniMax-M2.5" },
@@ -41,7 +42,7 @@ const account = {
 export function chooseModel(config: ModelConfig): ModelChoice {
   const named = config.environment.HEDDLE_MODEL ?? config.settings.model;
   if (named) return namedModel(config, named);
-  for (const { provider, model } of defaults) {
+  for (const { provider, model } of defaultModels) {
     if (config.environment[account[provider].key]) return namedModel(config, `${provider}/${model}`);
   }
   return { provider: "demo" };

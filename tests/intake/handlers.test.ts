@@ -295,7 +295,10 @@ describe("The handlers of the adapters", () => {
     ["a context menu of Discord", () => interactionsIn("type: z.literal(ApplicationCommandType.User),")],
     ["an interaction of Discord", () => interactionsIn("type: z.literal(InteractionType.Ping),")],
     ["a request to the console", () => [routeName({ method: "GET", path: "/api/secrets" })]],
-    ["a command of the terminal", () => commandsIn('run(async () => (await import("../other.ts")).command())')],
+    [
+      "a command of the terminal",
+      () => commandsIn('run(async () => (await import("../other.ts")).command())'),
+    ],
   ])("would not go unseen if somebody added %s", async (_what, register) => {
     const registered = await register();
     expect(registered).not.toEqual([]);

@@ -1,6 +1,7 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import { roles } from "../roles.ts";
 import type { RunOptions } from "../run.ts";
+import { type SetupStep, setupSteps } from "../setup/steps.ts";
 import { addExamples, jsonOption, oneOf, type Runner } from "./runner.ts";
 
 /** The values of an option that may be repeated. */
@@ -21,6 +22,20 @@ export function addServingCommands(program: Command, run: Runner): void {
   addExamples(start, [
     ["heddle start", "everything in one process"],
     ["heddle start --role worker", "only turns; a gateway elsewhere hears the platforms"],
+  ]);
+
+  const setup = program
+    .command("setup")
+    .description("choose a model and connect chat platforms, step by step")
+    .addArgument(new Argument("[step...]", "only these steps; without one all of them").choices(setupSteps))
+    .option("--answers <file>", "take the answers from a YAML file instead of asking (docs/setup.md)")
+    .action((steps: SetupStep[], options: { answers?: string }) =>
+      run(async () => (await import("../setup.ts")).command(steps, options)),
+    );
+  addExamples(setup, [
+    ["heddle setup", "all steps, each of which can be left out"],
+    ["heddle setup slack", "only Slack"],
+    ["heddle setup --answers answers.yaml", "without a terminal"],
   ]);
 
   const task = program

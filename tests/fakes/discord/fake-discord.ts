@@ -175,7 +175,10 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     token,
     world: () => world,
     address,
-    messageContent,
+    // An app may change it.
+    get messageContent() {
+      return context.messageContent;
+    },
     onChange: changed,
   });
   const interactions = new Interactions(world, changed);

@@ -5,6 +5,7 @@ import type { Limits } from "./limits.ts";
 import { refusals } from "./refusal.ts";
 import type { UploadedFile } from "./rest-api.ts";
 import {
+  applicationChange,
   callbackBody,
   channelChange,
   commandsBody,
@@ -127,6 +128,11 @@ export const routes: Route[] = [
     flags: messageContent ? 1 << 19 : 0,
     bot: wireUser(world.bot),
   })),
+  // Only the limited flags can be set. https://docs.discord.com/developers/resources/application#edit-current-application
+  routeWith("PATCH", "/applications/@me", applicationChange, (body, _parts, context) => {
+    context.messageContent = (body.flags & (1 << 19)) !== 0;
+    return { id: context.world.applicationId, flags: body.flags };
+  }),
   route("GET", "/users/@me", (_parts, { world }) => wireUser(world.bot)),
   route("GET", "/users/@me/guilds", (_parts, { world }) =>
     [...world.guilds.values()].map((guild) => {

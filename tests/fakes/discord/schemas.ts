@@ -191,4 +191,6 @@ export const callbackBody = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal(9), data: modal }),
 ]);
 
+export const applicationChange = z.strictObject({ flags: z.int() });
+
 export const directBody = z.strictObject({ recipient_id: z.string() });

@@ -33,6 +33,7 @@ export interface FakeSlackOptions {
   ackTimeoutMs?: number;
   teamId?: string;
   botToken?: string;
+  appToken?: string;
   /** Of the bot's user. */
   botUserId?: string;
   /** For how long `until` waits. Default 20,000 ms. */
@@ -189,7 +190,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   const manifest = manifestSchema.parse(parse(options.manifest ?? slackManifest()));
   const { bot_events: subscriptions } = manifest.settings.event_subscriptions;
   const botToken = options.botToken ?? "xoxb-fake-bot-token";
-  const appToken = "xapp-fake-app-token";
+  const appToken = options.appToken ?? "xapp-fake-app-token";
   const changes = new EventTarget();
   // Many may wait at once.
   setMaxListeners(0, changes);

@@ -31,7 +31,7 @@ export interface FakeOAuth {
 
 /** A method of the Web API: what it asks for, and what it does. It throws a {@link Refusal} for `ok: false`. */
 export interface Method {
-  token: "bot" | "app" | "none";
+  token: "bot" | "app" | "configuration" | "none";
   /** The names of its arguments, of those that a bot like ours may use. */
   args?: string;
   /** The scope that it takes; by kind where it depends on the channel. */

@@ -2,6 +2,7 @@ import type { Arguments } from "./arguments.ts";
 import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
 import { chatMethods } from "./methods-chat.ts";
 import { fileMethods } from "./methods-files.ts";
+import { manifestMethods } from "./methods-manifest.ts";
 import { oauthMethods } from "./methods-oauth.ts";
 import { viewMethods } from "./methods-views.ts";
 import { Refusal } from "./refusal.ts";
@@ -59,6 +60,7 @@ export const methods: Record<string, Method> = {
   ...fileMethods,
   ...viewMethods,
   ...oauthMethods,
+  ...manifestMethods,
 
   "auth.test": {
     token: "bot",
@@ -71,6 +73,18 @@ export const methods: Record<string, Method> = {
       bot_id: workspace.bot.botId,
       is_enterprise_install: false,
     }),
+  },
+
+  // https://docs.slack.dev/reference/methods/bots.info
+  "bots.info": {
+    token: "bot",
+    args: "bot team_id",
+    scope: "users:read",
+    run: (args, { workspace }) => {
+      if (args.text("bot") !== workspace.bot.botId) throw new Refusal("bot_not_found");
+      const { id: user_id, name } = workspace.bot;
+      return { bot: { id: args.text("bot"), deleted: false, name, user_id, app_id: workspace.appId } };
+    },
   },
 
   "apps.connections.open": {

@@ -32,6 +32,9 @@ interface WebApiOptions extends MethodContext {
   onCall(call: Call): void;
 }
 
+/** Makes apps. https://docs.slack.dev/app-manifests/configuring-apps-with-app-manifests#config-tokens */
+export const configurationToken = "xoxe.xoxp-1-fake-configuration-token";
+
 /** The HTTP side: tokens, scopes, arguments, faults; the methods themselves are in methods.ts. */
 export class WebApi {
   readonly calls: Call[] = [];
@@ -126,6 +129,10 @@ export class WebApi {
     const { appToken, appScopes, scopes, workspace, oauth } = this.#options;
     const token = bearer(request) ?? args.optionalText("token");
     if (token === undefined) throw new Refusal("not_authed");
+    if (method.token === "configuration") {
+      if (token === configurationToken) return;
+      throw new Refusal(token.startsWith("xoxe.xoxp-") ? "token_expired" : "not_allowed_token_type");
+    }
     const rotating = oauth.tokens.get(token);
     if (rotating === "expired") throw new Refusal("token_expired");
     const botToken = rotating ? token : this.#options.botToken;

@@ -24,6 +24,10 @@ const messageContentFlags = (1 << 18) | (1 << 19);
 /** Who the token belongs to. */
 interface Installation {
   identity: Identity;
+  /** Of the bot. */
+  name: string;
+  /** Whether it may read messages that do not mention it. */
+  readsMessages: boolean;
   /** For the operator: the name of the bot and where it is. */
   description: string;
   /** The servers that it is in. */
@@ -49,7 +53,8 @@ export async function identify(
       throw tokenError(error);
     },
   );
-  if (messageContent && !(flags & messageContentFlags)) throw new Error(intentMissing);
+  const readsMessages = (flags & messageContentFlags) !== 0;
+  if (messageContent && !readsMessages) throw new Error(intentMissing);
   const guilds = guildsSchema.parse(await rest.get(Routes.userGuilds()));
   const invite = inviteLink(applicationId);
   const warnings = guilds.flatMap(({ name, permissions }) => {
@@ -60,7 +65,8 @@ export async function identify(
   });
   if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
   const description = `${bot.username} in ${listGuilds(guilds)}`;
-  return { identity: { applicationId, botId: bot.id }, description, guilds, warnings };
+  const identity = { applicationId, botId: bot.id };
+  return { identity, name: bot.username, readsMessages, description, guilds, warnings };
 }
 
 /** Servers that are named; more would fill the screen. */

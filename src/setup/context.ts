@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { type Config, loadConfig } from "../config/load.ts";
+import type { Dialog } from "./dialog.ts";
+import { changeEnvFile, type EnvChanges } from "./env-file.ts";
+
+/** What every step works with. */
+export interface SetupContext {
+  dialog: Dialog;
+  /** Aborted when the person ends the set-up. */
+  signal: AbortSignal;
+  /** How long a service may take to answer, in milliseconds. */
+  patienceMs: number;
+  /** How long to wait for a mention before saying what may be wrong, in milliseconds. */
+  listenMs: number;
+  /** Read again each time: the steps before may have changed it. @throws ConfigError */
+  config(): Config;
+  /** The settings file, whether or not it exists. */
+  settingsPath(): string;
+  /** Stores variables in `.env` and says so. */
+  save(changes: EnvChanges): Promise<void>;
+}
+
+/** How a step ended. `waiting`: somebody else has to act before it can go on. */
+export interface StepResult {
+  state: "ready" | "skipped" | "waiting" | "failed";
+  /** One line. */
+  text: string;
+}
+
+export function createSetupContext({
+  dialog,
+  signal,
+  env,
+  cwd,
+  patienceMs = 20_000,
+  listenMs = 60_000,
+}: {
+  dialog: Dialog;
+  signal: AbortSignal;
+  env: NodeJS.ProcessEnv;
+  cwd: string;
+  patienceMs?: number;
+  listenMs?: number;
+}): SetupContext {
+  const path = join(cwd, ".env");
+  const config = () => loadConfig(env, cwd);
+  return {
+    ...{ dialog, signal, patienceMs, listenMs, config },
+    settingsPath: () => {
+      const { settingsFile, environment } = config();
+      return settingsFile ?? join(cwd, environment.HEDDLE_CONFIG);
+    },
+    async save(changes) {
+      const names = Object.keys(changes);
+      const before = existsSync(path) ? parseEnv(readFileSync(path, "utf8")) : {};
+      if (names.some((name) => before[name] !== changes[name])) {
+        const warning = await changeEnvFile(path, changes);
+        dialog.say(`  Saved in ${path}: ${names.join(", ")}.`);
+        if (warning) dialog.say(`  ! ${warning}`);
+      }
+      for (const name of names) {
+        const outside = env[name];
+        if (outside && outside !== changes[name])
+          dialog.say(
+            `  ! ${name} is also set in the environment, which takes precedence over .env: remove it there.`,
+          );
+      }
+    },
+  };
+}

@@ -1,0 +1,138 @@
+import { spawn } from "node:child_process";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { startFakeAnthropic } from "../../fakes/anthropic.ts";
+import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { newFolder, type Reader, readerOf } from "../../setup/at-terminal.ts";
+
+const main = resolve(import.meta.dirname, "../../../src/main.ts");
+const key = "sk-ant-api03-secret-of-a-test-9876";
+
+async function services() {
+  const [model, slack] = await Promise.all([
+    startFakeAnthropic({ apiKey: key, replies: () => ({ content: [{ type: "text", text: "Hello!" }] }) }),
+    startFakeSlack({ botToken: "xoxb-1-bot-secret-1234", appToken: "xapp-1-A0HEDDLE-1-app-secret-5678" }),
+  ]);
+  onTestFinished(async () => {
+    await Promise.all([model.close(), slack.close()]);
+  });
+  return { model, slack, env: { ANTHROPIC_BASE_URL: model.url, SLACK_API_URL: slack.url } };
+}
+
+/** `heddle setup` in a pseudo-terminal, as a person has it. */
+function inTerminal(
+  cwd: string,
+  args: string[],
+  env: Record<string, string>,
+): Reader & { ended: Promise<number | null> } {
+  const command = [process.execPath, main, "setup", ...args].join(" ");
+  const child = spawn(
+    "script",
+    ["--quiet", "--return", "--echo", "never", "--command", command, "/dev/null"],
+    {
+      cwd,
+      env: {
+        PATH: process.env["PATH"],
+        HOME: cwd,
+        HEDDLE_PORT: "0",
+        TERM: "xterm",
+        SHELL: "/bin/sh",
+        ...env,
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const ended = new Promise<number | null>((done) => child.on("exit", done));
+  return { ...readerOf(child.stdout, (text) => child.stdin.write(text)), ended };
+}
+
+test("at a terminal, Ctrl-C keeps what was valid, a second run goes on from there, and no secret is shown", async () => {
+  const { slack, env } = await services();
+  const cwd = newFolder();
+  const first = inTerminal(cwd, ["model", "slack"], env);
+  await first.sees("Number [1]: ");
+  first.types("1");
+  await first.sees("Key: ");
+  first.types(key);
+  await first.sees("[anthropic/claude-sonnet-5-5]: ");
+  first.types("");
+  await first.sees("Number [1]: ");
+  first.types("3");
+  await first.sees("Bot token");
+  first.types("\u0003");
+  await first.sees("What was saved stays");
+  expect(await first.ended).toBe(130);
+
+  const second = inTerminal(cwd, ["model", "slack"], env);
+  await second.sees("✓ anthropic/claude-sonnet-5-5 answered");
+  await second.sees("Number [1]: ");
+  second.types("");
+  await second.sees("Number [1]: ");
+  second.types("3");
+  await second.sees("Bot token");
+  second.types(slack.appToken);
+  await second.sees("That is the app-level token");
+  await second.sees("Bot token");
+  second.types(slack.botToken);
+  await second.sees("Slack: heddle in Fake team.");
+  await second.sees("Start Heddle: npm start");
+  expect(await second.ended).toBe(0);
+
+  const file = join(cwd, ".env");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(parseEnv(readFileSync(file, "utf8"))).toEqual({
+    ANTHROPIC_API_KEY: key,
+    HEDDLE_MODEL: "anthropic/claude-sonnet-5-5",
+    SLACK_BOT_TOKEN: slack.botToken,
+    SLACK_APP_TOKEN: slack.appToken,
+  });
+  expect(first.transcript() + second.transcript()).not.toMatch(/secret/);
+});
+
+/** Without a terminal. */
+async function run(cwd: string, args: string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [main, "setup", ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"], HOME: cwd, HEDDLE_PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
+  const code = await new Promise<number | null>((done) => child.on("close", done));
+  return { code, output };
+}
+
+test("without a terminal a file answers, whose secrets may come from the environment", async () => {
+  const { slack, env } = await services();
+  const cwd = newFolder();
+  expect(await run(cwd, [], env)).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("--answers <file>"),
+  });
+  const answers = [
+    "model: anthropic",
+    "model.key: ${KEY}",
+    "slack: tokens",
+    "slack.botToken: ${ONE}",
+    "slack.appToken: ${OTHER}",
+  ];
+  writeFileSync(join(cwd, "answers.yaml"), answers.join("\n"));
+  const args = ["model", "slack", "discord", "--answers", "answers.yaml"];
+  const secrets = { KEY: key, ONE: slack.appToken, OTHER: slack.botToken };
+  const { code, output } = await run(cwd, args, { ...env, ...secrets });
+  expect(output).toMatch(/✓ anthropic[\s\S]*✓ Slack: heddle in Fake team\.[\s\S]*· Discord is not connected/);
+  expect(code).toBe(0);
+  expect(output).not.toMatch(/secret/);
+  expect(parseEnv(readFileSync(join(cwd, ".env"), "utf8"))).toMatchObject({
+    SLACK_BOT_TOKEN: slack.botToken,
+    SLACK_APP_TOKEN: slack.appToken,
+  });
+  const wrong = await run(cwd, args, { ...env, ...secrets, KEY: "sk-ant-wrong" });
+  expect(wrong).toMatchObject({
+    code: 1,
+    output: expect.stringMatching(/✗ .*ANTHROPIC_API_KEY was refused/),
+  });
+});

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import type { Arguments } from "./arguments.ts";
+import type { Method } from "./method.ts";
+import { Refusal } from "./refusal.ts";
+
+/** The limits of https://docs.slack.dev/reference/app-manifest that the fake knows. */
+const schema = z.object({
+  display_information: z.object({ name: z.string().min(1).max(35) }),
+  oauth_config: z.object({ scopes: z.object({ bot: z.array(z.string()) }) }),
+});
+
+function check(args: Arguments): void {
+  const result = schema.safeParse(args.json("manifest"));
+  if (result.success) return;
+  const errors = result.error.issues.map(({ message, path }) => ({ message, pointer: `/${path.join("/")}` }));
+  throw new Refusal("invalid_manifest", { errors });
+}
+
+/**
+ * Apps made from a manifest, with a configuration token.
+ * https://docs.slack.dev/reference/methods/apps.manifest.validate
+ * https://docs.slack.dev/reference/methods/apps.manifest.create
+ */
+export const manifestMethods: Record<string, Method> = {
+  "apps.manifest.validate": {
+    token: "configuration",
+    args: "manifest app_id",
+    run: (args) => {
+      check(args);
+      return {};
+    },
+  },
+  "apps.manifest.create": {
+    token: "configuration",
+    args: "manifest",
+    run: (args, { workspace, address, oauth }) => {
+      check(args);
+      return {
+        app_id: workspace.appId,
+        credentials: {
+          client_id: oauth.clientId,
+          client_secret: oauth.clientSecret,
+          verification_token: "fake-verification-token",
+          signing_secret: "0123456789abcdef0123456789abcdef",
+        },
+        oauth_authorize_url: address(`/oauth/v2/authorize?client_id=${oauth.clientId}`),
+      };
+    },
+  },
+};
