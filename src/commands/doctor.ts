@@ -4,6 +4,8 @@ import type { Finding } from "../chat/adapter.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { createCommandContext } from "./context.ts";
 import { checks } from "./doctor/checks.ts";
+import { askDestinations, createLiveChecks, liveLimitMs, parseDestinations } from "./doctor/live.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** How long a check may take, in milliseconds. */
 const limitMs = 10_000;
@@ -11,15 +13,30 @@ const limitMs = 10_000;
 const signs = { ok: "✓", note: "·", warning: "!", error: "✗" };
 
 /** Checks everything that Heddle needs, prints a line each, and gives 1 when something is an error. */
-export async function command(values: { json?: true }): Promise<number> {
+export async function command(values: {
+  json?: true;
+  live?: true;
+  post?: readonly string[];
+}): Promise<number> {
+  const { post = [] } = values;
+  if (post.length > 0 && !values.live) throw new UsageError("--post goes with --live.");
+  const named = parseDestinations(post);
   const setup = await prepare();
+  const asks = values.live && !values.json && process.stdin.isTTY && process.stderr.isTTY;
+  const destinations = asks && "config" in setup ? await askDestinations(setup.config, named) : named;
+  const all = [
+    ...checks.map((check) => ({ ...check, limitMs })),
+    ...(values.live
+      ? createLiveChecks(destinations).map((check) => ({ ...check, limitMs: liveLimitMs }))
+      : []),
+  ];
   const mask = (text: string) => ("masker" in setup ? setup.masker.mask(text) : text);
   // All at once; the lines come in the order of the list.
   const running =
     "masker" in setup
-      ? checks.map(async ({ what, run }) => ({
+      ? all.map(async ({ what, run, limitMs: ms }) => ({
           what,
-          findings: await withDeadline(limitMs, (signal) => run(setup, signal)),
+          findings: await withDeadline(ms, (signal) => run(setup, signal)),
         }))
       : [Promise.resolve({ what: "settings", findings: [setup] })];
   const report: { what: string; level: Finding["level"]; text: string }[] = [];

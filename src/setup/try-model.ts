@@ -1,5 +1,5 @@
 import type { ServiceAccount } from "../agent/llm/check-access.ts";
-import { openModel } from "../agent/llm/open.ts";
+import { type OpenOptions, openModel } from "../agent/llm/open.ts";
 import { ModelError } from "../agent/model.ts";
 
 /** What came of one small request. `wrong` says which answer to ask for again. */
@@ -11,12 +11,13 @@ export type ModelTrial =
 export async function tryModel(
   account: ServiceAccount,
   { patienceMs, signal }: { patienceMs: number; signal: AbortSignal },
+  options: Pick<OpenOptions, "limits" | "settings"> = {},
 ): Promise<ModelTrial> {
   const late = AbortSignal.timeout(patienceMs);
   const started = performance.now();
   try {
     const soon = AbortSignal.any([signal, late]);
-    const model = await openModel(account, { retry: { maxRetries: 0 }, askMs: patienceMs / 2 });
+    const model = await openModel(account, { ...options, retry: { maxRetries: 0 }, askMs: patienceMs / 2 });
     const request = {
       system: "",
       messages: [

@@ -61,8 +61,15 @@ export function addServingCommands(program: Command, run: Runner): void {
     .command("doctor")
     .description("check everything that Heddle needs and suggest fixes")
     .option(...jsonOption)
-    .action((options: { json?: true }) => run(async () => (await import("../doctor.ts")).command(options)));
-  addExamples(doctor, [["heddle doctor", "exits with 1 on any problem"]]);
+    .option("--live", "also send a request to each model and a message to each named channel")
+    .option("--post <channel>", "where --live posts: slack:<id> or discord:<id>; may be repeated", collect)
+    .action((options: { json?: true; live?: true; post?: string[] }) =>
+      run(async () => (await import("../doctor.ts")).command(options)),
+    );
+  addExamples(doctor, [
+    ["heddle doctor", "exits with 1 on any problem"],
+    ["heddle doctor --live --post slack:C012345", "posts a test message there"],
+  ]);
 
   program
     .command("health")

@@ -18,7 +18,7 @@ export type ApplicationTrial =
     }
   | { ok: false; isReached: boolean; problem: string };
 
-interface TrialAccess extends Pick<DiscordAccess, "token" | "apiUrl"> {
+export interface TrialAccess extends Pick<DiscordAccess, "token" | "apiUrl"> {
   timeoutMs: number;
 }
 

@@ -1,0 +1,24 @@
+import { pino } from "pino";
+import type { Finding } from "../../../chat/adapter.ts";
+import { createWebClient } from "../connection/web.ts";
+import { callSlack } from "../surface/call.ts";
+import type { TrialOptions } from "./try-tokens.ts";
+
+/** Sends one message to a channel, for an operator who wants to see that it arrives. */
+export async function postTrial(
+  botToken: string,
+  { channel, text }: { channel: string; text: string },
+  { apiUrl, timeoutMs }: TrialOptions,
+): Promise<Finding> {
+  const server = { ...(apiUrl !== undefined && { apiUrl }), log: pino({ level: "silent" }) };
+  const client = createWebClient({ ...server, botToken }, { timeoutMs });
+  const started = performance.now();
+  try {
+    const posted = await callSlack("chat.postMessage", () => client.chat.postMessage({ channel, text }));
+    const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+    return { level: "ok", text: `Slack took a message to ${channel} in ${seconds} s (${posted?.ts})` };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { level: "error", text: `No message reached the channel ${channel} of Slack: ${why}` };
+  }
+}
