@@ -1,7 +1,6 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
-import type { ChatAdapter } from "../chat/adapter.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
@@ -16,6 +15,7 @@ import type { ConsoleToken } from "./console-token.ts";
 import { readInstance } from "./instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
+import { type StartedAdapters, startAdapters } from "./start-adapters.ts";
 
 /** Something that the operator has to put right before Heddle can start. */
 class StartError extends Error {
@@ -33,7 +33,7 @@ export async function startGateway(
   context: AppContext,
   model: { id: string },
   { token, byDefault }: ConsoleToken,
-): Promise<Running & { url: string }> {
+): Promise<Running & { url: string; unreached: string[] }> {
   const { config, log, redis, server, intake } = context;
   const { environment } = config;
   const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, token);
@@ -58,6 +58,7 @@ export async function startGateway(
     now: Date.now,
     onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
   });
+  let started: StartedAdapters | undefined;
   const local = createConsoleAdapter({
     redis,
     host: environment.HEDDLE_HOST,
@@ -82,6 +83,9 @@ export async function startGateway(
     },
     // No details: whoever asks has no token.
     async findUnready() {
+      // While the first attempts are under way, none is known to be heard.
+      const [unreached] = started ? started.unreached() : adapters.map(({ platform }) => platform);
+      if (unreached !== undefined) return `Nothing is heard from ${unreached} yet: Heddle keeps trying.`;
       const deaf = adapters.find((adapter) => adapter.problem?.() !== undefined);
       if (deaf) return `Nothing is heard from ${deaf.platform} until an operator acts: read the log.`;
       const { auditRequired } = config.settings.telemetry;
@@ -95,18 +99,14 @@ export async function startGateway(
   });
   adapters.push(local);
 
-  const started: ChatAdapter[] = [];
   const endKeeping = startAuditArchiving(redis, config, log);
   const close = async () => {
     endKeeping();
-    await Promise.all(started.map((adapter) => adapter.stop()));
+    await started?.close();
     operations.close();
   };
   try {
-    for (const adapter of adapters) {
-      await adapter.start(intake);
-      started.push(adapter);
-    }
+    started = await startAdapters(adapters, { intake, log });
   } catch (error) {
     await close();
     // Adapters throw a plain Error with a sentence for the operator; anything else is a defect and keeps its stack.
@@ -114,5 +114,5 @@ export async function startGateway(
       ? new StartError(error.message, { cause: error })
       : error;
   }
-  return { url: local.url, close };
+  return { url: local.url, unreached: started.unreached(), close };
 }

@@ -15,12 +15,23 @@ import type { Intake } from "./inbound.ts";
  */
 export interface ChatAdapter {
   readonly platform: string;
-  /** Resolves once events can arrive; rejects with an error that names the wrong token or setting and the fix. */
+  /**
+   * Resolves once events can arrive; rejects with an error that names the wrong token or setting and the fix, or with
+   * {@link PlatformUnreachable}: then it may be started again.
+   */
   start(intake: Intake): Promise<void>;
   /** Takes no more events; resolves when those being handled are done. */
   stop(): Promise<void>;
   /** Why it hears nothing until an operator acts, in one sentence; undefined while it hears, or will again by itself. */
   problem?(): string | undefined;
+}
+
+/**
+ * A platform was not reached, by what is known for no fault of the settings: trying again makes sense. The message is a
+ * sentence for the operator.
+ */
+export class PlatformUnreachable extends Error {
+  override readonly name = "PlatformUnreachable";
 }
 
 /** A connection to a platform was lost and is being re-established. Adapters publish it on {@link reconnects}. */

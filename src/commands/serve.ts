@@ -70,12 +70,13 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   const serves = role !== "worker" || metricsPort !== undefined;
   const consoleToken = serves ? await openConsoleToken(setup.config) : {};
   let url = "";
+  let unreached: string[] = [];
   if (role !== "worker") await announceCatchUp(context);
   if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
   if (role !== "worker") {
     const gateway = await startGateway(context, models.model, consoleToken);
     add("the connections to chat platforms and console to close", gateway);
-    url = gateway.url;
+    ({ url, unreached } = gateway);
   } else if (metricsPort !== undefined) {
     add("the metrics to close", await startMetrics(context, metricsPort, consoleToken));
   }
@@ -86,7 +87,7 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   );
   // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
   flushCompileCache();
-  process.stdout.write(banner(context, models.model.id, url, consoleToken));
+  process.stdout.write(banner(context, models.model.id, { url, unreached, consoleToken }));
   reportServing();
 }
 
@@ -133,9 +134,14 @@ async function endAll({ context, parts }: Started): Promise<void> {
 function banner(
   { server, sandbox, config }: AppContext,
   model: string,
-  url: string,
-  { byDefault }: ConsoleToken,
+  {
+    url,
+    unreached,
+    consoleToken: { byDefault },
+  }: { url: string; unreached: readonly string[]; consoleToken: ConsoleToken },
 ): string {
+  const stateOf = (platform: string) =>
+    unreached.includes(platform) ? "not reached yet: Heddle keeps trying" : "connected";
   const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
   const lines = [
     [
@@ -147,8 +153,8 @@ function banner(
     ["redis", server.describe],
     ["sandbox", sandbox.probe.ok ? sandbox.probe.summary : "none: the agent has no shell and no files"],
     ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
-    ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", "connected"]] : []),
-    ...(url && DISCORD_TOKEN ? [["discord", "connected"]] : []),
+    ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", stateOf("slack")]] : []),
+    ...(url && DISCORD_TOKEN ? [["discord", stateOf("discord")]] : []),
     ...(url ? describeConsole(url, byDefault) : []),
     ...(model === "demo" || (url && !SLACK_BOT_TOKEN && !SLACK_CLIENT_ID && !DISCORD_TOKEN)
       ? [["setup", "`npm run heddle -- setup` connects a model, Slack and Discord, step by step"]]

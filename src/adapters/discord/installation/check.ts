@@ -1,7 +1,7 @@
 import { GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { readNetworkCode } from "../../../agent/network-code.ts";
-import type { Finding } from "../../../chat/adapter.ts";
+import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
 import type { Identity } from "../inbound/events.ts";
 import { areRegistered } from "../interactions/commands.ts";
@@ -55,7 +55,12 @@ export async function identify(
   );
   const readsMessages = (flags & messageContentFlags) !== 0;
   if (messageContent && !readsMessages) throw new Error(intentMissing);
-  const guilds = guildsSchema.parse(await rest.get(Routes.userGuilds()));
+  const guilds = await rest.get(Routes.userGuilds()).then(
+    (answer) => guildsSchema.parse(answer),
+    (error: unknown) => {
+      throw tokenError(error);
+    },
+  );
   const invite = inviteLink(applicationId);
   const warnings = guilds.flatMap(({ name, permissions }) => {
     const missing = findMissing(permissions);
@@ -85,7 +90,11 @@ const intentMissing =
 
 /** Why there is no connection, in one sentence that names the cause and the remedy. */
 export function tokenError(cause: unknown): Error {
-  return new Error(explainProblem(cause), { cause });
+  const problem = explainProblem(cause);
+  if (problem !== undefined) return new Error(problem, { cause });
+  const why = readNetworkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+  const text = `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
+  return new PlatformUnreachable(text, { cause });
 }
 
 const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;
@@ -102,7 +111,8 @@ export function explainClosing(code: GatewayCloseCodes): string {
   }
 }
 
-function explainProblem(cause: unknown): string {
+/** Undefined where Discord has said nothing about it. */
+function explainProblem(cause: unknown): string | undefined {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (refusalCode(cause) !== undefined) {
     const isUnknown = cause instanceof Error && "status" in cause && cause.status === 401;
@@ -114,8 +124,7 @@ function explainProblem(cause: unknown): string {
   if (/invalid shard|sharding is required/i.test(text)) {
     return `Discord refuses the shards (${text}): correct discord.shards in heddle.yaml or remove it.`;
   }
-  const why = readNetworkCode(cause) ?? text;
-  return `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
+  return undefined;
 }
 
 /** Servers that are looked into; each takes three calls, and Discord limits how many a second. */

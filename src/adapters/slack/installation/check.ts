@@ -1,7 +1,7 @@
 import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { pino } from "pino";
 import { readNetworkCode } from "../../../agent/network-code.ts";
-import type { Finding } from "../../../chat/adapter.ts";
+import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import type { SlackAdapterOptions } from "../options.ts";
@@ -148,7 +148,10 @@ const dead = new Set([
 
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
 export function tokenError(name: TokenName, cause: unknown): Error {
-  return new Error(`${name} ${explainProblem(name, cause)}`, { cause });
+  const text = `${name} ${explainProblem(name, cause)}`;
+  return refusalCode(cause) === undefined
+    ? new PlatformUnreachable(text, { cause })
+    : new Error(text, { cause });
 }
 
 function explainProblem(name: TokenName, cause: unknown): string {

@@ -14,9 +14,14 @@ export async function postTrial(
   const client = createWebClient({ ...server, botToken }, { timeoutMs });
   const started = performance.now();
   try {
-    const posted = await callSlack("chat.postMessage", () => client.chat.postMessage({ channel, text }));
+    const posted = await callSlack("chat.postMessage", () =>
+      client.apiCall("chat.postMessage", { channel, text }),
+    );
     const seconds = ((performance.now() - started) / 1_000).toFixed(1);
-    return { level: "ok", text: `Slack took a message to ${channel} in ${seconds} s (${posted?.ts})` };
+    return {
+      level: "ok",
+      text: `Slack took a message to ${channel} in ${seconds} s (${String(posted && "ts" in posted ? posted.ts : "")})`,
+    };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { level: "error", text: `No message reached the channel ${channel} of Slack: ${why}` };

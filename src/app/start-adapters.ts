@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ChatAdapter, PlatformUnreachable } from "../chat/adapter.ts";
+import type { Intake } from "../chat/inbound.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+export interface StartedAdapters {
+  /** The platforms that were not reached so far. */
+  unreached(): string[];
+  close(): Promise<void>;
+}
+
+const firstRetryMs = 2_000;
+const longestRetryMs = 60_000;
+
+/**
+ * Starts all adapters at once. A platform that is not reached keeps none of the others waiting and is tried again until
+ * it is: at boot the network is often late. @throws what the first other one has thrown; then none is left open
+ */
+export async function startAdapters(
+  adapters: readonly ChatAdapter[],
+  {
+    intake,
+    log,
+    retryMs = firstRetryMs,
+  }: { intake: Intake; log: Pick<Logger, "info" | "warn" | "error">; retryMs?: number },
+): Promise<StartedAdapters> {
+  const closing = new AbortController();
+  const started = new Set<ChatAdapter>();
+  const retrying = new Map<ChatAdapter, Promise<void>>();
+
+  async function startOne(adapter: ChatAdapter): Promise<void> {
+    await adapter.start(intake);
+    started.add(adapter);
+  }
+
+  async function retry(adapter: ChatAdapter): Promise<void> {
+    for (let waitMs = retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
+      await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      if (closing.signal.aborted) return;
+      try {
+        await startOne(adapter);
+        retrying.delete(adapter);
+        log.info(`${adapter.platform} is reached and connected.`);
+        return;
+      } catch (error) {
+        if (error instanceof PlatformUnreachable) continue;
+        // Until somebody acts: the platform stays among those that are not reached.
+        log.error(
+          { err: error },
+          `${adapter.platform} cannot be connected: correct that and start Heddle again.`,
+        );
+        return;
+      }
+    }
+  }
+
+  const close = async () => {
+    closing.abort();
+    await Promise.all(retrying.values());
+    await Promise.all([...started].map((adapter) => adapter.stop()));
+  };
+  const results = await Promise.allSettled(adapters.map(startOne));
+  const failures: unknown[] = [];
+  for (const [index, result] of results.entries()) {
+    const adapter = adapters[index];
+    if (result.status === "fulfilled" || !adapter) continue;
+    if (result.reason instanceof PlatformUnreachable) {
+      log.warn(`${result.reason.message} Heddle keeps trying, and serves everything else.`);
+      retrying.set(adapter, retry(adapter));
+    } else {
+      failures.push(result.reason);
+    }
+  }
+  if (failures.length > 0) {
+    await close();
+    throw failures[0];
+  }
+  return { unreached: () => [...retrying.keys()].map(({ platform }) => platform), close };
+}
