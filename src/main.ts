@@ -1,5 +1,7 @@
 /** The command line: runs the command that was named, and turns failures into one sentence. */
+import * as http from "node:http";
 import { CommanderError } from "commander";
+import { proxyVariables } from "./agent/proxy-environment.ts";
 import { endWithSupervisor } from "./app/supervised.ts";
 import { createProgram } from "./commands/command-line/program.ts";
 import type { Needs } from "./commands/command-line/runner.ts";
@@ -7,6 +9,7 @@ import { silences } from "./queue/redis/silence.ts";
 import { explainRefusal } from "./queue/redis/unavailable.ts";
 
 endWithSupervisor();
+useProxy();
 
 /** Failures with a sentence for people; everything else is a defect and keeps its stack. */
 const expectedErrors = new Set([
@@ -48,6 +51,14 @@ async function main(argv: string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     return explainFailure(error, needed);
   }
+}
+
+/** Node reads the variable when it starts, so newer ones are told again. Older ones hear of it in the processes that follow. */
+function useProxy(): void {
+  const variables = proxyVariables(process.env);
+  if (variables["NODE_USE_ENV_PROXY"] === undefined) return;
+  Object.assign(process.env, variables);
+  if ("setGlobalProxyFromEnv" in http) http.setGlobalProxyFromEnv();
 }
 
 /** What waits for Redis would keep the process. */

@@ -34,6 +34,8 @@ export interface FakeSlackOptions {
   teamId?: string;
   botToken?: string;
   appToken?: string;
+  /** The name by which the app knows this server. Default: 127.0.0.1. */
+  host?: string;
   /** Of the bot's user. */
   botUserId?: string;
   /** For how long `until` waits. Default 20,000 ms. */
@@ -205,7 +207,8 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   await once(server, "listening");
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("The fake does not listen on a port.");
-  const address = (path: string, scheme = "http") => `${scheme}://127.0.0.1:${bound.port}${path}`;
+  const { host = "127.0.0.1" } = options;
+  const address = (path: string, scheme = "http") => `${scheme}://${host}:${bound.port}${path}`;
 
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
+import { EnvHttpProxyAgent } from "undici";
+import { namesProxy } from "../../../agent/proxy-environment.ts";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
 import { tokenError } from "../installation/check.ts";
 import { type EventTransport, logUnacknowledged } from "./transport.ts";
@@ -25,6 +27,10 @@ export function openSocketTransport(access: SlackServer, appToken: string): Even
     appToken,
     logger: sdk.logger,
     autoReconnectEnabled: false,
+    // The library knows no proxy of its own. A socket goes through a tunnel, and over HTTP/1.1.
+    ...(namesProxy(process.env) && {
+      dispatcher: new EnvHttpProxyAgent({ allowH2: false, proxyTunnel: true }),
+    }),
     installerOptions: { clientOptions: { ...sdk, timeout: 10_000, retryConfig: { retries: 0 } } },
     processEventErrorHandler: async ({ error }) => {
       logUnacknowledged(access.log, error);
