@@ -1,15 +1,24 @@
 import type { Redis } from "ioredis";
 import type { Masker } from "../agent/masker.ts";
-import type { Settings } from "../config/schema.ts";
+import type { Config } from "../config/load.ts";
 import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
+import { createSearch } from "../web/search/search.ts";
 import { createWeb, type Web } from "../web/web.ts";
 import { channelSettings } from "./channel-settings.ts";
 
 const mebibyte = 1_048_576;
 
+const keyVariables = { brave: "BRAVE_API_KEY", tavily: "TAVILY_API_KEY" } as const;
+
 /** The web as the settings let threads have it. What they move counts with what their commands move. */
-export function openWeb(settings: Settings, { masker, redis }: { masker: Masker; redis: Redis }): Web {
+export function openWeb(
+  { settings, environment }: Pick<Config, "settings" | "environment">,
+  { masker, redis }: { masker: Masker; redis: Redis },
+): Web {
   const { web, egress } = settings;
+  const { search: service, searchUrl: url } = web;
+  const variable = service === "brave" || service === "tavily" ? keyVariables[service] : undefined;
+  const key = variable === undefined ? "" : environment[variable];
   return createWeb({
     rules(thread) {
       const channel = channelSettings(settings, thread).web;
@@ -18,6 +27,7 @@ export function openWeb(settings: Settings, { masker, redis }: { masker: Masker;
         hosts: [...web.allow, ...(channel?.allow ?? [])],
         unknown: web.unknown,
         queryCharacters: web.queryCharacters,
+        search: channel?.search ?? true,
       };
     },
     limits: {
@@ -27,6 +37,11 @@ export function openWeb(settings: Settings, { masker, redis }: { masker: Masker;
       bytesPerDay: egress.mbPerDay * mebibyte,
     },
     counter: { add: (thread, day, bytes) => addTransferredBytes(redis, thread, day, bytes) },
+    ...(service !== "off" &&
+      key !== undefined && {
+        search: createSearch({ service, key, masker, now: Date.now, ...(url !== undefined && { url }) }),
+      }),
+    ...(variable !== undefined && { missing: variable }),
     masker,
     now: Date.now,
   });

@@ -260,7 +260,7 @@ function openAgentRunner(
         now: Date.now,
       }),
     journal: (thread) => createJournalReader(redis, thread),
-    web: openWeb(config.settings, { masker, redis }),
+    web: openWeb(config, { masker, redis }),
     surface,
     skills,
     mcp: pool,

@@ -48,6 +48,8 @@ export const environmentSchema = z.object({
   OPENAI_BASE_URL: url.optional().describe("base URL of an OpenAI-compatible API"),
   MINIMAX_API_KEY: z.string().min(1).optional().describe("key for minimax/* models"),
   MINIMAX_BASE_URL: url.optional().describe("base URL of MiniMax's Anthropic-compatible API"),
+  BRAVE_API_KEY: z.string().min(1).optional().describe("key of Brave Search, for web.search: brave"),
+  TAVILY_API_KEY: z.string().min(1).optional().describe("key of Tavily, for web.search: tavily"),
   REDIS_URL: z
     .string()
     .regex(

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, hosts } from "./values.ts";
+import { count, hosts, url } from "./values.ts";
 
 /** What the agent may read of the web, in `heddle.yaml`. docs/web.md explains it. */
 
@@ -35,6 +35,17 @@ export const webSchema = z
       .max(1_440)
       .default(10)
       .describe("a page is not fetched again in its thread for so long"),
+    search: z
+      .enum(["off", "brave", "tavily", "searxng"])
+      .default("off")
+      .describe("the service behind web_search; brave needs BRAVE_API_KEY, tavily needs TAVILY_API_KEY"),
+    searchUrl: url
+      .exactOptional()
+      .describe("the address of the search service, if not its usual one; searxng needs it"),
+  })
+  .refine(({ search, searchUrl }) => search !== "searxng" || searchUrl !== undefined, {
+    path: ["searchUrl"],
+    error: "expected the address of your SearXNG, e.g. http://127.0.0.1:8080/search",
   })
   .prefault({});
 
@@ -42,4 +53,5 @@ export const webSchema = z
 export const channelWebSchema = z.strictObject({
   fetch: fetchMode.exactOptional(),
   allow: hosts.describe("hosts beside those of web.allow"),
+  search: z.boolean().exactOptional().describe("false: no web_search here"),
 });

@@ -1,5 +1,5 @@
 import type { JournalReader } from "../agent/journal.ts";
-import type { WebAccess } from "../agent/web.ts";
+import type { WebAccess, WebSearch } from "../agent/web.ts";
 import { createAddressBook } from "./addresses.ts";
 import type { AddressRules, FetchMode } from "./judge-address.ts";
 import { createPages, type PagesOptions } from "./pages.ts";
@@ -7,10 +7,16 @@ import { createPages, type PagesOptions } from "./pages.ts";
 /** What a channel has of the web. */
 export interface WebRules extends Omit<AddressRules, "mode"> {
   fetch: FetchMode;
+  /** Whether it may search, where there is a service. */
+  search: boolean;
 }
 
 export interface WebOptions extends PagesOptions {
   rules(thread: string): WebRules;
+  /** Absent where no service is configured, or not wholly. */
+  search?: WebSearch;
+  /** Why there is none: what is not set. */
+  missing?: string;
 }
 
 /** The web for threads. */
@@ -21,16 +27,27 @@ export interface Web {
   describe(thread: string): string;
 }
 
-export function createWeb({ rules, ...options }: WebOptions): Web {
+export function createWeb({
+  rules,
+  search,
+  missing = "web.search in heddle.yaml",
+  ...options
+}: WebOptions): Web {
   const openPages = createPages(options);
   return {
     open(thread, history) {
-      const { fetch, ...addresses } = rules(thread);
-      if (fetch === "off") return undefined;
+      const { fetch, search: maySearch, ...addresses } = rules(thread);
+      const found = maySearch && search ? { search } : {};
+      if (fetch === "off") return maySearch && search ? found : undefined;
       const book = createAddressBook(history, options.now);
-      return { pages: openPages(thread, { ...addresses, mode: fetch }, book) };
+      return { ...found, pages: openPages(thread, { ...addresses, mode: fetch }, book) };
     },
-    describe: (thread) => describeFetch(rules(thread)),
+    describe(thread) {
+      const here = rules(thread);
+      return [describeFetch(here), describeSearch(here, search ? undefined : missing)]
+        .filter(Boolean)
+        .join(" ");
+    },
   };
 }
 
@@ -44,4 +61,12 @@ function describeFetch({ fetch, hosts, unknown }: WebRules): string {
     case "open":
       return `web_fetch reads public pages whose address a person wrote, a search returned or a page that you read links; ${others}, so follow links and put no address together yourself. Name the pages that an answer rests on, with their addresses.`;
   }
+}
+
+/** @param missing what is not set, where no channel can search */
+function describeSearch({ search, fetch }: WebRules, missing: string | undefined): string {
+  if (!search) return "You cannot search the web here: the operator has switched it off for this channel.";
+  if (missing !== undefined)
+    return `You cannot search the web here: it needs ${missing}, which the operator has not set.`;
+  return fetch === "off" ? "web_search shows no more of a page than its snippet." : "";
 }

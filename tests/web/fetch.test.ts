@@ -186,6 +186,6 @@ test("where it is off there is no tool, and the model is told in a sentence whom
   const { web, dispatcher } = openReading(site, { rules: { fetch: "off" } });
   expect(dispatcher.definitions).toEqual([]);
   expect(web.describe("t")).toBe(
-    "You cannot read web pages here: the operator has not switched that on (web.fetch in heddle.yaml). Say so in one sentence when a task needs it.",
+    "You cannot read web pages here: the operator has not switched that on (web.fetch in heddle.yaml). Say so in one sentence when a task needs it. You cannot search the web here: it needs web.search in heddle.yaml, which the operator has not set.",
   );
 });

@@ -31,7 +31,7 @@ export function openReading(
   const web = createWeb({
     // Whatever a test does not care about may be read.
     rules: () => ({
-      ...{ fetch: "open", hosts: ["site.example"], unknown: "ask", queryCharacters: 200 },
+      ...{ fetch: "open", hosts: ["site.example"], unknown: "ask", queryCharacters: 200, search: true },
       ...rules,
     }),
     limits: { bytes: 1_048_576, deadlineMs: 20_000, cacheMs: 60_000, bytesPerDay: 1e9, ...limits },

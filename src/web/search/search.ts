@@ -1,0 +1,124 @@
+import type { Masker } from "../../agent/masker.ts";
+import type { WebFindings, WebQuery, WebResult, WebSearch } from "../../agent/web.ts";
+import { decodeAll } from "../addresses.ts";
+import { stripTags } from "../extract/nesting.ts";
+import { brave } from "./brave.ts";
+import { searxng } from "./searxng.ts";
+import type { SearchService } from "./service.ts";
+import { tavily } from "./tavily.ts";
+
+export type ServiceName = "brave" | "tavily" | "searxng";
+
+const services: Record<ServiceName, SearchService> = { brave, tavily, searxng };
+
+export interface SearchOptions {
+  service: ServiceName;
+  /** Where it is, if not at its usual address. */
+  url?: string;
+  /** Empty for a service that takes none. */
+  key: string;
+  masker: Masker;
+  now(): number;
+  /** Default 15 s. */
+  deadlineMs?: number;
+}
+
+const mostBytes = 2 * 1_048_576;
+const titleCharacters = 200;
+const snippetCharacters = 600;
+
+/**
+ * Searches with a service of the operator's choice. Its address is the operator's own and may be private, so it is
+ * reached directly; no redirect is followed, which the key would go along with.
+ */
+export function createSearch(options: SearchOptions): WebSearch {
+  const { masker, now, deadlineMs = 15_000 } = options;
+  const service = services[options.service];
+
+  return {
+    async find(query, signal) {
+      if ([query.words, decodeAll(query.words)].some((text) => masker.mask(text) !== text)) {
+        return { ok: false, message: "the query holds what is, or looks like, a secret; leave that out." };
+      }
+      const deadline = AbortSignal.timeout(deadlineMs);
+      try {
+        const answer = await ask(service, query, options, AbortSignal.any([signal, deadline]));
+        if (!answer.ok) return answer;
+        return { ok: true, service: service.title, results: answer.results.slice(0, query.count), at: now() };
+      } catch {
+        if (signal.aborted) return { ok: false, message: "it was ended." };
+        const message = deadline.aborted
+          ? `${service.title} did not answer within ${deadlineMs / 1_000} s.`
+          : `${service.title} could not be reached.`;
+        return { ok: false, message, outage: true };
+      }
+    },
+  };
+}
+
+type Answer = { ok: true; results: WebResult[] } | Extract<WebFindings, { ok: false }>;
+
+async function ask(
+  service: SearchService,
+  query: WebQuery,
+  { url = service.url, key }: SearchOptions,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { address, ...request } = service.request(query, url, key);
+  const response = await fetch(address, { ...request, redirect: "manual", signal });
+  const body = await readLimited(response);
+  if (!response.ok) {
+    const message = explainStatus(response.status, service);
+    const outage = response.status === 429 || response.status >= 500;
+    return { ok: false, message, ...(outage && { outage }) };
+  }
+  const found = body === undefined ? undefined : service.parse(body);
+  if (!found) {
+    return { ok: false, message: `${service.title} answered in a form that is not known.`, outage: true };
+  }
+  return { ok: true, results: found.flatMap(tidy) };
+}
+
+/** Undefined where it is too much, or no JSON. */
+async function readLimited({ body }: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > mostBytes) return undefined;
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function explainStatus(status: number, { title, refusals }: SearchService): string {
+  const own = refusals?.[status];
+  if (own !== undefined) return own;
+  if (status === 401 || status === 403)
+    return `${title} does not accept the key; the operator must look at it.`;
+  if (status === 429) return `${title} takes no more searches at the moment (429); try again later.`;
+  if (status >= 500) return `${title} has an error of its own (${status}).`;
+  return `${title} refused the query (${status}).`;
+}
+
+/** A result with a whole address, and words without markup. */
+function tidy({ title, address, snippet, date }: WebResult): WebResult[] {
+  const url = URL.parse(address);
+  if (!url || !/^https?:$/.test(url.protocol)) return [];
+  return [
+    {
+      title: words(title, titleCharacters) || url.hostname,
+      address: url.href,
+      snippet: words(snippet, snippetCharacters),
+      ...(date && { date: words(date, 40) }),
+    },
+  ];
+}
+
+function words(text: string, most: number): string {
+  return stripTags(text).replaceAll(/\s+/g, " ").trim().slice(0, most).toWellFormed();
+}

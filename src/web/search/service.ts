@@ -1,0 +1,18 @@
+import type { WebQuery, WebResult } from "../../agent/web.ts";
+
+/** A search service: how it is asked, and how its answer is read. */
+export interface SearchService {
+  /** For people and the model. */
+  title: string;
+  /** Where it usually is. */
+  url: string;
+  request(
+    query: WebQuery,
+    url: string,
+    key: string,
+  ): { address: URL; method?: "POST"; headers: Record<string, string>; body?: string };
+  /** Undefined for what it never answers. */
+  parse(body: unknown): WebResult[] | undefined;
+  /** What some statuses mean there, in one sentence. */
+  refusals?: Record<number, string>;
+}
