@@ -22,9 +22,10 @@ export const beyondSchema: readonly { place: RegExp; about: string }[] = [
     place: /^queue\.jobFenceSeconds: /,
     about: "`queue.jobFenceSeconds` is not shorter than `queue.fenceSeconds`",
   },
+  { place: /^web\.searchUrl: /, about: "`web.searchUrl` is set where `web.search` is `searxng`" },
   { place: /^discord\.shards: /, about: "the ids in `discord.shards` lie below its total" },
   {
-    place: /^(egress\.|channels\..*\.network|console\.proxies)/,
+    place: /^(egress\.|web\.allow|channels\..*\.(network|web\.allow)|console\.proxies)/,
     about: "hosts, addresses and networks are well-formed",
   },
   {

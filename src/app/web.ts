@@ -8,7 +8,21 @@ import { channelSettings } from "./channel-settings.ts";
 
 const mebibyte = 1_048_576;
 
-const keyVariables = { brave: "BRAVE_API_KEY", tavily: "TAVILY_API_KEY" } as const;
+const keyVariables = {
+  off: undefined,
+  brave: "BRAVE_API_KEY",
+  tavily: "TAVILY_API_KEY",
+  searxng: undefined,
+} as const;
+
+/** The variable of the search service's key, where it takes one and has none. */
+export function findMissingSearchKey({
+  settings: { web },
+  environment,
+}: Pick<Config, "settings" | "environment">): string | undefined {
+  const variable = keyVariables[web.search];
+  return variable !== undefined && environment[variable] === undefined ? variable : undefined;
+}
 
 /** The web as the settings let threads have it. What they move counts with what their commands move. */
 export function openWeb(
@@ -17,8 +31,9 @@ export function openWeb(
 ): Web {
   const { web, egress } = settings;
   const { search: service, searchUrl: url } = web;
-  const variable = service === "brave" || service === "tavily" ? keyVariables[service] : undefined;
-  const key = variable === undefined ? "" : environment[variable];
+  const missing = findMissingSearchKey({ settings, environment });
+  const variable = keyVariables[service];
+  const key = (variable !== undefined && environment[variable]) || "";
   return createWeb({
     rules(thread) {
       const channel = channelSettings(settings, thread).web;
@@ -38,10 +53,10 @@ export function openWeb(
     },
     counter: { add: (thread, day, bytes) => addTransferredBytes(redis, thread, day, bytes) },
     ...(service !== "off" &&
-      key !== undefined && {
+      missing === undefined && {
         search: createSearch({ service, key, masker, now: Date.now, ...(url !== undefined && { url }) }),
       }),
-    ...(variable !== undefined && { missing: variable }),
+    ...(missing !== undefined && { missing }),
     masker,
     now: Date.now,
   });

@@ -15,6 +15,7 @@ import { furtherModels, splitConfigured } from "../../app/models.ts";
 import { findTooSmallModels } from "../../app/offer-size.ts";
 import { openRedis } from "../../app/redis.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";
+import { findMissingSearchKey } from "../../app/web.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import { findClosedDiscord } from "../../config/access.ts";
 import { type Config, unknownVariables } from "../../config/load.ts";
@@ -63,6 +64,7 @@ const redisPatienceMs = 4_000;
 
 async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
   const { settingsFile, variables } = config;
+  const searchKey = findMissingSearchKey(config);
   return [
     settingsFile === undefined
       ? { level: "ok", text: "no heddle.yaml, so the defaults hold (heddle.example.yaml has all of them)" }
@@ -71,7 +73,13 @@ async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
       const text = `${name} is set, but Heddle has no such setting: .env.example has the names. Ignore this if mcp.json or egress.credentials use it.`;
       return { level: "warning", text };
     }),
+    ...(searchKey === undefined ? [] : [warnOfSearchKey(searchKey)]),
   ];
+}
+
+function warnOfSearchKey(variable: string): Finding {
+  const text = `web.search names a service whose key is not set, so nobody can search the web: set ${variable}, or remove web.search.`;
+  return { level: "warning", text };
 }
 
 async function checkModels({ config }: CommandContext, signal: AbortSignal): Promise<Finding[]> {
