@@ -34,6 +34,8 @@ export interface OutboundMessage {
   stoppable?: boolean;
   /** The same content with its tool calls separate, for platforms that have more than text to show them. */
   calls?: CallList;
+  /** The same while it grows, for platforms that can stream it: then only what is new is sent. */
+  growing?: GrowingText;
   /**
    * Ids of people to call, in words of Heddle's own: the only mentions that notify anybody, and only when the message is
    * new. A question asks them to decide. What is no id of the platform is left out.
@@ -45,6 +47,16 @@ export interface OutboundMessage {
   actions?: ActionButton[];
   /** W3C `traceparent` of the turn that says it, where traces are recorded; no surface shows it. */
   trace?: string;
+}
+
+/** What a model has written so far: text that stays, for it can only be added to. */
+export interface GrowingText {
+  /** All of it, in CommonMark. It never changes but at its end. */
+  text: string;
+  /** Id of the person who waits for it. */
+  reader: string;
+  /** One line about how far the work is; it replaces the earlier one. */
+  title: string;
 }
 
 /** Tool calls, none while there is only a plan, and the Markdown above and below them. */

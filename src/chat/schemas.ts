@@ -1,6 +1,13 @@
 import { z } from "zod";
 import type { Fields } from "../agent/schemas.ts";
-import type { ActionButton, CallList, MessageMark, OutboundMessage, ShownCall } from "./outbound.ts";
+import type {
+  ActionButton,
+  CallList,
+  GrowingText,
+  MessageMark,
+  OutboundMessage,
+  ShownCall,
+} from "./outbound.ts";
 import type { MessageRef } from "./threads.ts";
 
 /** What chat's types look like where they were stored: their first version. See `agent/schemas.ts`. */
@@ -59,6 +66,9 @@ export const outboundMessageFields = {
   footer: optional(z.string()),
   stoppable: optional(z.boolean()),
   calls: optional(callList),
+  growing: optional(
+    z.looseObject({ text: z.string(), reader: z.string(), title: z.string() } satisfies Fields<GrowingText>),
+  ),
   actions: optional(z.array(actionButton)),
   mentions: optional(z.array(z.string())),
   file: optional(z.looseObject({ name: z.string(), text: z.string() })),

@@ -3,8 +3,8 @@ import type { Author, ContextMessage } from "./inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "./outbound.ts";
 import type { MessageRef, ThreadRef } from "./threads.ts";
 
-/** Kinds of writes that a platform limits apart from each other. */
-export type WriteLane = "messages" | "edits" | "marks";
+/** Kinds of writes that a platform limits apart from each other; `appends` go to a message that grows. */
+export type WriteLane = "messages" | "edits" | "marks" | "appends";
 
 /** A rate limit: `burst` writes at once, and then one every `intervalMs` milliseconds. */
 interface WriteBudget {
@@ -16,7 +16,7 @@ interface WriteBudget {
 
 export interface SurfaceLimits {
   /** What one place takes from all processes together; see `ChatSurface.budgetPlace`. Absent where there is no limit. */
-  budget?: Record<WriteLane, WriteBudget>;
+  budget?: Record<Exclude<WriteLane, "appends">, WriteBudget> & { appends?: WriteBudget };
   /** The shortest interval between two edits of one message, in milliseconds. */
   editIntervalMs: number;
   /**
@@ -24,7 +24,9 @@ export interface SurfaceLimits {
    * last one holds for all later ones. Absent: `editIntervalMs` for each.
    */
   progressMs?: readonly [number, ...number[]];
-  /** Characters of an answer that a progress message of text alone may become. Absent: it is removed. */
+  /** Between two appends to a message that grows, in milliseconds. */
+  appendMs?: number;
+  /** Characters of an answer that a progress message of text alone, or one that grows, may become. Absent: none. */
   answerInPlaceChars?: number;
   /** A message older than this, in milliseconds, should be replaced by a new one rather than edited. Absent: never. */
   editableMs?: number;
@@ -63,8 +65,11 @@ export interface ChatSurface {
   readonly idempotentMs: number;
   /** The place whose writes of that kind share one rate limit, where that is not the channel. */
   budgetPlace?(of: ThreadRef | MessageRef, lane: WriteLane): string;
+  /** Whether that message grows: then an edit of it counts as an append. */
+  isGrowing?(ref: MessageRef): boolean;
   /**
-   * Posts a message, split if it is too long; gives the refs of all parts in order.
+   * Posts a message, split if it is too long; gives the refs of all parts in order, none of a message that grows and has
+   * nothing to show yet.
    * @param key the same for every attempt to post the same thing: the idempotency key, where the platform has one
    * @param posted the parts that an earlier attempt has posted; this one continues after them
    */
@@ -77,8 +82,9 @@ export interface ChatSurface {
   /**
    * Finds the parts that were posted with that key since `since` (ms since the epoch), in order. For platforms that are
    * not idempotent but can look; not finding one proves nothing.
+   * @param grows it may have been posted as a message that grows; that ends with it
    */
-  find?(thread: ThreadRef, key: string, since: number): Promise<MessageRef[]>;
+  find?(thread: ThreadRef, key: string, since: number, grows?: boolean): Promise<MessageRef[]>;
   /** Replaces the content of a message that `post` created; what does not fit is cut, never split. */
   edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
   /** Deletes a message that `post` created; one that is already gone counts as deleted. */

@@ -8,10 +8,15 @@ import { LeaseLost } from "../queue/session/lease.ts";
 
 /** One message that is edited in place, throttled to the platform's rate limit: the latest content wins. */
 export interface EditedMessage {
-  /** Shows what `render` gives as soon as the rate limit allows; called then, unless there is something newer. */
+  /**
+   * Shows what `render` gives as soon as the rate limit allows; called then, unless there is something newer: each time
+   * another function, by which what is shown is told from what is not.
+   */
   show(render: () => OutboundMessage): void;
   /** Writes no more. Resolves when no write is pending, with whether the message may exist without its ref being known. */
   close(): Promise<boolean>;
+  /** Whether it grows, see `ChatSurface.isGrowing`. */
+  isGrowing(): boolean;
 }
 
 export interface EditedMessageOptions {
@@ -51,7 +56,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   const write = async () => {
     const render = latest;
     if (!render) return;
-    if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince)) ?? [];
+    if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince, true)) ?? [];
     const message = render();
     const known = ref;
     if (known && !isOld()) {
@@ -81,12 +86,14 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   const isBehind = () => latest !== shown;
   const { progressMs = [surface.limits.editIntervalMs] as const } = surface.limits;
   let writes = 0;
-  const nextWaitMs = () => progressMs[Math.min(writes++, progressMs.length - 1)] ?? progressMs[0];
+  const isGrowing = () => ref !== undefined && surface.isGrowing?.(ref) === true;
+  const nextWaitMs = () => (isGrowing() ? surface.limits.appendMs : undefined) ?? nextEditMs();
+  const nextEditMs = () => progressMs[Math.min(writes++, progressMs.length - 1)] ?? progressMs[0];
   const writeLatest = async () => {
     try {
       do {
         await delay(nextWaitMs(), undefined, { signal: closing.signal });
-        const lane = ref && !isOld() ? "edits" : "messages";
+        const lane = isGrowing() ? "appends" : ref && !isOld() ? "edits" : "messages";
         await output.write(surface, ref ?? thread, "progress", closing.signal, write, lane);
       } while (isBehind());
     } catch (error) {
@@ -101,6 +108,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   };
 
   return {
+    isGrowing,
     show(render) {
       latest = render;
       if (!closing.signal.aborted) writing ??= writeLatest();

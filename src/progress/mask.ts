@@ -5,12 +5,13 @@ type Mask = (text: string) => string;
 
 /** Hides secrets everywhere in a message that people read. */
 export function maskMessage(message: OutboundMessage, mask: Mask): OutboundMessage {
-  const { markdown, footer, calls, actions, file } = message;
+  const { markdown, footer, calls, actions, file, growing } = message;
   return {
     ...message,
     markdown: mask(markdown),
     ...(footer !== undefined && { footer: mask(footer) }),
     ...(file && { file: { name: mask(file.name), text: mask(file.text) } }),
+    ...(growing && { growing: { ...growing, text: mask(growing.text), title: mask(growing.title) } }),
     ...(calls && {
       calls: {
         ...calls,

@@ -60,6 +60,8 @@ export function progressKey(turn: string): string {
 export function createReporter(options: ReporterOptions): TurnDisplay {
   const { surface, turn, publish, banner = "" } = options;
   const thread = parseThreadId(options.thread);
+  // The surface masks as well, but until then messages are stored in the outbox.
+  const mask = (message: OutboundMessage) => maskMessage(message, options.mask);
   const isQuiet = options.verbosity === "quiet";
   const messages: UserMessage[] = [];
   let isWaiting = false;
@@ -85,17 +87,16 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     onProblem: options.onProblem,
   });
 
-  // The surface masks as well, but until then messages are stored in the outbox.
-  const mask = (message: OutboundMessage) => maskMessage(message, options.mask);
-
   const placeOf = (question: Question): QuestionPlace => {
     const { messageChars } = surface.limits;
     return { messageChars, deciders: options.deciders(question), mask: options.mask };
   };
 
-  const renderElapsed = () => formatDuration(Math.max(1_000, Date.now() - turn.startedAt));
-
-  const renderWork = (line: string) => mask(work.working(line));
+  const renderProgress = () => {
+    const [growing, reader] = [work.growing(), messages[0]?.author.id];
+    const message = work.working(`⏳ **Working** · ${renderElapsed(turn.startedAt)}`);
+    return mask(growing && reader ? { ...message, growing: { ...growing, reader } } : message);
+  };
 
   const listFinished = (outcome: TurnOutcome) => messages.filter((message) => isOver(message, outcome));
 
@@ -118,15 +119,14 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       publish(event);
       if (event.type === "step-start") status.show("is thinking…");
       if (event.type === "tool-start") status.show(`is using ${nameCall(event.call)}…`);
-      if (work.apply(event) && !isQuiet)
-        progress.show(() => renderWork(`⏳ **Working** · ${renderElapsed()}`));
+      if (work.apply(event) && !isQuiet) progress.show(() => renderProgress());
     },
     question: (question, call) => mask(renderQuestion(question, call, placeOf(question))),
     settled: (question, call, decision) => mask(renderDecision(question, call, placeOf(question), decision)),
     continued: (paused, by) => mask(renderPaused(paused, by)),
     waiting() {
       isWaiting = true;
-      const message = renderWork("⏸️ **Waiting for your decision**");
+      const message = mask(work.working("⏸️ **Waiting for your decision**"));
       return {
         [`${turn.id}:waiting`]: { do: "edit", field: "progress", message },
         // It may wait for days, so nothing is left to marks that are under way.
@@ -138,9 +138,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       const [message, offer] = renderLast(receipt);
       // The figures stand under the answer.
       const last = isQuiet ? null : work.done(renderHeadline(outcome));
-      const { answerInPlaceChars = 0 } = surface.limits;
-      const isInPlace =
-        outcome.kind === "answered" && last === null && message.markdown.length <= answerInPlaceChars;
+      const mayStay = last === null || progress.isGrowing();
+      const isInPlace = mayStay && isShortAnswer(outcome, message, surface);
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0, ...(isInPlace && { inPlace: true }) },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
@@ -166,4 +165,17 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       });
     },
   };
+}
+
+function renderElapsed(startedAt: number): string {
+  return formatDuration(Math.max(1_000, Date.now() - startedAt));
+}
+
+/** Whether one message that is edited can take it as it is. */
+function isShortAnswer(
+  { kind }: TurnOutcome,
+  { markdown }: OutboundMessage,
+  { limits: { answerInPlaceChars = 0 } }: ChatSurface,
+): boolean {
+  return kind === "answered" && markdown.length <= answerInPlaceChars;
 }

@@ -2,7 +2,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import { quoteOutput } from "../chat/call-text.ts";
-import type { CallList, OutboundMessage } from "../chat/outbound.ts";
+import type { CallList, GrowingText, OutboundMessage } from "../chat/outbound.ts";
 import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
 import { createToolList } from "./tool-list.ts";
 
@@ -12,6 +12,8 @@ export interface WorkView {
   apply(event: AgentEvent): boolean;
   /** The message while the turn is working. */
   working(headline: string): OutboundMessage;
+  /** The same as text that only grows; undefined once something was taken back that people may have read. */
+  growing(): Omit<GrowingText, "reader"> | undefined;
   /** The message when it is over; null when it would say nothing beyond the answer. */
   done(headline: string): OutboundMessage | null;
 }
@@ -33,6 +35,7 @@ export function createWorkView(options: {
   let plan = "";
   let text = "";
   let notice = "";
+  const grown = createGrownText();
 
   // The result of `todo` is shown as the plan.
   const showCall = (call: ToolCall, state: "running" | "pending") => {
@@ -72,16 +75,17 @@ export function createWorkView(options: {
     apply(event) {
       switch (event.type) {
         case "step-start":
-          text = "";
+          text = grown.begin();
           break;
         case "text-delta":
-          text += event.delta;
+          text += grown.add(event.delta);
           break;
         case "retry":
-          text = "";
+          text = grown.begin();
           notice = `${event.reason} Trying again in ${formatDuration(event.delayMs)} (attempt ${event.attempt}).`;
           break;
         case "assistant":
+          grown.end();
           notice = "";
           break;
         case "tool-start":
@@ -122,9 +126,41 @@ export function createWorkView(options: {
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },
 
+    growing: () => grown.show(plan),
+
     done(headline) {
       if (tools.isEmpty && !plan) return null;
       return { kind: "progress", ...addCalls("What was done", [headline, plan], []) };
+    },
+  };
+}
+
+/** The text of all steps, as long as nothing of it is taken back. */
+function createGrownText() {
+  /** Of the steps that have ended. */
+  let said = "";
+  let text = "";
+  let isTakenBack = false;
+  return {
+    /** A reply begins: where the one before has not ended, another model takes over or the same one is asked again. */
+    begin(): string {
+      isTakenBack ||= text !== "";
+      text = "";
+      return text;
+    },
+    add(delta: string): string {
+      text += delta;
+      return delta;
+    },
+    end(): void {
+      if (text !== "") said = `${joinParagraphs([said.trimEnd(), text])}\n\n`;
+      text = "";
+    },
+    /** With how far the plan is as its title. */
+    show(plan: string): Omit<GrowingText, "reader"> | undefined {
+      if (isTakenBack) return undefined;
+      const [, done] = /^\*\*Plan\*\* · (.*?)\s*$/m.exec(plan) ?? [];
+      return { text: `${said}${text}`, title: done ? `Working · ${done}` : "Working" };
     },
   };
 }

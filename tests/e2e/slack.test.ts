@@ -4,7 +4,7 @@ import { isInstalled } from "../../src/sandbox/bubblewrap/inspect-host.ts";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { buttonsOf } from "../fakes/slack/blocks.ts";
+import { buttonsOf, visibleText } from "../fakes/slack/blocks.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
@@ -230,6 +230,8 @@ test("Without Socket Mode, signed requests bring the question in and the press o
   const program = await heddle(signing);
   const line = await program.line(/http:\/\/127\.0\.0\.1:\d+\/slack\/events/);
   slack.sendTo(/http:\S+\/slack\/events/.exec(line)?.[0] ?? "", signing.SLACK_SIGNING_SECRET);
+  // Where messages do not grow, they have a Stop button of ours.
+  slack.refuse("chat.startStream", () => "unknown_method");
   const ada = slack.user("ada");
   await ada.says(slack.channel("general"), "<@BOT> wait");
   const progress = await slack.message(({ text }) => text.includes("sleep 600"));
@@ -254,6 +256,22 @@ test("A turn of eight steps costs few calls, has its status at once and its titl
   expect(texts.map(({ args }) => args["status"])).not.toContain("");
 });
 
+test("An answer grows in the message that stays, below what was done for it", async () => {
+  model.push(runs("sleep 3; echo built"), says("It is built."));
+  await heddle();
+  const [ada, general] = [slack.user("ada"), slack.channel("general")];
+  const question = await ada.says(general, "<@BOT> build it");
+  const grown = await slack.message(({ stream }) => stream?.isOpen === true);
+  await slack.until(() => question.reactions.has("white_check_mark"));
+  const [shown, ...others] = general.messages.filter(({ threadTs }) => threadTs === question.ts);
+  expect([shown, others]).toEqual([grown, []]);
+  expect(grown.stream?.isOpen).toBe(false);
+  expect(visibleText(grown)).toMatch(
+    /^What was done\n- bash sleep 3; echo built \(complete\).*\nIt is built\.\n\(/,
+  );
+  expect(slack.calls.map(({ method }) => method)).not.toContain("chat.update");
+});
+
 test("While Slack takes no edits, answers, questions, decisions and receipts come at once", async () => {
   // Its output changes what is shown all the time.
   const command = "while sleep 0.2; do echo tick; done";
@@ -263,6 +281,7 @@ test("While Slack takes no edits, answers, questions, decisions and receipts com
     config,
     'tools: { rules: [{ tool: bash, command: "*git push*", action: ask, why: It leaves. }] }\n',
   );
+  slack.refuse("chat.startStream", () => "unknown_method");
   await heddle({ HEDDLE_CONFIG: config });
   const general = slack.channel("general");
   const [ada, bob, eve] = [slack.user("ada"), slack.user("bob"), slack.user("eve")];

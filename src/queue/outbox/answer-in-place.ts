@@ -1,10 +1,11 @@
+import type { OutboundMessage } from "../../chat/outbound.ts";
 import { SurfaceError } from "../../chat/surface.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import { readMessageRef } from "../session/stored.ts";
-import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
+import type { OutboxOptions } from "./contracts.ts";
 import { settledSeconds } from "./settled.ts";
 
 /** An answer waits no longer for an edit: it is posted then. */
@@ -20,7 +21,7 @@ const patienceMs = 1_000;
 export async function answerInPlace(
   lease: SessionLease,
   key: string,
-  { message }: Extract<OutboxEntry, { do: "post" }>,
+  message: OutboundMessage,
   progress: string,
   options: OutboxOptions,
 ): Promise<boolean> {

@@ -167,15 +167,16 @@ function noteRefused({ entry }: PendingPost, answered: readonly MarkEntry[], err
   return { fields: { unsaid: "1" }, outbox: Object.fromEntries(marks) };
 }
 
-/** The parts that are there already, as far as the platform tells. */
+/** The parts that are there already, as far as the platform tells. @param grows see `ChatSurface.find` */
 export async function findPosted(
   surface: ChatSurface,
   thread: ThreadRef,
   key: string,
   since: number,
+  grows = false,
 ): Promise<MessageRef[]> {
   try {
-    return (await surface.find?.(thread, key, since)) ?? [];
+    return (await surface.find?.(thread, key, since, grows)) ?? [];
   } catch (error) {
     // Where we may not look, the message must go out all the same.
     const isFinal =

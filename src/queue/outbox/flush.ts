@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { OutboundMessage } from "../../chat/outbound.ts";
+import type { CallList, OutboundMessage } from "../../chat/outbound.ts";
 import { SurfaceError } from "../../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
@@ -42,7 +42,9 @@ export async function flushOutbox(
         if (entry.do !== "post") continue;
         const progress = `${turnOf(key)}:progress`;
         if (entry.inPlace && entry.begun === undefined) {
-          if (await answerInPlace(lease, key, entry, progress, options)) {
+          const settled = entries.find((other) => other.key === progress)?.entry;
+          const calls = settled?.do === "settle" ? settled.message?.calls : undefined;
+          if (await answerInPlace(lease, key, withCalls(entry.message, calls), progress, options)) {
             inPlace.add(progress);
             continue;
           }
@@ -65,6 +67,11 @@ export async function flushOutbox(
     rest: untilAborted(Promise.all(rest).then(() => undefined)),
     ...(held.size > 0 && { retryAt: Math.min(...held.values()) }),
   };
+}
+
+/** The answer below what was done for it, where both are in one message. */
+function withCalls(message: OutboundMessage, calls: CallList | undefined): OutboundMessage {
+  return calls ? { ...message, calls: { ...calls, above: "", below: "" } } : message;
 }
 
 function turnOf(key: string): string {
@@ -124,7 +131,7 @@ async function settle(
     const { progress } = await lease.head();
     const known = readMessageRef(options.redis, lease.thread, "progress", progress);
     // Posted by a worker that died before it could note so.
-    const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since))[0] : undefined);
+    const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since, true))[0] : undefined);
     if (!ref) return;
     const write = () =>
       failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref)));

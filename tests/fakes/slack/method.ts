@@ -54,6 +54,13 @@ export function joinedChannelOf(args: Arguments, context: MethodContext, name = 
   return channel;
 }
 
+/** Slack ends a stream by itself after some five minutes (slackapi/python-slack-sdk#1859); it is not documented. */
+const longestStreamMs = 5 * 60_000;
+
+export function isStreaming({ stream }: FakeMessage, { workspace }: MethodContext): boolean {
+  return stream?.isOpen === true && workspace.now() - stream.startedAt <= longestStreamMs;
+}
+
 export function messageOf(
   args: Arguments,
   channel: FakeChannel,

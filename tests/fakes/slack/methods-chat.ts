@@ -1,7 +1,14 @@
 import { z } from "zod";
 import type { Arguments } from "./arguments.ts";
 import { checkBlocks } from "./blocks.ts";
-import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
+import {
+  channelOf,
+  isStreaming,
+  joinedChannelOf,
+  type Method,
+  type MethodContext,
+  messageOf,
+} from "./method.ts";
 import { invalid, Refusal } from "./refusal.ts";
 import { type FakeChannel, type FakeMessage, wireMessage } from "./workspace.ts";
 
@@ -19,7 +26,7 @@ function contentOf(args: Arguments): Pick<FakeMessage, "text" | "blocks"> {
   return { text, blocks: checked.blocks };
 }
 
-function threadOf(args: Arguments, channel: FakeChannel): { threadTs?: string } {
+export function threadOf(args: Arguments, channel: FakeChannel): { threadTs?: string } {
   const threadTs = args.optionalText("thread_ts");
   if (threadTs === undefined) return {};
   if (!/^\d+\.\d{6}$/.test(threadTs)) throw new Refusal("invalid_thread_ts");
@@ -79,6 +86,8 @@ export const chatMethods: Record<string, Method> = {
     run: (args, context) => {
       const message = ownMessageOf(args, context, "cant_update_message");
       if (message.channel.isArchived) throw new Refusal("is_archived");
+      // https://docs.slack.dev/reference/methods/chat.update
+      if (isStreaming(message, context)) throw new Refusal("streaming_state_conflict");
       context.workspace.edit(message, contentOf(args));
       return { channel: message.channel.id, ts: message.ts, text: message.text };
     },
@@ -90,6 +99,8 @@ export const chatMethods: Record<string, Method> = {
     scope: "chat:write",
     run: (args, context) => {
       const message = ownMessageOf(args, context, "cant_delete_message");
+      // Seen, not documented.
+      if (isStreaming(message, context)) throw new Refusal("cant_delete_message");
       context.workspace.remove(message);
       return { channel: message.channel.id, ts: message.ts };
     },

@@ -1,6 +1,7 @@
 import type { Arguments } from "./arguments.ts";
 import { channelOf, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
 import { chatMethods } from "./methods-chat.ts";
+import { streamMethods } from "./methods-streams.ts";
 import { fileMethods } from "./methods-files.ts";
 import { manifestMethods } from "./methods-manifest.ts";
 import { oauthMethods } from "./methods-oauth.ts";
@@ -57,6 +58,7 @@ function spanOf(args: Arguments): (message: FakeMessage) => boolean {
 /** Every method that the fake knows; any other is `unknown_method`. */
 export const methods: Record<string, Method> = {
   ...chatMethods,
+  ...streamMethods,
   ...fileMethods,
   ...viewMethods,
   ...oauthMethods,

@@ -59,6 +59,20 @@ export interface FakeMessage {
   editedTs?: string;
   /** Whether links are shown with a preview. */
   unfurls: boolean;
+  stream?: FakeStream;
+}
+
+/** What a message that is streamed has got so far. */
+export interface FakeStream {
+  isOpen: boolean;
+  /** By the press of Slack's own Stop. */
+  isStoppedByUser?: boolean;
+  startedAt: number;
+  mode?: "text" | "chunks";
+  text: string;
+  title: string;
+  tasks: Map<string, { id: string; title: string; status: string; output?: string | undefined }>;
+  blocks: FakeBlock[];
 }
 
 /** A Block Kit block; what it holds depends on its type and has been validated. */
@@ -121,6 +135,10 @@ export class Workspace {
   /** An address on the fake's server. */
   readonly address: (path: string) => string;
   readonly #tell: (event: FakeEvent, channel: FakeChannel) => void;
+  /** For limits and for what ends with time; a test may set it. */
+  now: () => number = Date.now;
+  /** When methods with a limit were called, ms since the epoch. */
+  readonly calledAt = new Map<string, number[]>();
   #lastMicros = 0;
   #lastId = 0;
 
@@ -241,8 +259,13 @@ export class Workspace {
   stopSession(user: FakeUser, channel: FakeChannel, threadTs: string): void {
     const type = "agent_session_stopped";
     const place = { channel: channel.id, thread_ts: threadTs };
+    const streams = channel.messages.filter(
+      ({ threadTs: of, stream }) => of === threadTs && stream?.isOpen === true,
+    );
+    for (const { stream } of streams) Object.assign(stream ?? {}, { isOpen: false, isStoppedByUser: true });
+    const streaming = streams.map(({ ts }) => ts);
     this.#tell(
-      { type, ...place, user: user.id, streaming_message_ts: [], event_ts: this.timestamp() },
+      { type, ...place, user: user.id, streaming_message_ts: streaming, event_ts: this.timestamp() },
       channel,
     );
   }

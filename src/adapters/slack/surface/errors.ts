@@ -43,6 +43,7 @@ const defaultRetryMs = 1_000;
 
 /** The writes that a limit of a method concerns; methods that are not listed limit no write. */
 const lanes: Record<string, WriteLane> = {
+  "chat.appendStream": "appends",
   "chat.postMessage": "messages",
   "chat.update": "edits",
   "reactions.add": "marks",
@@ -139,6 +140,14 @@ const tooLong = new Set(["msg_too_long", "msg_blocks_too_long"]);
 /** Whether Slack refused a message because it is too long. */
 export function refusesLength(error: unknown): boolean {
   return tooLong.has(readCode(error));
+}
+
+/**
+ * Whether Slack refuses to edit or to delete a message because it grows.
+ * https://docs.slack.dev/reference/methods/chat.update
+ */
+export function refusesGrowing(error: unknown): boolean {
+  return ["streaming_state_conflict", "cant_delete_message"].includes(readCode(error));
 }
 
 function readCode(error: unknown): string {

@@ -14,6 +14,16 @@ export async function findPosted(
   key: string,
   since: number,
 ): Promise<string[]> {
+  const own = await readOwn(client, thread, since);
+  const byKey = new Map(own.map(({ ts, metadata }) => [read(metadata?.event_payload, "key"), ts]));
+  const found: string[] = [];
+  for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
+    found.push(ts);
+  return found;
+}
+
+/** What we have posted in the thread. */
+async function readOwn(client: WebClient, thread: ThreadRef, since: number) {
   const [{ user_id: self }, { messages = [] }] = await Promise.all([
     client.auth.test(),
     client.conversations.replies({
@@ -25,12 +35,18 @@ export async function findPosted(
     }),
   ]);
   // Every app can read the metadata of others, and write the same.
-  const own = messages.filter(({ user }) => user === self);
-  const byKey = new Map(own.map(({ ts, metadata }) => [read(metadata?.event_payload, "key"), ts]));
-  const found: string[] = [];
-  for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
-    found.push(ts);
-  return found;
+  return messages.filter(({ user }) => user === self);
+}
+
+/**
+ * Messages of ours without a key: a message that grows gets none before it ends, so that of a worker which died in
+ * between is among these.
+ */
+export async function findUnkeyed(client: WebClient, thread: ThreadRef, since: number): Promise<string[]> {
+  const messages = await readOwn(client, thread, since);
+  return messages.flatMap(({ ts, metadata, files }) =>
+    ts !== undefined && !metadata?.event_payload && !files?.length ? [ts] : [],
+  );
 }
 
 /** Which piece of an answer a message of ours holds, see `Part.path`; undefined where it does not say so. */

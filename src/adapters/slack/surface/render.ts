@@ -22,7 +22,7 @@ const besideChars = 3_000;
 /** https://docs.slack.dev/reference/block-kit/blocks/section-block */
 const sectionChars = 3_000;
 /** From about 4,000 characters on Slack may find a text too long; it documents 40,000 (seratch/ChatGPT-in-Slack#102). */
-export const shortChars = 3_000;
+const shortChars = 3_000;
 const maxMentions = 20;
 /** Notifications show the first lines only. */
 const fallbackChars = 3_000;
@@ -68,11 +68,16 @@ export function renderOne(message: OutboundMessage, features: HasFeature): Rende
   const text = escapeMentions(message.markdown);
   const [plainest] = render(cutMarkdown(text, shortChars), message, features).slice(-1);
   const whole = render(cutMarkdown(text, messageChars), message, features);
-  const plainer: RenderedMessage = plainest ? [...whole, plainest] : whole;
+  // An answer is posted in parts rather than cut.
+  const mayBeCut = message.kind !== "answer" || text.length <= shortChars;
+  const plainer: RenderedMessage = plainest && mayBeCut ? [...whole, plainest] : whole;
   const { calls } = message;
   if (!calls?.items.length || !features.has("cards")) return plainer;
   // Notifications and screen readers get the list.
   const [{ text: list }] = plainer;
+  // What was done stands folded above what came of it.
+  if (message.kind === "answer")
+    return [{ text: list, blocks: [planBlock(calls), ...plainer[0].blocks], needs: "cards" }, ...plainer];
   const beside = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
   const blocks = [
     ...beside(joinParagraphs(calls.above, describeEarlier(calls.earlier ?? 0))),
@@ -100,13 +105,39 @@ function planBlock({ title, items }: CallList): types.PlanBlock {
     tasks: items.map((item) => ({
       type: "task_card",
       task_id: item.id,
-      title: escapeMentions(item.title ?? nameCard(item))
-        .trim()
-        .slice(0, cardChars),
+      title: nameTask(item),
       status: cardStatus[item.state],
       ...toOutput(item),
     })),
   };
+}
+
+/** The cards as the tasks of a message that grows, whose texts hold 256 characters; each id stands for one card. */
+export function toTasks({ items }: CallList): types.TaskUpdateChunk[] {
+  return items.map((item) => {
+    const output = [...(item.title === undefined ? [] : [nameCard(item)]), item.result ?? ""];
+    const text = escapeMentions(cutText(output.filter(Boolean).join("\n"), outputChars)).slice(0, taskChars);
+    return {
+      type: "task_update",
+      id: item.id,
+      title: nameTask(item),
+      status: cardStatus[item.state],
+      ...(text !== "" && isOver(item) && { output: text }),
+    };
+  });
+}
+
+/** Seen in the field, not documented: https://github.com/NousResearch/hermes-agent/issues/59010 */
+const taskChars = 256;
+
+function isOver({ state }: ShownCall): boolean {
+  return state !== "running" && state !== "pending";
+}
+
+function nameTask(item: ShownCall): string {
+  return escapeMentions(item.title ?? nameCard(item))
+    .trim()
+    .slice(0, cardChars);
 }
 
 function nameCard({ name, about }: ShownCall): string {
@@ -143,6 +174,12 @@ function markdownBlocks(text: string): types.KnownBlock[] {
 function sectionBlocks(text: string): types.SectionBlock[] {
   if (text === "") return [];
   return splitMarkdown(text, sectionChars).map((part) => ({ type: "section", text: toMrkdwn(part) }));
+}
+
+/** What stands under an answer that has grown to its end. */
+export function renderUnder(message: OutboundMessage, features: HasFeature): types.KnownBlock[] {
+  const rating = features.has("feedback") ? feedbackRow(message) : [];
+  return [...footerBlocks(smallPrint(message)), ...(rating.length > 0 ? rating : buttonRow(message))];
 }
 
 function footerBlocks(small: string): types.KnownBlock[] {

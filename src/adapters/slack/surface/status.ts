@@ -18,6 +18,8 @@ interface ThreadStatus {
   setSession(thread: ThreadRef, state: SessionState, title?: string): Promise<void>;
   /** The line "Heddle is …" under the thread. Slack removes it after two minutes or with our next message. */
   setLine(thread: ThreadRef, text: string): Promise<void>;
+  /** Whether Slack shows the thread as being worked on, with its own Stop button. */
+  isProcessing(thread: ThreadRef): boolean;
   /** To be called after a message was posted: a line that is being set would appear after it and stay. */
   onPosted(thread: ThreadRef): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function createThreadStatus(client: WebClient, log: BaseLogger): ThreadSt
       const named = title === "" ? {} : { title: cutText(title, titleChars) };
       await callSession(() => client.agents.sessions.setStatus({ ...place, status, ...named }));
     },
+    isProcessing: (thread) => callSession.isAvailable() && processing.has(threadId(thread)),
     async setLine(thread, text) {
       const id = threadId(thread);
       const setting = show(thread, text);
@@ -77,9 +80,12 @@ function toSentence(status: string): string {
 }
 
 /** Creates what makes calls until Slack says that the app may not. */
-function untilRefused(what: string, log: BaseLogger): (work: () => Promise<unknown>) => Promise<void> {
+function untilRefused(
+  what: string,
+  log: BaseLogger,
+): ((work: () => Promise<unknown>) => Promise<void>) & { isAvailable(): boolean } {
   let available = true;
-  return async (work) => {
+  const call = async (work: () => Promise<unknown>) => {
     if (!available) return;
     try {
       await work();
@@ -89,4 +95,5 @@ function untilRefused(what: string, log: BaseLogger): (work: () => Promise<unkno
       log.debug(`Slack did not set ${what} (${code}).`);
     }
   };
+  return Object.assign(call, { isAvailable: () => available });
 }

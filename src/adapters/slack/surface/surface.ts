@@ -1,20 +1,21 @@
 import type { WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
 import type { ChatSurface } from "../../../chat/surface.ts";
-import type { ThreadRef } from "../../../chat/threads.ts";
+import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { createWebClient, type SlackAccess } from "../connection/web.ts";
 import { createPeople, type People } from "../inbound/people.ts";
 import { downloadFile, fetchFileDetails } from "./attachments.ts";
 import { callSlack } from "./call.ts";
 import { readEarlierMessages } from "./earlier-messages.ts";
-import { toSurfaceError } from "./errors.ts";
+import { refusesGrowing, toSurfaceError } from "./errors.ts";
 import { createMarks, placeReactions } from "./marks.ts";
 import { createFeatures } from "./features.ts";
-import { findPosted } from "./find-posted.ts";
+import { findPosted, findUnkeyed } from "./find-posted.ts";
 import { createPost, messageRef, withFallbackLayout } from "./posting.ts";
-import { type Layout, messageChars, renderOne, shortChars } from "./render.ts";
+import { type Layout, messageChars, renderOne } from "./render.ts";
 import { shareFile, shareUntilAborted, uploadMs } from "./sharing.ts";
 import { createThreadStatus } from "./status.ts";
+import { createStreams, type Streams } from "./streams.ts";
 
 /** Between two edits of one message; what the workspace takes of all of them is below. */
 const editIntervalMs = 1_200;
@@ -38,7 +39,15 @@ const budget = {
   messages: { burst: 5, intervalMs: 1_000, reserve: 3 },
   edits: { burst: 2, intervalMs: 1_250, reserve: 1 },
   marks: { burst: 100, intervalMs: 50 },
+  // `chat.appendStream` is of Tier 4, 100 a minute.
+  appends: { burst: 5, intervalMs: 650, reserve: 1 },
 };
+
+/** Between two appends to one message: people read along. */
+const appendMs = 1_000;
+
+/** An answer that a message cannot take is posted in parts. */
+const answerInPlaceChars = 8_000;
 /** No channel is called so. */
 const wholeWorkspace = "*";
 
@@ -55,7 +64,17 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
   const status = createThreadStatus(edits, access.log);
   const features = createFeatures(access.log);
+  const streams = createStreams({
+    ...{ client: posts, features },
+    hasStopButton: (thread) => status.isProcessing(thread),
+  });
+  const unlessGrowing = createUnlessGrowing(streams);
   const findPeople = createPeopleByTeam(readers, access.log);
+
+  const postMessage = createPost({
+    ...{ posts, files, features },
+    onPosted: (thread) => void status.onPosted(thread),
+  });
 
   return {
     platform: "slack",
@@ -63,7 +82,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       budget,
       editIntervalMs,
       progressMs,
-      answerInPlaceChars: shortChars,
+      appendMs,
+      answerInPlaceChars,
       places: placeReactions.length,
       status: statusPace,
       messageChars,
@@ -72,23 +92,37 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
     budgetPlace: ({ channel }, lane) => (lane === "messages" ? channel : wholeWorkspace),
 
-    post: createPost({ posts, files, features, onPosted: (thread) => void status.onPosted(thread) }),
+    isGrowing: (ref) => streams.has(ref),
 
-    async find(thread, key, since) {
-      const found = await callSlack("conversations.replies", () => findPosted(posts, thread, key, since));
-      return (found ?? []).map((ts) => messageRef(thread, ts));
+    async post(thread, message, key, posted = []) {
+      const started = posted.length === 0 ? await streams.start(thread, message) : undefined;
+      if (started === undefined) return await postMessage(thread, message, key, posted);
+      return started.ts === undefined ? [] : [messageRef(thread, started.ts)];
     },
 
-    async edit({ channel, message: ts }, message) {
+    async find(thread, key, since, grows = false) {
+      const found = await callSlack("conversations.replies", () => findPosted(posts, thread, key, since));
+      if (found?.length || !grows) return (found ?? []).map((ts) => messageRef(thread, ts));
+      const unkeyed = await callSlack("conversations.replies", () => findUnkeyed(posts, thread, since));
+      for (const ts of unkeyed ?? [])
+        if (await streams.end(thread.channel, ts)) return [messageRef(thread, ts)];
+      return [];
+    },
+
+    async edit(ref, message) {
+      if (await streams.write(ref, message)) return;
+      const { channel, message: ts } = ref;
       // Slack would look for names in an edit ("client"), which it does not do in a new message.
       const update = ({ text, blocks }: Layout) =>
-        edits.chat.update({ channel, ts, text, blocks, parse: "none" });
+        unlessGrowing(ref, () => edits.chat.update({ channel, ts, text, blocks, parse: "none" }));
       const layouts = renderOne(message, features);
       await callSlack("chat.update", () => withFallbackLayout(layouts, update, features));
     },
 
-    async remove({ channel, message: ts }) {
-      await callSlack("chat.delete", () => posts.chat.delete({ channel, ts }), ["message_not_found"]);
+    async remove(ref) {
+      const { channel, message: ts } = ref;
+      const remove = () => unlessGrowing(ref, () => posts.chat.delete({ channel, ts }));
+      await callSlack("chat.delete", remove, ["message_not_found"]);
     },
 
     async threadOf({ platform, workspace, channel, message: ts }) {
@@ -126,6 +160,37 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 
     download: (file, signal) => downloadFile(access, file, signal),
 
+    ...createReadings(readers, findPeople),
+  };
+}
+
+function createPeopleByTeam(client: WebClient, log: BaseLogger): (thread: ThreadRef) => People {
+  const byTeam = new Map<string, People>();
+  return ({ workspace: teamId }) => {
+    const people = byTeam.get(teamId) ?? createPeople(client, teamId, log);
+    byTeam.set(teamId, people);
+    return people;
+  };
+}
+
+/** Slack takes neither edits nor the deletion of a message that grows, whoever has started it: it ends first. */
+function createUnlessGrowing(streams: Streams) {
+  return async <T>({ channel, message: ts }: MessageRef, write: () => Promise<T>): Promise<T> => {
+    try {
+      return await write();
+    } catch (error) {
+      if (!refusesGrowing(error) || !(await streams.end(channel, ts))) throw error;
+      return await write();
+    }
+  };
+}
+
+/** What only reads, of people, channels and threads. */
+function createReadings(
+  readers: WebClient,
+  findPeople: (thread: ThreadRef) => People,
+): Pick<ChatSurface, "earlier" | "channelName" | "person"> {
+  return {
     async earlier(thread, before, limit) {
       const messages = await callSlack("conversations.replies", () =>
         readEarlierMessages(readers, findPeople(thread), thread, before, limit),
@@ -145,14 +210,5 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
         throw toSurfaceError("users.info", error);
       }
     },
-  };
-}
-
-function createPeopleByTeam(client: WebClient, log: BaseLogger): (thread: ThreadRef) => People {
-  const byTeam = new Map<string, People>();
-  return ({ workspace: teamId }) => {
-    const people = byTeam.get(teamId) ?? createPeople(client, teamId, log);
-    byTeam.set(teamId, people);
-    return people;
   };
 }

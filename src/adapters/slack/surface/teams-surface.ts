@@ -30,6 +30,7 @@ export function createTeamsSurface(installations: Installations, server: SlackSe
     limits,
     idempotentMs,
     ...(budgetPlace && { budgetPlace }),
+    isGrowing: (ref) => known.get(ref.workspace)?.surface.isGrowing?.(ref) ?? false,
     post: async (thread, ...rest) => (await surfaceOf(thread)).post(thread, ...rest),
     find: async (thread, ...rest) => (await (await surfaceOf(thread)).find?.(thread, ...rest)) ?? [],
     edit: async (ref, message) => (await surfaceOf(ref)).edit(ref, message),
