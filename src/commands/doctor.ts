@@ -24,11 +24,10 @@ export async function command(values: {
   const setup = await prepare();
   const asks = values.live && !values.json && process.stdin.isTTY && process.stderr.isTTY;
   const destinations = asks && "config" in setup ? await askDestinations(setup.config, named) : named;
+  const live = values.live ? createLiveChecks(destinations) : [];
   const all = [
     ...checks.map((check) => ({ ...check, limitMs })),
-    ...(values.live
-      ? createLiveChecks(destinations).map((check) => ({ ...check, limitMs: liveLimitMs }))
-      : []),
+    ...live.map((check) => ({ ...check, limitMs: liveLimitMs })),
   ];
   const mask = (text: string) => ("masker" in setup ? setup.masker.mask(text) : text);
   // All at once; the lines come in the order of the list.
@@ -39,20 +38,36 @@ export async function command(values: {
           findings: await withDeadline(ms, (signal) => run(setup, signal)),
         }))
       : [Promise.resolve({ what: "settings", findings: [setup] })];
-  const report: { what: string; level: Finding["level"]; text: string }[] = [];
-  for (const check of running) {
-    const { what, findings } = await check;
-    for (const { level, text } of findings) {
-      const line = { what, level, text: mask(text) };
-      report.push(line);
-      if (!values.json) process.stdout.write(`${signs[level]} ${what.padEnd(9)} ${line.text}\n`);
-    }
-  }
+  const report = await printFindings(running, mask, values);
   const ok = report.every(({ level }) => level !== "error");
   if (values.json) process.stdout.write(`${JSON.stringify({ ok, findings: report })}\n`);
   // A check that hangs must not keep the program; one that tidies up has a moment for it.
   setTimeout(() => process.exit(), 500).unref();
   return ok ? 0 : 1;
+}
+
+interface Line {
+  what: string;
+  level: Finding["level"];
+  text: string;
+}
+
+/** Prints the findings in the order of the checks, as they come. */
+async function printFindings(
+  running: readonly Promise<{ what: string; findings: Finding[] }>[],
+  mask: (text: string) => string,
+  { json }: { json?: true },
+): Promise<Line[]> {
+  const report: Line[] = [];
+  for (const check of running) {
+    const { what, findings } = await check;
+    for (const { level, text } of findings) {
+      const line = { what, level, text: mask(text) };
+      report.push(line);
+      if (!json) process.stdout.write(`${signs[level]} ${what.padEnd(9)} ${line.text}\n`);
+    }
+  }
+  return report;
 }
 
 /** Settings that cannot be used are a finding, and the only one. */

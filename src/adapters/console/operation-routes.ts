@@ -83,7 +83,6 @@ export const operationRoutes: readonly Route[] = [
 ];
 
 const position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
-const before = z.object({ before: position.exactOptional() });
 const from = z.object({ from: position });
 const place = z.object({ before: position.exactOptional(), from: position.exactOptional() });
 const turn = z.object({ turn: z.string().min(1).max(100) });

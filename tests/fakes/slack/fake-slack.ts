@@ -207,8 +207,8 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
   await once(server, "listening");
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("The fake does not listen on a port.");
-  const { host = "127.0.0.1" } = options;
-  const address = (path: string, scheme = "http") => `${scheme}://${host}:${bound.port}${path}`;
+  const { host: named = "127.0.0.1" } = options;
+  const address = (path: string, scheme = "http") => `${scheme}://${named}:${bound.port}${path}`;
 
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
