@@ -126,7 +126,8 @@ export function createWorkView(options: {
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },
 
-    growing: () => grown.show(plan),
+    // A text that only grows has no place for what is said for a while, as that the model is tried again.
+    growing: () => (notice === "" ? grown.show(plan) : undefined),
 
     done(headline) {
       if (tools.isEmpty && !plan) return null;

@@ -141,8 +141,8 @@ describe("the console's pages for operators", () => {
     await page.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("dialog").getByRole("textbox").fill("delete");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
-    await page.getByRole("searchbox").waitFor();
-    expect(await redis.exists(keys.log(id))).toBe(0);
+    await page.getByRole("heading", { name: "All threads" }).waitFor();
+    await expect.poll(() => redis.exists(keys.log(id))).toBe(0);
     expect(console.audited.map(({ action }) => action)).toEqual([
       ...["thread-renamed", "thread-archived", "thread-deleted"],
     ]);

@@ -99,7 +99,7 @@ test("One task is one trace across processes, counted by both, in the audit log,
     'heddle_tool_calls_total{tool="bash",status="ok"} 1',
     'heddle_model_calls_total{model="anthropic/claude-sonnet-5-5",result="ok"} 2',
     // The call, and the look for what the project says.
-    'heddle_sandbox_commands_total{end="exit"} 2',
+    'heddle_sandbox_commands_total{end="exit"} 1',
     "heddle_mailbox_messages 0",
     "heddle_redis_up 1",
   ]) {
