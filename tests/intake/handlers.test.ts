@@ -139,6 +139,7 @@ const policies: Record<string, Policy> = {
     schedules: operator,
     usage: operator,
     mcp: operator,
+    setup: operator,
     questions: ["action"],
   }),
 };
