@@ -26,5 +26,5 @@ test.each([
 
 test("A Node that is new enough runs the command line", () => {
   const { status, stdout } = spawnSync(process.execPath, [program, "start", "--help"], { encoding: "utf8" });
-  expect([status, stdout]).toEqual([0, expect.stringContaining("heddle start [--role")]);
+  expect([status, stdout]).toEqual([0, expect.stringContaining("Usage: heddle start")]);
 });

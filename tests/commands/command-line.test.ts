@@ -93,7 +93,7 @@ describe("Completion", () => {
     [["st"], ["start", "stop"]],
     [
       ["threads", ""],
-      ["list", "show", "help"],
+      ["list", "show", "delete", "help"],
     ],
     [["start", "--r"], ["--role"]],
     [
