@@ -19,10 +19,8 @@ const excerptChars = 160;
 const unsaid = /^\{"type":"(?:tool-result|tool-start|turn-start|nudge|summary|trim|question|decision)"/;
 
 /**
- * Looks for messages, of people or of the agent, that have all of these words. It reads the journals of the threads in
- * their order, in pieces of at most 200 records, and keeps nothing.
- *
- * @param lines the latest first
+ * Looks for messages, of people or of the agent, that have all of these words. It reads the journals of the threads, the
+ * latest first, in pieces of at most 200 records, and keeps nothing.
  */
 export async function searchSaid(
   redis: Redis,
@@ -37,9 +35,8 @@ export async function searchSaid(
   if (words.length === 0) return { found, looked: 0 };
   const started = now();
   const isCandidate = createCandidateTest(words);
-  const left = after
-    ? lines.filter(({ activeAt, thread }) => activeAt < after.activeAt || thread === after.thread)
-    : lines;
+  const ordered = lines.toSorted(compareLines);
+  const left = after ? ordered.filter((line) => compareLines(line, after) >= 0) : ordered;
   let chars = 0;
   for (let at = 0; at < left.length; at += atOnce) {
     // Most journals are one piece: those of some threads are read in one round trip.
@@ -64,6 +61,16 @@ export async function searchSaid(
     }
   }
   return { found, looked: left.length };
+}
+
+/** The latest first; by their ids where several were active in one millisecond, so that none is between two pages. */
+function compareLines(
+  a: Pick<ThreadLine, "activeAt" | "thread">,
+  b: Pick<ThreadLine, "activeAt" | "thread">,
+): number {
+  if (a.activeAt !== b.activeAt) return b.activeAt - a.activeAt;
+  if (a.thread === b.thread) return 0;
+  return a.thread < b.thread ? -1 : 1;
 }
 
 /** Whether a record's JSON may have the words: told without parsing it. */
