@@ -19,6 +19,8 @@ export interface FakeOAuth {
   expireTokens(): void;
   /** Ends all refresh tokens as well. */
   revoke(): void;
+  /** From here on it answers no renewal: by silence, or by sending the client elsewhere. */
+  hush(how: "silence" | "redirect"): void;
   /** How often a token was renewed. */
   readonly renewals: number;
   /** All tokens that were given out. */
@@ -50,6 +52,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   const refresh = new Map<string, string>();
   const tokens: string[] = [];
   let renewals = 0;
+  let hushed: "silence" | "redirect" | undefined;
   let origin = "";
 
   const server = createServer((request, response) => {
@@ -89,6 +92,8 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         return void json(201, { ...body, client_id: id });
       }
       case "POST /token":
+        if (hushed === "silence") return;
+        if (hushed === "redirect") return void response.writeHead(307, { location: "/elsewhere" }).end();
         return void grantToken(request, new URLSearchParams(await textOf(request)), { json, refuse });
       default:
         if (url.pathname === "/mcp") return guard(request, response);
@@ -188,6 +193,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       return back.href;
     },
     expireTokens: () => access.clear(),
+    hush: (how) => void (hushed = how),
     revoke() {
       access.clear();
       refresh.clear();

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
 import { type Account, accountSchema, type AccountStore } from "../../agent/mcp-account.ts";
 import { createSealedBox } from "../../agent/sealed-box.ts";
 import { keys } from "../redis/keys.ts";
+import { takeLock } from "../redis/lock.ts";
 
 /** A process that dies while it renews holds the others up for so long, seconds. */
 const renewingSeconds = 15;
@@ -27,15 +27,13 @@ export function createAccountStore(redis: Redis, secret: string): AccountStore {
       return (await redis.hdel(keys.mcpAccounts, server)) === 1;
     },
     async renewAlone(server, work) {
-      const mine = randomBytes(8).toString("hex");
-      const key = keys.mcpRenewing(server);
-      if ((await redis.set(key, mine, "EX", renewingSeconds, "NX")) === null) return "busy";
+      const lock = await takeLock(redis, keys.mcpRenewing(server), renewingSeconds);
+      if (!lock) return "busy";
       try {
         await work();
         return "done";
       } finally {
-        // Unless it took so long that it is another's by now.
-        if ((await redis.get(key)) === mine) await redis.del(key);
+        await lock.release();
       }
     },
   };

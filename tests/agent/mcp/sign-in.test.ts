@@ -3,6 +3,7 @@ import { createAccountStore, UnreadableAccount } from "../../../src/queue/mcp/ac
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { type Account, accountSchema, type AccountStore } from "../../../src/agent/mcp-account.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
+import { createSignedFetch } from "../../../src/agent/mcp/sign-in/token-source.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { type FakeOAuthOptions, startFakeOAuth } from "../../fakes/oauth.ts";
 import { startRedis } from "../../fakes/redis.ts";
@@ -145,4 +146,32 @@ test("An account is not used at an address that it was not made for", async () =
   if (!account) throw new Error("There is an account.");
   await store.write("notes", { ...account, server: "https://elsewhere.example/mcp" });
   expect((await (await open()).offer(signal)).tools).toEqual([]);
+});
+
+test.each(["silence", "redirect"] as const)(
+  "A service that answers a renewal with %s holds nobody up, and gets no refresh token elsewhere",
+  async (how) => {
+    const { signIn, oauth, store, problems } = await scene();
+    await signIn();
+    oauth.expireTokens();
+    oauth.hush(how);
+    const sign = createSignedFetch(fetch, {
+      ...{ server: "notes", url: new URL(oauth.mcp), store, renewMs: 100 },
+      ...{ onToken: () => {}, onProblem: (problem: string) => void problems.push(problem) },
+    });
+    expect((await sign(oauth.mcp, { method: "POST" })).status).toBe(401);
+    expect(problems.join()).toMatch(/could not be renewed .*run heddle mcp login notes again/);
+    expect(oauth.renewals).toBe(0);
+    // The next process may try at once.
+    expect(await store.renewAlone("notes", async () => {})).toBe("done");
+  },
+);
+
+test("Who took too long to renew does not end the turn of the one who renews now", async () => {
+  const { store, redis } = await scene();
+  const client = redis.client();
+  await store.renewAlone("notes", async () => {
+    await client.set(keys.mcpRenewing("notes"), "another's");
+  });
+  expect(await client.get(keys.mcpRenewing("notes"))).toBe("another's");
 });

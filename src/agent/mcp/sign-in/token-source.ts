@@ -8,6 +8,9 @@ const renewAheadMs = 5 * 60_000;
 /** How long a process that does not renew waits for the one that does: so often, so long, ms. */
 const waits = { times: 20, eachMs: 250 };
 
+/** How long a renewal may take, ms: shorter than other processes are held off, or two would use one refresh token. */
+const renewMs = 10_000;
+
 export interface TokenSourceOptions {
   server: string;
   /** Address of the server as it is configured: an account that was made for another one is not used. */
@@ -17,6 +20,8 @@ export interface TokenSourceOptions {
   onToken(token: string): void;
   onProblem(problem: string): void;
   now?: () => number;
+  /** Default: 10 s. */
+  renewMs?: number;
 }
 
 /**
@@ -86,6 +91,7 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
   const { issuer, metadata, resource, client, refreshToken } = account;
   if (refreshToken === undefined) return undefined;
   onToken(refreshToken);
+  const deadline = AbortSignal.timeout(options.renewMs ?? renewMs);
   try {
     const tokens = await refreshAuthorization(issuer, {
       // Stored as the SDK has parsed it at sign-in.
@@ -95,6 +101,8 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
       clientInformation: client,
       refreshToken,
       ...(resource !== undefined && { resource }),
+      // A redirect would take the refresh token along to wherever it leads.
+      fetchFn: (address, init) => fetch(address, { ...init, redirect: "error", signal: deadline }),
     });
     const next = { ...account, ...takeTokens(tokens, now()) };
     await store.write(server, next);
