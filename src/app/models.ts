@@ -1,8 +1,10 @@
 import { createFallbackModel } from "../agent/llm/fallback.ts";
+import { describeAddress } from "../agent/llm/check-access.ts";
 import { lookUpModel } from "../agent/llm/catalogue.ts";
 import { type Effort, efforts, type LanguageModel } from "../agent/model.ts";
 import { openModel } from "../agent/llm/open.ts";
 import type { ThreadId } from "../chat/threads.ts";
+import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import { chooseModel, type ModelChoice, namedModel } from "../config/model-choice.ts";
 import { findNearest } from "../config/nearest.ts";
@@ -23,9 +25,14 @@ export interface Models {
 /**
  * Opens every model that the configuration names.
  *
+ * @param now the settings that tell which of them a thread has; by default those of the configuration
  * @throws ConfigError when one has no key, ModelError when its service refuses the key or does not know it
  */
-export async function openModels(config: Config, log: Pick<Logger, "warn">): Promise<Models> {
+export async function openModels(
+  config: Config,
+  log: Pick<Logger, "warn">,
+  now: () => Config["settings"] = () => config.settings,
+): Promise<Models> {
   const { settings } = config;
   const { demo, retry, models } = settings;
   const open = (choice: ModelChoice) => {
@@ -54,8 +61,8 @@ export async function openModels(config: Config, log: Pick<Logger, "warn">): Pro
   );
   for (const extra of more) named.set(extra.id, extra);
   const choose: Models["choose"] = (thread, chosen, effort) => {
-    const may = chosen !== undefined && modelChoicesIn(settings, thread).includes(chosen);
-    const name = may ? chosen : channelSettings(settings, thread).model;
+    const may = chosen !== undefined && modelChoicesIn(now(), thread).includes(chosen);
+    const name = may ? chosen : channelSettings(now(), thread).model;
     const found = (name && named.get(name)) || model;
     return effort === undefined ? found : withEffort(found, effort);
   };
@@ -67,6 +74,24 @@ export async function openModels(config: Config, log: Pick<Logger, "warn">): Pro
     [settings.summaryModel, settings.taskModel].map(openSpecial),
   );
   return { model, choose, summariser, ...(helper && { helper }) };
+}
+
+/** The names of the models that a channel may have, the one that answers by default first. */
+export function listModelNames(config: Config): string[] {
+  const choice = chooseModel(config);
+  const first = "model" in choice ? `${choice.provider}/${choice.model}` : choice.provider;
+  return [...new Set([first, ...otherNames(config.settings)])];
+}
+
+/** What models are opened from: where it is the same, they are. */
+export function readModelSources({ environment, settings, variables }: Config): unknown {
+  const { model, fallbackModels, summaryModel, taskModel, models, providers, retry, demo } = settings;
+  return {
+    ...{ model, fallbackModels, summaryModel, taskModel, models, providers, retry, demo },
+    others: [...otherNames(settings)].toSorted(),
+    // Keys and addresses of services, whichever they are called.
+    ...{ variables, named: environment.HEDDLE_MODEL },
+  };
 }
 
 /** The same model for each effort, always the same object: what is learnt about a model is kept by it. */
@@ -100,6 +125,18 @@ function findStandardModel(config: Config, thread: ThreadId): string {
   if (named) return named;
   const choice = chooseModel(config);
   return "model" in choice ? `${choice.provider}/${choice.model}` : choice.provider;
+}
+
+/** Where the service of a model is; undefined is its provider's own, or that of a model that is not configured. */
+export function findModelAddress(config: Config, name: string): string | undefined {
+  if (!name.includes("/")) return undefined;
+  try {
+    const choice = namedModel(config, name);
+    return "model" in choice ? describeAddress(choice) : undefined;
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
 }
 
 /** What is configured for a model, as what is known of it and what is asked of it. */

@@ -1,10 +1,11 @@
+import { type LearntWindow, refusalMs } from "../learnt-window.ts";
 import type { LanguageModel, Usage } from "../model.ts";
 import { readRefusedWindow } from "./refused-window.ts";
 
 /**
  * What services have shown of their models' windows and tokenizers, by the model's id, which is also the account and
  * the address behind it. Share one among all turns of a process: a model may serve as one thread's own and as
- * another's fallback.
+ * another's fallback. What `onChange` is told may be kept, and be given to other processes by `replace`.
  */
 export interface LearntWindows {
   /** The largest prompt to send, the room for the reply left out, in the service's tokens. */
@@ -17,17 +18,17 @@ export interface LearntWindows {
   learnRefusal(model: ModelSize, size: number, detail: string): void;
   /** @param counted our tokens, not corrected, of a prompt that was taken */
   learnAccepted(model: Pick<ModelSize, "id">, counted: number, usage: Usage): void;
+  /** Takes what is known elsewhere, by the model's id, in place of what is known here. */
+  replace(known: ReadonlyMap<string, LearntWindow>): void;
+}
+
+export interface LearntWindowsOptions {
+  now?(): number;
+  /** Called with what is known of a model from here on; undefined where larger requests have refuted it. */
+  onChange?(id: string, known: LearntWindow | undefined): void;
 }
 
 type ModelSize = Pick<LanguageModel, "id" | "limits">;
-
-interface Learnt {
-  /** As the service named it. */
-  window: number;
-  /** The smallest size that was refused although it seemed to fit. */
-  refused: number;
-  at: number;
-}
 
 /** Room for the reply within the window: the model's limit, but at most this share. */
 const replyShare = 0.25;
@@ -41,43 +42,63 @@ const smallestWindow = 2_000;
 /** How far a service's count may differ from ours before we distrust it. */
 const correctionBounds = { least: 0.5, most: 3 };
 
-/** How long a refusal counts, ms: the service may be given a larger window while this process runs. */
-const refusalMs = 60 * 60_000;
-
 const nothing = { window: Infinity, refused: Infinity };
 
-export function createLearntWindows(now: () => number = Date.now): LearntWindows {
-  const learnt = new Map<string, Learnt>();
+const isKnown = (size: number | undefined): size is number => size !== undefined && size < Infinity;
+
+export function createLearntWindows(options: LearntWindowsOptions = {}): LearntWindows {
+  const { now = Date.now, onChange } = options;
+  let learnt = new Map<string, LearntWindow>();
   const corrections = new Map<string, number>();
-  const find = (id: string) => {
+  const find = ({ id, limits }: ModelSize) => {
     const known = learnt.get(id);
-    return known && now() - known.at < refusalMs ? known : nothing;
+    if (!known || known.believed !== limits.contextTokens || now() - known.at >= refusalMs) return nothing;
+    const { window = Infinity, refused = Infinity } = known;
+    return { window, refused };
   };
-  const measureUsable = ({ id, limits }: ModelSize) => {
-    const { window, refused } = find(id);
-    const total = Math.min(window, limits.contextTokens);
+  const measureUsable = (model: ModelSize) => {
+    const { contextTokens, maxOutputTokens } = model.limits;
+    const { window, refused } = find(model);
+    const total = Math.min(window, contextTokens);
     return Math.min(
-      total - Math.min(limits.maxOutputTokens, Math.floor(total * replyShare)),
+      total - Math.min(maxOutputTokens, Math.floor(total * replyShare)),
       refused * refusedShare,
     );
+  };
+  const learn = (id: string, { window, refused, ...rest }: LearntWindow) => {
+    const known = {
+      ...(isKnown(window) && { window }),
+      ...(isKnown(refused) && { refused }),
+      ...rest,
+    };
+    const isAny = "window" in known || "refused" in known;
+    if (isAny) learnt.set(id, known);
+    else learnt.delete(id);
+    onChange?.(id, isAny ? known : undefined);
   };
 
   return {
     measureUsable,
-    measureRefused({ id, limits }) {
-      const { window, refused } = find(id);
-      return Math.min(window, refused, limits.contextTokens);
+    measureRefused(model) {
+      const { window, refused } = find(model);
+      return Math.min(window, refused, model.limits.contextTokens);
     },
     correction: ({ id }) => corrections.get(id) ?? 1,
 
     learnRefusal(model, size, detail) {
-      const { window, refused } = find(model.id);
+      const { window, refused } = find(model);
       const told = readRefusedWindow(detail);
       const isNamed = told !== undefined && told >= smallestWindow;
-      const known: Learnt = { window: isNamed ? told : window, refused, at: now() };
+      const known = {
+        window: isNamed ? told : window,
+        refused,
+        believed: model.limits.contextTokens,
+        at: now(),
+      };
       learnt.set(model.id, known);
       // Where the service names no window, or counts so differently that it would refuse the same size again.
       if (size <= measureUsable(model)) known.refused = Math.min(refused, Math.max(size, smallestWindow));
+      learn(model.id, known);
     },
 
     learnAccepted({ id }, counted, usage) {
@@ -88,9 +109,15 @@ export function createLearntWindows(now: () => number = Date.now): LearntWindows
       corrections.set(id, correction);
       const known = learnt.get(id);
       if (!known) return;
-      known.window = Math.max(known.window, told);
+      const { window = Infinity, refused = Infinity } = known;
       // Taken after all, perhaps from another thread that had a larger one on its way.
-      if (counted * correction >= known.refused) known.refused = Infinity;
+      const isRefuted = counted * correction >= refused;
+      if (told > window || isRefuted)
+        learn(id, { ...known, window: Math.max(window, told), refused: isRefuted ? Infinity : refused });
+    },
+
+    replace(known) {
+      learnt = new Map(known);
     },
   };
 }

@@ -310,10 +310,10 @@ describe("Compaction", () => {
     expect(context.fits(messages, "")).toBe(false);
   });
 
-  test("forgets what it has learnt when a larger request is taken, or after an hour", async () => {
+  test("forgets what it has learnt when a larger request is taken, or after a day", async () => {
     let now = 0;
     const { model } = scriptedModel([]);
-    const learnt = createLearntWindows(() => now);
+    const learnt = createLearntWindows({ now: () => now });
     const context = createContextWindow({ model, counter, learnt });
     const messages = [says(words(10_000))];
     const taken = { ...noUsage, input: size(messages) };
@@ -327,7 +327,7 @@ describe("Compaction", () => {
     context.learn(messages, "", taken, model.id);
     expect(context.fits(messages, "")).toBe(true);
     context.learnRefusal(messages, "", "");
-    now += 60 * 60_000;
+    now += 24 * 60 * 60_000;
     expect(context.fits(messages, "")).toBe(true);
   });
 
@@ -345,7 +345,7 @@ describe("Compaction", () => {
       now: () => now,
       restMs: 1_000,
     });
-    const learnt = createLearntWindows(() => now);
+    const learnt = createLearntWindows({ now: () => now });
     const context = createContextWindow({ model, counter, learnt });
     const messages = [says(words(10_000))];
     const calling = model.stream({ system: "", messages, tools: [] }, new AbortController().signal);
