@@ -13,9 +13,10 @@ export interface Refusal {
 
 /**
  * Who is played. `openai` knows no reasoning fields and the new name of the output limit only; `compatible` is
- * the common server that knows the old name only; `minimax` is one that knows `reasoning_split`, too.
+ * the common server that knows the old name only; `minimax` is one that knows `reasoning_split`, too; `gemini` is one that wants
+ * calls signed.
  */
-export type Dialect = "openai" | "compatible" | "minimax";
+export type Dialect = "openai" | "compatible" | "minimax" | "gemini";
 
 export function invalid(message: string, param: string | null = null, code: string | null = null): Refusal {
   return { status: 400, type: "invalid_request_error", message, param, code };
@@ -197,12 +198,24 @@ export function chatRefusal(body: ChatBody, dialect: Dialect): Refusal | undefin
     wrongLimit(body, dialect) ??
     wrongSampling(body.model, body.temperature, body.reasoning_effort, dialect) ??
     foreignFields(body, dialect) ??
+    missingSignature(body, dialect) ??
     wrongTools(
       body.tools?.map((tool) => tool.function.name),
       body.tool_choice,
     ) ??
     wrongTurns(body.messages)
   );
+}
+
+/** Gemini wants one with the first call of each step: https://ai.google.dev/gemini-api/docs/thought-signatures */
+function missingSignature({ messages }: ChatBody, dialect: Dialect): Refusal | undefined {
+  const isUnsigned = messages.some(
+    (message) =>
+      message.role === "assistant" && message.tool_calls?.[0] && !message.tool_calls[0].extra_content,
+  );
+  return dialect === "gemini" && isUnsigned
+    ? invalid("Function call is missing a thought_signature in functionCall parts.")
+    : undefined;
 }
 
 function wrongLimit(body: ChatBody, dialect: Dialect): Refusal | undefined {

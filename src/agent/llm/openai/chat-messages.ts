@@ -29,6 +29,18 @@ import {
 } from "../wire-history.ts";
 import { chatThinking } from "./chat-reply.ts";
 
+/** Who reads the messages of Chat Completions. */
+interface ChatReader extends Reader {
+  /** Goes with the first call of a reply that the model has not signed itself; see {@link standInSignature}. */
+  unsigned?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * What Gemini takes in place of the signature of a call that another model has made:
+ * https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+export const standInSignature = { google: { thought_signature: "skip_thought_signature_validator" } };
+
 /** Characters of a tool call's id that OpenAI takes in this protocol. */
 const idLimit = 40;
 
@@ -38,7 +50,9 @@ const idLimit = 40;
  * @returns a function that throws an Error when the history is not legal: a call without its result, or a result
  * without its call
  */
-export function createChatMessages(reader: Reader): (request: ModelRequest) => ChatCompletionMessageParam[] {
+export function createChatMessages(
+  reader: ChatReader,
+): (request: ModelRequest) => ChatCompletionMessageParam[] {
   const converted = memoizeByPrefix(
     (): Converted => ({ wire: [], images: [] }),
     (state, message) => convert(message, state, reader),
@@ -60,7 +74,7 @@ interface Converted {
   images: ChatCompletionContentPart[];
 }
 
-function convert(message: Message, state: Converted, reader: Reader): void {
+function convert(message: Message, state: Converted, reader: ChatReader): void {
   const { wire } = state;
   if (message.role !== "tool") {
     wire.push(...toImagesTurn(state.images));
@@ -100,19 +114,21 @@ function toImagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessa
   return content.length === 0 ? [] : [{ role: "user", content }];
 }
 
-function assistant(message: AssistantMessage, reader: Reader): ChatCompletionAssistantMessageParam {
+function assistant(message: AssistantMessage, reader: ChatReader): ChatCompletionAssistantMessageParam {
   const isOwn = message.model === reader.id;
   const { think = "", ...reasoning } = isOwn ? readThinking(message) : {};
   const text = think + textOf(message);
   const calls = message.parts.filter((part) => part.type === "tool-call");
+  const isSigned = isOwn && calls.some(({ extra }) => extra);
   return {
     role: "assistant",
     content: text.trim() === "" ? null : text,
     ...reasoning,
     ...(calls.length > 0 && {
-      tool_calls: calls.map(({ call, extra }) => ({
+      tool_calls: calls.map(({ call, extra }, index) => ({
         ...toToolCall(call),
         ...(isOwn && extra && { extra_content: extra }),
+        ...(!isSigned && index === 0 && reader.unsigned && { extra_content: reader.unsigned }),
       })),
     }),
   };

@@ -1,11 +1,12 @@
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
 import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest } from "../../model.ts";
+import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage } from "../cost.ts";
 import { isMiniMax, isOpenAI } from "../endpoints.ts";
 import { findEffort } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
 import { createCacheKey } from "./cache-key.ts";
-import { createChatMessages } from "./chat-messages.ts";
+import { createChatMessages, standInSignature } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
   checkBaseResp,
@@ -30,7 +31,16 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
-  const toMessages = createChatMessages({ id, images: limits.images });
+  const reader = { id, images: limits.images };
+  let toMessages = createChatMessages(reader);
+  let isSigning = false;
+  /** Calls that another model has made in this conversation lack the signatures that Gemini wants. */
+  const signForeignCalls = (failure: AttemptFailed): boolean => {
+    if (isSigning || !missesSignature(failure)) return false;
+    isSigning = true;
+    toMessages = createChatMessages({ ...reader, unsigned: standInSignature });
+    return true;
+  };
 
   const toEffort = (request: ModelRequest) => {
     const effort = findEffort(request.effort, limits, settings);
@@ -77,5 +87,18 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     };
   }
 
-  return createRetryingModel({ id, limits }, attempt, { ...openAIRetryPolicy, ...options.retry }, { toBody });
+  return createRetryingModel(
+    { id, limits },
+    attempt,
+    { ...openAIRetryPolicy, ...options.retry },
+    {
+      toBody,
+      recoverable: signForeignCalls,
+    },
+  );
+}
+
+/** "Function call is missing a thought_signature in functionCall parts." */
+function missesSignature({ kind, detail }: AttemptFailed): boolean {
+  return kind === "invalid-request" && /\bthought_?signature\b/i.test(detail);
 }

@@ -52,6 +52,40 @@ describe("thinking in a chat completion", () => {
     expect(other.requests[0]?.rawBody).not.toContain("thought_signature");
   });
 
+  test("is signed by a stand-in where Gemini goes on with what another model has called", async () => {
+    const calls = [
+      { id: "c1", name: "bash" },
+      { id: "c2", name: "bash" },
+    ];
+    const before = await fake({ replies: [{ calls }] });
+    const { message } = await ask(model("chat", before, { model: "old" }), [user("x")]);
+    const extra = { google: { thought_signature: "c2lnbmVk" } };
+    const server = await fake({
+      dialect: "gemini",
+      replies: [{ calls: [{ id: "c3", name: "bash", extra }] }, { text: "done" }],
+    });
+    const m = model("chat", server);
+    const messages = [user("x"), ...answered(message)];
+    const own = await ask(m, messages);
+    messages.push(...answered(own.message));
+    expect(textOf((await ask(m, messages)).message)).toBe("done");
+    const standIn = { google: { thought_signature: "skip_thought_signature_validator" } };
+    const sent = server.chats
+      .at(-1)
+      ?.messages.flatMap((one) => (one.role === "assistant" ? one.tool_calls : []));
+    expect(sent?.map((call) => [call?.id, call?.extra_content])).toEqual([
+      ["c1", standIn],
+      ["c2", undefined],
+      ["c3", extra],
+    ]);
+    // One refusal has taught it.
+    expect(server.requests.map(({ rawBody }) => rawBody.includes("skip_thought"))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
   test("that is empty goes back beside a call, because DeepSeek wants it", async () => {
     const server = await fake({
       replies: [chunks({ reasoning_content: "" }, called("bash", "{}", { id: "c1" })), { text: "ok" }],
