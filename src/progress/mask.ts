@@ -41,11 +41,14 @@ function maskCall({ name, about, title, result, output, ...call }: ShownCall, ma
  * is not masked; it comes from the sandbox, which never sees a secret of Heddle's.
  */
 export function createMaskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
-  const { tellPrivately } = surface;
+  const { tellPrivately, openThread } = surface;
   return {
     ...surface,
     ...(tellPrivately && {
       tellPrivately: (thread, person, text) => tellPrivately(thread, person, mask(text)),
+    }),
+    ...(openThread && {
+      openThread: (channel, markdown, ...rest) => openThread(channel, mask(markdown), ...rest),
     }),
     post: (thread, message, ...rest) => surface.post(thread, maskMessage(message, mask), ...rest),
     edit: (ref, message) => surface.edit(ref, maskMessage(message, mask)),

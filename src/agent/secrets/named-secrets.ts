@@ -36,6 +36,19 @@ const patterns = {
     `[Cc]ookie\\\\{0,3}["']?[ \\t]{0,4}:[ \\t]{0,4}\\\\{0,3}["']?([\\w.-]{1,64}=[^\\r\\n"']{4,})()`,
   ),
   url: sticky(`:\\/\\/[^\\s:/@"'<>]{0,128}:([^\\s/@"'<>\`]{1,256})(?=@)()`),
+  // As a netrc file writes it, or people do. It has no context: a stream cannot look back.
+  netrc: sticky(`(?<![\\w.-])password[ \\t]{1,4}${value}`),
+  // The options by which programs take a password beside or without a name for it.
+  command: sticky(
+    `(?:${[
+      `curl[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])(?:-[uU]|--user|--proxy-user)[ \\t=]{0,2}["']?[^\\s:"']{1,64}:`,
+      `(?:mysql(?:dump|admin|import)?|mariadb(?:-dump)?)[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p["']?`,
+      `(?:sshpass|mongosh|mongodump)[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p[ \\t]{0,2}["']?`,
+      `(?:docker|podman|registry|az)[ \\t]+login[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p[ \\t]{0,2}["']?`,
+      `redis-cli[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-a[ \\t]{1,2}["']?`,
+      `smbclient[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-U[ \\t]{0,2}["']?[^\\s%"']{1,64}%`,
+    ].join("|")})([^\\s"'\`|;&-][^\\s"'\`|;&]*)()`,
+  ),
 };
 type Kind = keyof typeof patterns;
 
@@ -43,13 +56,24 @@ function sticky(source: string): RegExp {
   return new RegExp(source, "y");
 }
 
+/** Programs that take a password by an option of one letter. */
+const programs =
+  "curl|mysql(?:dump|admin|import)?|mariadb(?:-dump)?|sshpass|mongosh|mongodump|docker|podman|registry|az|redis-cli|smbclient";
+const program = `(?<![\\w-])(?:${programs})(?![\\w.-])`;
+
 /** Where one may begin. Reading for these few words is many times faster than trying the patterns everywhere. */
-const beginnings =
-  /pass|pwd|secret|token|api|access|private|account|auth|signing|encryption|master|session|app[_-]?key|credential|cookie|bearer|basic|:\/\//gi;
+const beginnings = new RegExp(
+  `pass|pwd|secret|token|api|access|private|account|auth|signing|encryption|master|session|app[_-]?key|credential|cookie|bearer|basic|:\\/\\/|${program}`,
+  "gi",
+);
 
 /** What may become one in a stream. */
-const trigger = /pass|pwd|secret|token|key|auth|cookie|credential|bearer|basic|:\/\//gi;
+const trigger = new RegExp(
+  `pass|pwd|secret|token|key|auth|cookie|credential|bearer|basic|:\\/\\/|${program}`,
+  "gi",
+);
 const triggerChars = 256;
+const isProgram = new RegExp(`^(?:${programs})$`, "i");
 
 function kindsAt(beginning: string): readonly Kind[] {
   switch (beginning.toLowerCase()) {
@@ -62,8 +86,10 @@ function kindsAt(beginning: string): readonly Kind[] {
       return ["cookie"];
     case "auth":
       return ["authorization", "assignment", "option"];
+    case "pass":
+      return ["assignment", "option", "netrc"];
     default:
-      return ["assignment", "option"];
+      return isProgram.test(beginning) ? ["command"] : ["assignment", "option"];
   }
 }
 
@@ -159,6 +185,9 @@ function isSecretValue(text: string, place: Place): boolean {
   switch (place.kind) {
     case "url":
       return text.length >= (/^[A-Za-z]+$/.test(text) ? 8 : 3);
+    case "command":
+      return text.length >= 6 && !/^[A-Z][A-Z_]*$/.test(text);
+    case "netrc":
     case "scheme":
     case "authorization":
       return text.length >= 8 && mixes(text);

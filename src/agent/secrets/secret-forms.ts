@@ -84,6 +84,9 @@ const shapes = [
   /EAAA[\w-]{55,60}(?![\w-])/,
   /shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}/,
   // GitHub, GitLab, Atlassian, Bitbucket
+  // (An App's installation token: its id, then a JSON Web Token.
+  // https://github.blog/changelog/2026-05-15-github-app-installation-tokens-per-request-override-header/)
+  /gh[pousr]_\d{1,20}_eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/,
   /gh[pousr]_[A-Za-z0-9]{36,}/,
   /github_pat_\w{22,}/,
   /gl(?:pat|ptt|rt|rtr|dt|cbt|soat|imt|agent|ft|oas|ffct)-[\w-]{20,}(?:\.[0-9a-z]{9})?/,
@@ -131,6 +134,12 @@ const shapes = [
   /pul-[a-f0-9]{40}/,
   /dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}/,
   /sbp_[a-f0-9]{40}/,
+  // CircleCI, Buildkite, Netlify, Artifactory; Tavily
+  /CCIPAT_[A-Za-z0-9]{22}_[a-fA-F0-9]{40}/,
+  /bkua_[a-z0-9]{40}/,
+  /nfp_\w{36,}/,
+  /AKCp[A-Za-z0-9]{69}/,
+  /tvly-(?=[\w-]{0,40}\d)[\w-]{20,}/,
   // Terraform, Vault, Tailscale, age, 1Password
   /[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}/,
   /ops_eyJ[A-Za-z0-9+/]{250,}={0,3}/,

@@ -82,6 +82,10 @@ describe("well-known shapes", () => {
     ["an Anthropic key", `sk-ant-api03-${letters}`],
     ["an OpenAI key", `sk-proj-${letters}`],
     ["a GitHub token", `ghp_${letters}`],
+    [
+      "a GitHub installation token",
+      `ghs_1234567_${["eyJhbGciOiJSUzI1NiJ9", "eyJpc3MiOiIxIn0", letters].join(".")}`,
+    ],
     ["a fine-grained GitHub token", `github_pat_11AB_${letters}`],
     ["an AWS key id", "AKIAIOSFODNN7EXAMPLE"],
     ["a Google key", `AIza${letters.slice(0, 35)}`],

@@ -43,6 +43,19 @@ describe("A secret is masked by its name, which stays,", () => {
     ["an address of a database", `postgres://user:${password}@host:5432/db`],
     ["an address of any scheme", `amqps://u:${letters(12)}@queue/x`],
     ["an address of Redis", `redis://:${letters(12)}@host`],
+    ["a user of curl", `curl -fsS -u deploy:${password} https://a.example/x`],
+    ["a quoted user of curl", `curl --user "deploy:${letters(14)}" https://a.example/x`],
+    ["a user of curl without a blank", `curl -udeploy:${letters(14)} https://a.example/x`],
+    ["a proxy's user of curl", `curl -x p:3128 -U deploy:${letters(14)} https://a.example/x`],
+    ["MySQL's option of one letter", `mysql -h db -u root -p${password} shop`],
+    ["its dump", `mysqldump -u root -p'${letters(14)}' shop`],
+    ["sshpass", `sshpass -p ${password} ssh a`],
+    ["a login of Docker", `docker login -u deploy -p ${letters(14)} registry.example.org`],
+    ["a login of Helm", `helm registry login -u deploy -p ${letters(14)} registry.example.org`],
+    ["Redis' client", `redis-cli -h db -a ${letters(14)} ping`],
+    ["Samba's client", `smbclient -U deploy%${letters(14)} //a/b`],
+    ["a netrc of one line", `machine a.example login deploy password ${password}`],
+    ["a netrc of several lines", `machine a.example\n  login deploy\n  password ${password}`],
   ];
   test.each(lines)("in %s", (_, line) => {
     const masked = mask(`before\n${line}\nafter`);
@@ -104,12 +117,25 @@ test.each([
   "if (token === expectedToken2) return;",
   "token_url: https://auth.example.org/oauth2/v1",
   "secretName: tls-secret-v2",
+  "docker run -p 8080:80 -u 1000:1000 web:v2",
+  "docker run --rm -p 127.0.0.1:8080:80/tcp nginx",
+  "curl -u $USER:$PASSWORD https://a.example",
+  "curl -u user:password https://a.example",
+  "mysql -u root -p shop2024",
+  "mysql -P 3306 -prompt",
+  "curl is told with -u who asks: a name and a word",
+  "Please login password required",
 ])("What is no secret stays: %s", (text) => {
   expect(mask(text)).toBe(text);
 });
 
 test.each([
   ["DigitalOcean", `dop_v1_${digits(64)}`],
+  ["CircleCI", `CCIPAT_${letters(22)}_${digits(40)}`],
+  ["Buildkite", `bkua_${digits(40)}`],
+  ["Netlify", `nfp_${letters(36)}`],
+  ["Artifactory", `AKCp${letters(69)}`],
+  ["Tavily", `tvly-dev-${letters(16)}${digits(16)}`],
   ["Linear", `lin_api_${letters(40)}`],
   ["Shopify", `shpat_${digits(32)}`],
   ["Docker", `dckr_pat_${letters(27)}`],
