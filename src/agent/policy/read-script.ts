@@ -83,6 +83,9 @@ class ScriptReader {
       this.#skipComment();
     } else if (isSubstitution(char, next)) {
       command.add(this.#readSubstitution(depth));
+    } else if (char === "$" && next === '"') {
+      // To be translated, and otherwise as without the sign.
+      this.#at += 1;
     } else if (char === "'" || char === '"' || (char === "$" && next === "'")) {
       command.add(this.#readQuoted(depth));
     } else if (char === "\\") {

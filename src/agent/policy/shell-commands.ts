@@ -7,6 +7,7 @@ import {
   findSteeringVariable,
   grammar,
   headers,
+  schedulers,
   nameProgram,
   shells,
   wrappers,
@@ -193,7 +194,7 @@ function deriveGiven(name: string, words: readonly string[], origin: Origin, lis
     if (!told.isTold) list.isTold = false;
     return;
   }
-  if (given === "{}" || readsCommands(words)) feedShell(origin, list);
+  if (given === "{}" || schedulers.has(name) || readsCommands(words)) feedShell(origin, list);
 }
 
 /** A shell reads its commands. */

@@ -12,7 +12,12 @@ export const headers = new Set(["for", "case", "select"]);
 export const shells = new Set(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "fish"]);
 
 /** Programs that may hand what is behind them to a shell. */
-export const evaluators = new Set(["su", "ssh", "script", "watch", "parallel", "flock"]);
+export const evaluators = new Set([
+  ...["su", "ssh", "script", "watch", "parallel", "flock", "tmux", "screen", "runuser", "entr"],
+]);
+
+/** Programs that read commands for a shell to run later. */
+export const schedulers = new Set(["at", "batch"]);
 
 /** Programs that complete the command behind them with words that they read. */
 export const completers = new Set(["xargs", "parallel"]);
@@ -22,7 +27,18 @@ export const wrappers = new Set([
   ...evaluators,
   ...completers,
   ...["sudo", "doas", "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt", "timeout"],
-  ...["setsid", "stdbuf", "busybox", "find", "unshare", "chroot", "strace"],
+  ...["setsid", "stdbuf", "busybox", "find", "unshare", "chroot", "strace", "ltrace", "nsenter", "taskset"],
+  ...[
+    "prlimit",
+    "time",
+    "setpriv",
+    "setarch",
+    "systemd-run",
+    "systemd-inhibit",
+    "dbus-run-session",
+    "xvfb-run",
+  ],
+  ...["fakeroot", "faketime", "unbuffer", "chronic", "proxychains", "proxychains4", "torsocks", "caffeinate"],
 ]);
 
 const docker = "--config -c --context -H --host -l --log-level --tlscacert --tlscert --tlskey";
