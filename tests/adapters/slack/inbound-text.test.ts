@@ -27,6 +27,11 @@ describe("readableText", () => {
   ])("turns %s into what people see", (_what, text, expected) => {
     expect(read(text)).toBe(expected);
   });
+
+  test("keeps mentions where an administrator decides about people, since a name is no identity", () => {
+    expect(read("<@UBOT> !deny <@U1>, <@U2|bob>")).toBe("!deny <@U1>, <@U2|bob>");
+    expect(read("<@UBOT> !deny <@U1> please")).toBe("!deny @Ada please");
+  });
 });
 
 test("a text of nothing but blanks between words is read in time that grows with its length", () => {

@@ -188,6 +188,16 @@ describe("/agent", () => {
     expect(root && visibleText(root)).toMatch(/asks \(model fast, skill csv-report\):\nread model:x$/);
   });
 
+  test("takes the order to plan first, also behind a model, and shows it", async () => {
+    const { slack, intake } = await startAdapter();
+    const general = slack.channel("general");
+    slack.user("ada").commands(general, "/agent model:fast plan: move the report");
+    await untilAcknowledged(slack);
+    expect(intake.events).toMatchObject([{ text: "!plan move the report", options: { model: "fast" } }]);
+    const [root] = general.messages;
+    expect(root && visibleText(root)).toMatch(/asks \(model fast\):\n!plan move the report$/);
+  });
+
   test.each([
     ["stop", "Slack does not tell me which thread you mean: write `!stop` in it, press its Stop button, or"],
     ["!Status", "Slack does not tell me which thread you mean: write `!status` in it."],

@@ -1,13 +1,23 @@
+import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createWebClient } from "../../../src/adapters/slack/connection/web.ts";
 import { createFeatures } from "../../../src/adapters/slack/surface/features.ts";
+import { startLimit } from "../../../src/adapters/slack/surface/stream-starts.ts";
 import { createStreams } from "../../../src/adapters/slack/surface/streams.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
+import { createRequestLimit } from "../../../src/queue/outbox/request-limit.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import type { OutboundMessage, ShownCall } from "../../../src/chat/outbound.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeSlackOptions } from "../../fakes/slack/fake-slack.ts";
 import { failure, scene } from "./slack-scene.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
 
 /** A thread that is being worked on, with a message that grows as the text does. */
 async function growing(options: FakeSlackOptions = {}) {
@@ -130,6 +140,36 @@ describe("A message that grows", () => {
     expect(calls("chat.startStream")).toHaveLength(15);
     expect(replies().filter(({ stream }) => stream)).toHaveLength(14);
     expect(replies()).toHaveLength(18);
+  });
+
+  test("is started no more often by several processes together, and by none while Slack asks one to wait", async () => {
+    const redis = server.client();
+    const { thread, slack, ada, calls } = await growing();
+    await redis.ping();
+    const bot = { platform: "slack-streams", bot: randomUUID() };
+    const surfaces = [1, 2].map(() =>
+      createSlackSurface({
+        ...{ botToken: slack.botToken, apiUrl: slack.url, log: pino({ level: "silent" }) },
+        streamStarts: () => createRequestLimit(redis, bot, startLimit),
+      }),
+    );
+    const show: OutboundMessage = {
+      ...{
+        kind: "progress",
+        markdown: "Working",
+        growing: { text: "Word ", reader: ada.id, title: "Working" },
+      },
+    };
+    for (const surface of surfaces) {
+      await surface.status?.(thread, "is thinking…");
+      for (let i = 0; i < 10; i += 1) await surface.post(thread, show, `${i}`);
+    }
+    expect(calls("chat.startStream")).toHaveLength(15);
+
+    await redis.flushall();
+    slack.fail("chat.startStream", { kind: "rate-limit", retryAfterSeconds: 60 });
+    for (const surface of surfaces) await surface.post(thread, show, "again");
+    expect(calls("chat.startStream")).toHaveLength(16);
   });
 
   test.each([

@@ -68,16 +68,6 @@ describe("post", () => {
     expect(replies().map(visibleText)).toEqual([markdown]);
   });
 
-  test("shows a table as one, and each layout with two of them if Slack takes no more than one", async () => {
-    const { slack, surface, thread, replies } = await scene();
-    const table = "| a | b |\n|---|---|\n| 1 | 2 |";
-    await surface.post(thread, { kind: "answer", markdown: table }, "1");
-    expect(replies()[0]?.blocks).toEqual([{ type: "markdown", text: table }]);
-    slack.fail("chat.postMessage", { kind: "refuse", error: "invalid_attachments" });
-    await surface.post(thread, { kind: "answer", markdown: `${table}\n\n${table}` }, "2");
-    expect(replies()[1]).toMatchObject({ text: `${table}\n\n${table}`, blocks: [] });
-  });
-
   test("splits what is too long, with the footer under the last part", async () => {
     const { surface, thread, replies } = await scene();
     const code = `\`\`\`ts\n${"const thread = 1;\n".repeat(1_500)}\`\`\``;
@@ -329,6 +319,8 @@ describe("marks", () => {
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :hourglass:  :two:");
     await surface.mark(rootRef, "taken");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :eyes:");
+    await surface.mark(rootRef, "taken", { paused: true });
+    expect(slack.transcript(general)).toBe("ada: @heddle do it  :double_vertical_bar:");
     await surface.mark(rootRef, "taken");
     await surface.mark(rootRef, "answered");
     expect(slack.transcript(general)).toBe("ada: @heddle do it  :white_check_mark:");
@@ -403,7 +395,7 @@ describe("task cards", () => {
     calls: {
       ...{ above: "Working", below: "I am building it.", title: "Steps" },
       items: [
-        { id: "1", name: "bash", about: "ls", state: "ok", result: "a.txt" },
+        { id: "1", name: "bash", about: "ls", state: "ok", result: "\u001b[34ma.txt\u001b[0m" },
         { id: "2", name: "bash", about: "make", state: "running" },
         { id: "3", name: "todo", about: "", state: "error" },
         { id: "4", name: "bash", about: "rm", state: "pending" },

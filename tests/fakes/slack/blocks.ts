@@ -72,7 +72,62 @@ const contextActions = z.strictObject({
     .max(5),
 });
 
+// https://docs.slack.dev/reference/block-kit/blocks/data-table-block
+const rawText = z.strictObject({ type: z.literal("raw_text"), text: z.string().min(1) });
+const rawNumber = z.strictObject({
+  type: z.literal("raw_number"),
+  value: z.number(),
+  text: z.string().min(1).optional(),
+});
+// https://docs.slack.dev/reference/block-kit/blocks/rich-text-block#element-types
+const cellStyle = z
+  .strictObject({
+    bold: z.boolean().optional(),
+    italic: z.boolean().optional(),
+    strike: z.boolean().optional(),
+    code: z.boolean().optional(),
+  })
+  .optional();
+const richCell = z.strictObject({
+  type: z.literal("rich_text"),
+  elements: z.tuple([
+    z.strictObject({
+      type: z.literal("rich_text_section"),
+      elements: z
+        .array(
+          z.discriminatedUnion("type", [
+            z.strictObject({ type: z.literal("text"), text: z.string().min(1), style: cellStyle }),
+            z.strictObject({
+              ...{ type: z.literal("link"), url: z.string().min(1), text: z.string().optional() },
+              style: cellStyle,
+            }),
+          ]),
+        )
+        .min(1),
+    }),
+  ]),
+});
+const dataTable = z
+  .strictObject({
+    type: z.literal("data_table"),
+    caption: z.string().min(1),
+    page_size: z.number().int().min(1).max(100).optional(),
+    row_header_column_index: z.number().int().min(0).optional(),
+    rows: z
+      .array(
+        z
+          .array(z.discriminatedUnion("type", [rawText, rawNumber, richCell]))
+          .min(1)
+          .max(20),
+      )
+      .min(2)
+      .max(101),
+  })
+  .refine(({ rows }) => new Set(rows.map(({ length }) => length)).size === 1, "rows of different lengths")
+  .refine(({ rows }) => rows[0]?.every(({ type }) => type !== "rich_text"), "rich_text in the header");
+
 const block = z.discriminatedUnion("type", [
+  dataTable,
   contextActions,
   z.strictObject({ type: z.literal("plan"), title: z.string().min(1), tasks: z.array(taskCard) }),
   taskCard,
@@ -131,6 +186,14 @@ export function checkBlocks(
       messages: ["[ERROR] markdown blocks hold more than 12000 characters"],
     };
   }
+  const cells = list.data.filter(({ type }) => type === "data_table").flatMap(({ rows }) => texts(rows));
+  if (cells.join("").length > 10_000) {
+    return {
+      ok: false,
+      error: "invalid_blocks",
+      messages: ["[ERROR] the cells of all tables hold more than 10000 characters"],
+    };
+  }
   // Seen in the field (slackapi/bolt-js#2509), not documented.
   if (list.data.flatMap(texts).join("").length > 13_200) {
     return { ok: false, error: "msg_blocks_too_long", messages: [] };
@@ -178,10 +241,20 @@ function visibleBlock(value: FakeBlock): string {
       return [data.title, ...data.tasks.map((task) => `- ${visibleCard(task)}`)].join("\n");
     case "task_card":
       return visibleCard(data);
+    case "data_table":
+      return data.rows.map((row) => `| ${row.map(visibleCell).join(" | ")} |`).join("\n");
     case "divider":
     case undefined:
       return "";
   }
+}
+
+function visibleCell(cell: z.infer<typeof dataTable>["rows"][number][number]): string {
+  if (cell.type === "raw_text") return cell.text;
+  if (cell.type === "raw_number") return cell.text ?? String(cell.value);
+  return cell.elements[0].elements
+    .map((element) => (element.type === "link" ? (element.text ?? element.url) : element.text))
+    .join("");
 }
 
 /** Unfolded. */

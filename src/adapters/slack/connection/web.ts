@@ -1,6 +1,7 @@
 import { type Logger, LogLevel, WebAPIPlatformError, WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
 import type { MessageMark } from "../../../chat/outbound.ts";
+import type { RequestLimit } from "../../../chat/request-limit.ts";
 
 /** Where Slack is. */
 export interface SlackServer {
@@ -8,6 +9,8 @@ export interface SlackServer {
   apiUrl?: string;
   /** Reactions that show the state of a message, to use instead of the usual ones; "" for none. */
   marks?: Partial<Record<MessageMark, string>>;
+  /** How many streams a team may start, over all processes; see `startLimit`. Absent: each process counts its own. */
+  streamStarts?(team: string): RequestLimit;
   log: BaseLogger;
 }
 

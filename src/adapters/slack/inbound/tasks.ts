@@ -3,7 +3,7 @@ import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
 import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat/inbound.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
-import { isForChannels, readThreadCommand } from "../../../chat/thread-command.ts";
+import { isForChannels, readCommandTask, readThreadCommand } from "../../../chat/thread-command.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
@@ -28,6 +28,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
 const help = [
   `\`${slashCommand} <task>\` starts a thread for the task here. In the thread you need no command: just write.`,
   `\`${slashCommand} model:<name> skill:<name> <task>\` also chooses the model and the skill for it.`,
+  `\`${slashCommand} plan: <task>\` puts a plan to you first, and changes nothing before you approve it.`,
   "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, `!queue` shows what waits and changes it, and `!quiet`, `!normal` or `!full` says how much to show.",
 ].join("\n");
 
@@ -104,7 +105,7 @@ interface Options {
 /** Parses the text after the command: options first (`model:fast skill:csv-report`), then the task. */
 function parseTask(written: string): { text: string; options: Options } {
   const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
-  if (value === undefined) return { text: written, options: {} };
+  if (value === undefined) return { text: readCommandTask(written), options: {} };
   const { text, options } = parseTask(rest);
   return { text, options: { ...options, [name.toLowerCase()]: value } };
 }

@@ -3,6 +3,8 @@
  * https://docs.slack.dev/messaging/formatting-message-text
  */
 
+import { isAboutPeople } from "../../../chat/thread-command.ts";
+
 /** Whether the text mentions that user. */
 export function mentionsUser(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
@@ -23,6 +25,7 @@ export function readableText(
     .replace(new RegExp(`^\\s*(?:${mention}[\\s,:;]*)+`), "")
     // Looking back, so that a long gap is not read again from each of its blanks.
     .replace(new RegExp(`(?<![\\s,])(?:[\\s,]*${mention})+\\s*$`), "");
+  if (isAboutPeople(bare)) return bare.trim();
   // One pass, so that an entity that somebody wrote out ("&amp;lt;") is not decoded twice.
   return bare.replaceAll(/<([^<>\n]+)>|&(lt|gt|amp);/g, (_match, token?: string, entity?: string) =>
     token === undefined ? ({ lt: "<", gt: ">", amp: "&" }[entity ?? ""] ?? "") : readableToken(token, nameOf),

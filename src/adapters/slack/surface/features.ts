@@ -1,7 +1,7 @@
 import type { BaseLogger } from "pino";
 
 /** What not every workspace has; Slack does not say so before it refuses it. */
-export type Feature = "cards" | "feedback" | "streams";
+export type Feature = "cards" | "feedback" | "streams" | "tables";
 
 /** What one workspace is known to lack. */
 export interface Features {

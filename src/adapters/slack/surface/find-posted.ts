@@ -22,6 +22,26 @@ export async function findPosted(
   return found;
 }
 
+/** The message of ours in the channel, outside of threads, that was posted with that key and so begins a thread. */
+export async function findOpened(
+  client: WebClient,
+  channel: string,
+  key: string,
+  since: number,
+): Promise<string | undefined> {
+  const [{ user_id: self }, { messages = [] }] = await Promise.all([
+    client.auth.test(),
+    client.conversations.history({
+      channel,
+      oldest: ((since - clockToleranceMs) / 1_000).toFixed(6),
+      include_all_metadata: true,
+      limit: 200,
+    }),
+  ]);
+  const own = messages.filter(({ user }) => user === self);
+  return own.find(({ metadata }) => read(metadata?.event_payload, "key") === `${key}#0`)?.ts;
+}
+
 /** What we have posted in the thread. */
 async function readOwn(client: WebClient, thread: ThreadRef, since: number) {
   const [{ user_id: self }, { messages = [] }] = await Promise.all([

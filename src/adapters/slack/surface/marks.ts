@@ -1,14 +1,16 @@
 import type { WebClient } from "@slack/web-api";
-import type { MarkOptions, MessageMark } from "../../../chat/outbound.ts";
+import type { MarkOptions, MessageMark, ShownMark } from "../../../chat/outbound.ts";
+import { chooseReactions } from "../../../chat/reactions.ts";
 import type { ChatSurface } from "../../../chat/surface.ts";
 import type { MessageRef } from "../../../chat/threads.ts";
 import { callSlack } from "./call.ts";
 
-const defaultReactions: Record<MessageMark, string> = {
+const defaultReactions: Record<ShownMark, string> = {
   taken: "eyes",
   waiting: "hourglass",
   answered: "white_check_mark",
   stopped: "octagonal_sign",
+  paused: "double_vertical_bar",
   failed: "warning",
 };
 
@@ -23,7 +25,7 @@ export const placeReactions = "one two three four five six seven eight nine keyc
  */
 export function createMarks(
   client: WebClient,
-  overrides: Partial<Record<MessageMark, string>> = {},
+  overrides: Partial<Record<ShownMark, string>> = {},
 ): ChatSurface["mark"] {
   const reactions = { ...defaultReactions, ...overrides };
   const pending = new Map<string, Promise<void>>();
@@ -46,29 +48,29 @@ export function createMarks(
 /** Adds the reaction of the mark and removes those of the others. */
 async function showMark(
   client: WebClient,
-  reactions: Record<MessageMark, string>,
+  reactions: Record<ShownMark, string>,
   ref: MessageRef,
   mark: MessageMark,
-  { place, isFirst = false }: MarkOptions,
+  options: MarkOptions,
 ): Promise<void> {
   const message = { channel: ref.channel, timestamp: ref.message };
-  const wanted = [
-    reactions[mark],
-    place && reactions[mark] ? placeReactions[Math.min(place, placeReactions.length) - 1] : "",
-  ];
+  const wanted = chooseReactions({ marks: reactions, places: placeReactions }, mark, options);
   for (const name of wanted) {
-    if (!name) continue;
     await callSlack("reactions.add", () => client.reactions.add({ ...message, name }), ["already_reacted"]);
   }
-  if (isFirst) return;
+  if (options.isFirst) return;
   const current = await callSlack("reactions.get", () => client.reactions.get(message), [
     "missing_scope",
     "unknown_method",
   ]);
   // Without permission to look, we try to remove what most messages have had.
-  const names = current?.message?.reactions?.map(({ name }) => name) ?? [reactions.taken, reactions.waiting];
+  const names = current?.message?.reactions?.map(({ name }) => name) ?? [
+    reactions.taken,
+    reactions.waiting,
+    reactions.paused,
+  ];
   for (const earlier of [...Object.values(reactions), ...placeReactions]) {
-    if (wanted.includes(earlier) || !names.includes(earlier)) continue;
+    if (earlier === "" || wanted.includes(earlier) || !names.includes(earlier)) continue;
     // `no_reaction`: only other people have used it.
     await callSlack("reactions.remove", () => client.reactions.remove({ ...message, name: earlier }), [
       "no_reaction",

@@ -4,7 +4,7 @@ import { type OutboundMessage, withoutFile } from "../../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { refusesLayout, refusesLength, toSurfaceError } from "./errors.ts";
-import type { Features } from "./features.ts";
+import type { Feature, Features } from "./features.ts";
 import { findPart } from "./find-posted.ts";
 import { halve, type Part, partsAfter, toParts } from "./parts.ts";
 import {
@@ -140,21 +140,28 @@ export function messageRef({ workspace, channel }: ThreadRef, ts: string): Messa
 }
 
 /**
- * Writes a message in the best layout that Slack takes: a layout that it refuses must not cost the answer.
+ * Writes a message in the best layout that Slack takes: a layout that it refuses must not cost the answer. What the layouts
+ * that it refused had and this one has not is what the workspace lacks.
  */
 export async function withFallbackLayout<T>(
-  [layout, ...plainer]: RenderedMessage,
+  layouts: RenderedMessage,
   write: (layout: Layout) => Promise<T>,
   features: Pick<Features, "onRefused">,
 ): Promise<T> {
-  try {
-    return await write(layout);
-  } catch (error) {
-    const [next, ...others] = plainer;
-    // Slack adds codes without saying so: whatever it refuses may be about the layout.
-    if (!next || toSurfaceError("", error).kind !== "rejected") throw error;
-    if (refusesLayout(error) && layout.needs) features.onRefused(layout.needs);
-    return await withFallbackLayout([next, ...others], write, features);
+  const [best, ...plainer] = layouts;
+  const refused = new Set<Feature>();
+  for (let layout = best; ; ) {
+    try {
+      const written = await write(layout);
+      for (const feature of refused) if (!layout.needs?.includes(feature)) features.onRefused(feature);
+      return written;
+    } catch (error) {
+      const next = plainer.shift();
+      // Slack adds codes without saying so: whatever it refuses may be about the layout.
+      if (!next || toSurfaceError("", error).kind !== "rejected") throw error;
+      if (refusesLayout(error)) for (const feature of layout.needs ?? []) refused.add(feature);
+      layout = next;
+    }
   }
 }
 
@@ -171,7 +178,8 @@ async function postOnce(
 ): Promise<string> {
   const message: ChatPostMessageArguments = {
     channel: thread.channel,
-    thread_ts: thread.thread,
+    // None: it begins a thread.
+    ...(thread.thread !== "" && { thread_ts: thread.thread }),
     unfurl_links: false,
     unfurl_media: false,
     metadata: { event_type: "heddle_message", event_payload: mark },

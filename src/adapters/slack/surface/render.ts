@@ -3,9 +3,11 @@ import { cutText } from "../../../agent/text.ts";
 import { describeEarlier, quoteOutput } from "../../../chat/call-text.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
+import { toPlainOutput } from "../../../chat/terminal-text.ts";
 import { buttonRow, feedbackRow } from "./buttons.ts";
 import type { Feature, Features } from "./features.ts";
 import { toPlainText } from "./plain-text.ts";
+import { splitTables } from "./tables.ts";
 
 /**
  * Characters of one message. A message takes 12,000 in markdown blocks and about 13,200 in all blocks; the
@@ -35,7 +37,7 @@ export interface Layout {
   text: string;
   blocks: types.KnownBlock[];
   /** What it has that not every workspace takes. */
-  needs?: Feature;
+  needs?: readonly Feature[];
 }
 
 /** The same message from the best layout to the plainest, which Slack takes whatever is in the text. */
@@ -60,33 +62,33 @@ export function renderPart(
   features: HasFeature,
 ): RenderedMessage {
   const beside = place === "middle" ? {} : message;
-  return render(text, beside, features, place === "end" ? mentionPeople(message) : "");
+  const called = place === "end" ? mentionPeople(message) : "";
+  return render(text, beside, features, { called, hasTables: message.kind === "answer" });
 }
 
 /** The one message that shows it, cut if it is too long. */
 export function renderOne(message: OutboundMessage, features: HasFeature): RenderedMessage {
   const text = escapeMentions(message.markdown);
   const [plainest] = render(cutMarkdown(text, shortChars), message, features).slice(-1);
-  const whole = render(cutMarkdown(text, messageChars), message, features);
-  // An answer is posted in parts rather than cut.
-  const mayBeCut = message.kind !== "answer" || text.length <= shortChars;
-  const plainer: RenderedMessage = plainest && mayBeCut ? [...whole, plainest] : whole;
   const { calls } = message;
-  if (!calls?.items.length || !features.has("cards")) return plainer;
+  const isAnswer = message.kind === "answer";
+  const beside = { hasTables: isAnswer, ...(isAnswer && calls?.items.length && { calls }) };
+  const whole = render(cutMarkdown(text, messageChars), message, features, beside);
+  // An answer is posted in parts rather than cut.
+  const mayBeCut = !isAnswer || text.length <= shortChars;
+  const plainer: RenderedMessage = plainest && mayBeCut ? [...whole, plainest] : whole;
+  if (isAnswer || !calls?.items.length || !features.has("cards")) return plainer;
   // Notifications and screen readers get the list.
   const [{ text: list }] = plainer;
-  // What was done stands folded above what came of it.
-  if (message.kind === "answer")
-    return [{ text: list, blocks: [planBlock(calls), ...plainer[0].blocks], needs: "cards" }, ...plainer];
-  const beside = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
+  const piece = (markdown: string) => markdownBlocks(cutMarkdown(escapeMentions(markdown), besideChars));
   const blocks = [
-    ...beside(joinParagraphs(calls.above, describeEarlier(calls.earlier ?? 0))),
+    ...piece(joinParagraphs(calls.above, describeEarlier(calls.earlier ?? 0))),
     planBlock(calls),
-    ...beside(joinParagraphs(quoteOutput(calls.items), calls.below)),
+    ...piece(joinParagraphs(quoteOutput(calls.items), calls.below)),
     ...footerBlocks(smallPrint(message)),
     ...buttonRow(message),
   ];
-  return [{ text: list, blocks, needs: "cards" }, ...plainer];
+  return [{ text: list, blocks, needs: ["cards"] }, ...plainer];
 }
 
 function joinParagraphs(...parts: string[]): string {
@@ -115,8 +117,7 @@ function planBlock({ title, items }: CallList): types.PlanBlock {
 /** The cards as the tasks of a message that grows, whose texts hold 256 characters; each id stands for one card. */
 export function toTasks({ items }: CallList): types.TaskUpdateChunk[] {
   return items.map((item) => {
-    const output = [...(item.title === undefined ? [] : [nameCard(item)]), item.result ?? ""];
-    const text = escapeMentions(cutText(output.filter(Boolean).join("\n"), outputChars)).slice(0, taskChars);
+    const text = escapeMentions(cutText(describeOutput(item), outputChars)).slice(0, taskChars);
     return {
       type: "task_update",
       id: item.id,
@@ -145,9 +146,13 @@ function nameCard({ name, about }: ShownCall): string {
 }
 
 /** Behind a title of the model's own stands the call itself. */
+function describeOutput(item: ShownCall): string {
+  const lines = [...(item.title === undefined ? [] : [nameCard(item)]), toPlainOutput(item.result ?? "")];
+  return lines.filter(Boolean).join("\n");
+}
+
 function toOutput(item: ShownCall): { output?: types.RichTextBlock } {
-  const lines = [...(item.title === undefined ? [] : [nameCard(item)]), item.result ?? ""];
-  const text = lines.filter(Boolean).join("\n");
+  const text = describeOutput(item);
   return text === "" ? {} : { output: outputBlock(text) };
 }
 
@@ -196,31 +201,64 @@ function mentionPeople({ mentions = [] }: Pick<OutboundMessage, "mentions">): st
   return people.length === 0 ? "" : `${people.map((id) => `<@${id}>`).join(" ")}, please decide.`;
 }
 
-/** @param called see `mentionPeople` */
+interface RenderOptions {
+  /** See `mentionPeople`. */
+  called?: string;
+  /** Calls that stand folded above the text. */
+  calls?: CallList;
+  /** Whether tables are shown as Slack's own. */
+  hasTables?: boolean;
+}
+
 function render(
   markdown: string,
   message: Pick<OutboundMessage, "footer" | "stoppable" | "actions">,
   features: HasFeature,
-  called = "",
+  { called = "", calls, hasTables = false }: RenderOptions = {},
 ): RenderedMessage {
   const text = markdown.trim() === "" ? "…" : markdown;
   const small = smallPrint(message);
   const buttons = buttonRow(message);
-  const beside = [...sectionBlocks(called), ...footerBlocks(small), ...buttons];
-  const blocks = [...markdownBlocks(text), ...beside];
+  const rating = feedbackRow(message);
+  const tables = hasTables && features.has("tables") ? splitTables(text) : undefined;
   const escaped = escapeText(text);
   const words = cutText(escapeText(escapeMentions(toPlainText(text))), fallbackChars);
   const short = [called, words].filter(Boolean).join("\n");
+  const plan = calls ? [planBlock(calls)] : [];
+  const wanted: Feature[] = [
+    ...(calls ? ["cards" as const] : []),
+    ...(tables ? ["tables" as const] : []),
+    ...(rating.length > 0 ? ["feedback" as const] : []),
+  ];
+  const beside = [...sectionBlocks(called), ...footerBlocks(small)];
+  const layOut = (needs: readonly Feature[]): Layout => ({
+    text: short,
+    blocks: [
+      ...(needs.includes("cards") ? plan : []),
+      ...(needs.includes("tables") && tables ? tables.flatMap(toBlocks) : markdownBlocks(text)),
+      ...beside,
+      ...(needs.includes("feedback") ? rating : buttons),
+    ],
+    needs,
+  });
   const plainest: Layout = {
     text: [called, escaped, small].filter(Boolean).join("\n"),
     // The text shows only where there are no blocks, and there are no buttons without.
-    blocks: buttons.length > 0 ? [...sectionBlocks(escaped), ...beside] : [],
+    blocks: buttons.length > 0 ? [...sectionBlocks(escaped), ...beside, ...buttons] : [],
   };
-  const plain: RenderedMessage = [{ text: short, blocks }, plainest];
-  const rating = feedbackRow(message);
-  if (rating.length === 0 || !features.has("feedback")) return plain;
-  const before = [...markdownBlocks(text), ...sectionBlocks(called), ...footerBlocks(small)];
-  return [{ text: short, blocks: [...before, ...rating], needs: "feedback" }, ...plain];
+  const [best, ...others] = listChoices(wanted.filter((feature) => features.has(feature)));
+  return [layOut(best), ...others.map(layOut), plainest];
+}
+
+/** All of it, then without each of it, since Slack does not say which it lacks, and then nothing. */
+function listChoices(wanted: readonly Feature[]): [Feature[], ...Feature[][]] {
+  const without = wanted.map((one) => wanted.filter((other) => other !== one));
+  if (wanted.length < 2) return [[...wanted], ...without];
+  return [[...wanted], ...without, []];
+}
+
+function toBlocks(part: string | types.DataTableBlock): types.KnownBlock[] {
+  return typeof part === "string" ? markdownBlocks(part) : [part];
 }
 
 /**

@@ -1,10 +1,12 @@
 import type { types, webApi } from "@slack/bolt";
 import type { OutboundMessage } from "../../../chat/outbound.ts";
+import type { RequestLimit } from "../../../chat/request-limit.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { refusalCode } from "../connection/web.ts";
 import { callSlack } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
 import type { Features } from "./features.ts";
+import { createStartLimits } from "./stream-starts.ts";
 import { escapeMentions, renderUnder, toTasks } from "./render.ts";
 
 type Chunk = types.AnyChunk;
@@ -50,9 +52,6 @@ const mostBytes = 9_000;
 /** https://docs.slack.dev/reference/block-kit/blocks/plan-block */
 const mostTasks = 45;
 
-/** Tier 2 is 20 a minute in a workspace; this is for one process. https://docs.slack.dev/apis/web-api/rate-limits */
-const startsAMinute = 15;
-
 /** These say that the workspace has none of it, not that this one message may not grow. */
 const lacking = new Set([
   ...["unknown_method", "missing_scope", "not_allowed_token_type", "feature_not_enabled"],
@@ -62,21 +61,23 @@ const lacking = new Set([
 export interface StreamDeps {
   client: webApi.WebClient;
   features: Features;
+  /** Shared by all processes, see `startLimit`; absent: this process counts its own. */
+  starts?(team: string): RequestLimit;
   /** Whether Slack shows its own Stop button: a message that grows has none of ours. */
   hasStopButton(thread: ThreadRef): boolean;
   now?(): number;
 }
 
-export function createStreams({ client, features, hasStopButton, now = Date.now }: StreamDeps): Streams {
+export function createStreams({
+  client,
+  features,
+  hasStopButton,
+  starts,
+  now = Date.now,
+}: StreamDeps): Streams {
   const open = new Map<string, Stream>();
-  const started: number[] = [];
-  let restsUntil = 0;
+  const limitOf = createStartLimits(starts);
   const idOf = (ref: Pick<MessageRef, "channel" | "message">) => `${ref.channel}:${ref.message}`;
-
-  const mayStart = () => {
-    while ((started[0] ?? Infinity) <= now() - 60_000) started.shift();
-    return started.length < startsAMinute && now() >= restsUntil;
-  };
 
   const end = async (channel: string, ts: string) => {
     open.delete(`${channel}:${ts}`);
@@ -87,20 +88,8 @@ export function createStreams({ client, features, hasStopButton, now = Date.now 
     return ended !== undefined;
   };
 
-  /** Adds to it or ends it; false where Slack does not let it grow so. */
-  const send = async (ref: MessageRef, method: string, call: () => Promise<unknown>): Promise<boolean> => {
-    try {
-      await call();
-      return true;
-    } catch (error) {
-      const failure = toSurfaceError(method, error);
-      if (failure.kind === "rate-limited") throw failure;
-      // Whether it has got this is not known, and sending it again may double it.
-      if (failure.kind === "uncertain") open.delete(idOf(ref));
-      if (failure.kind === "rejected") return false;
-      throw failure;
-    }
-  };
+  const send = (ref: MessageRef, method: string, call: () => Promise<unknown>): Promise<boolean> =>
+    wasTaken(method, call, () => open.delete(idOf(ref)));
 
   const finish = async (ref: MessageRef, stream: Stream, message: OutboundMessage): Promise<boolean> => {
     const text = escapeMentions(message.markdown);
@@ -140,12 +129,14 @@ export function createStreams({ client, features, hasStopButton, now = Date.now 
 
     async start(thread, message) {
       const { growing } = message;
-      if (!growing || !features.has("streams") || !hasStopButton(thread) || !mayStart()) return undefined;
+      if (!growing || !features.has("streams") || !hasStopButton(thread)) return undefined;
       const empty = { startedAt: now(), text: "", title: "", tasks: new Map(), weight: 0 };
       const first = grow(empty, message);
       if (!first) return undefined;
       if (first.chunks.length === 0) return {};
-      started.push(now());
+      const limit = limitOf(thread.workspace);
+      // Whoever would have to wait for it is better told in another way.
+      if ((await limit.acquire(false)).kind !== "go") return undefined;
       try {
         const { ts } = await client.chat.startStream({
           ...{ channel: thread.channel, thread_ts: thread.thread },
@@ -158,7 +149,7 @@ export function createStreams({ client, features, hasStopButton, now = Date.now 
       } catch (error) {
         const failure = toSurfaceError("chat.startStream", error);
         if (failure.kind === "uncertain") throw failure;
-        if (failure.kind === "rate-limited") restsUntil = now() + failure.retryAfterMs;
+        if (failure.kind === "rate-limited") await limit.pause(failure.retryAfterMs);
         if (lacking.has(refusalCode(error) ?? "")) features.onRefused("streams");
         return undefined;
       }
@@ -176,6 +167,23 @@ export function createStreams({ client, features, hasStopButton, now = Date.now 
 
     end,
   };
+}
+
+/**
+ * Adds to a stream or ends it; false where Slack does not let it grow so.
+ *
+ * @param onLost whether it has got this is not known, and sending it again may double it
+ */
+async function wasTaken(method: string, call: () => Promise<unknown>, onLost: () => void): Promise<boolean> {
+  try {
+    await call();
+    return true;
+  } catch (error) {
+    const failure = toSurfaceError(method, error);
+    if (failure.kind === "uncertain") onLost();
+    if (failure.kind === "rejected") return false;
+    throw failure;
+  }
 }
 
 /** What the stream needs to show that message, and how it is then; undefined where it cannot grow to it. */

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import type { ChatSurface } from "../../../chat/surface.ts";
+import { type ChatSurface, SurfaceError } from "../../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { createWebClient, type SlackAccess } from "../connection/web.ts";
 import { createPeople, type People } from "../inbound/people.ts";
@@ -10,7 +10,7 @@ import { readEarlierMessages } from "./earlier-messages.ts";
 import { refusesGrowing, toSurfaceError } from "./errors.ts";
 import { createMarks, placeReactions } from "./marks.ts";
 import { createFeatures } from "./features.ts";
-import { findPosted, findUnkeyed } from "./find-posted.ts";
+import { findOpened, findPosted, findUnkeyed } from "./find-posted.ts";
 import { createPost, messageRef, withFallbackLayout } from "./posting.ts";
 import { type Layout, messageChars, renderOne } from "./render.ts";
 import { shareFile, shareUntilAborted, uploadMs } from "./sharing.ts";
@@ -66,6 +66,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
   const features = createFeatures(access.log);
   const streams = createStreams({
     ...{ client: posts, features },
+    ...(access.streamStarts && { starts: access.streamStarts }),
     hasStopButton: (thread) => status.isProcessing(thread),
   });
   const unlessGrowing = createUnlessGrowing(streams);
@@ -99,6 +100,8 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       if (started === undefined) return await postMessage(thread, message, key, posted);
       return started.ts === undefined ? [] : [messageRef(thread, started.ts)];
     },
+
+    openThread: createOpening(posts, postMessage),
 
     async find(thread, key, since, grows = false) {
       const found = await callSlack("conversations.replies", () => findPosted(posts, thread, key, since));
@@ -161,6 +164,25 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     download: (file, signal) => downloadFile(access, file, signal),
 
     ...createReadings(readers, findPeople),
+  };
+}
+
+/** Opens threads. An earlier attempt, whose answer was lost, is looked for first. */
+function createOpening(
+  posts: WebClient,
+  postMessage: ChatSurface["post"],
+): Required<Pick<ChatSurface, "openThread">>["openThread"] {
+  return async ({ workspace, channel }, markdown, key, since) => {
+    const place = { platform: "slack", workspace, channel };
+    const earlier =
+      since === undefined
+        ? undefined
+        : await callSlack("conversations.history", () => findOpened(posts, channel, key, since));
+    const opened = (ref: MessageRef) => ({ thread: { ...place, thread: ref.message }, ref });
+    if (earlier !== undefined) return opened(messageRef({ ...place, thread: earlier }, earlier));
+    const [ref] = await postMessage({ ...place, thread: "" }, { kind: "notice", markdown }, key);
+    if (!ref) throw new SurfaceError("uncertain", "Slack did not say which message it has posted.");
+    return opened(ref);
   };
 }
 
