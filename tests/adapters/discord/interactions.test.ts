@@ -97,6 +97,14 @@ describe("/agent", () => {
     ]);
   });
 
+  test("takes the order to plan first, and shows it", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const asked = discord.user("ada").asks(discord.channel("general"), { prompt: "plan: move the report" });
+    expect(await intake.first(1)).toMatchObject([{ text: "!plan move the report" }]);
+    expect(asked.reply?.content).toContain("!plan move the report");
+  });
+
   test("says so when the task could not be kept", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);
@@ -108,7 +116,11 @@ describe("/agent", () => {
   });
 
   test.each([
-    ["help", "general", /^`\/agent` with a task starts a thread.+\n.+`!status` tells/],
+    [
+      "help",
+      "general",
+      /^`\/agent` with a task starts a thread.+\n.+`plan:` before the task.+\n.+`!status` tells/,
+    ],
     ["Stop", "general", /^I cannot know which thread you mean: use `\/agent stop` in it\.$/],
     ["/status", "general", /^I cannot know which thread you mean/],
     ["help", "a thread", /^`\/agent` with a task starts a thread/],
@@ -156,6 +168,23 @@ describe("/agent", () => {
     expect(reply).toMatchObject({ content: "It stands **well**.", onlyFor: { username: "ada" } });
     expect(intake.events).toMatchObject([{ kind: "message", text, tellsRefusal: true }]);
     expect(thread.messages.filter(({ onlyFor }) => !onlyFor)).toEqual([]);
+  });
+
+  test("an administrator's command in a channel is answered to the person alone, with the mention as it is", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [ada, general] = [discord.user("ada"), discord.channel("general")];
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "acted", thread: "discord:1:2:3", reply: "Denied." };
+    });
+    const prompt = "deny <@80351110224678912>";
+    const asked = ada.asks(general, { prompt });
+    const reply = await discord.until(() => asked.reply);
+    expect(reply).toMatchObject({ content: "Denied.", onlyFor: { username: "ada" } });
+    expect(intake.events).toMatchObject([
+      { text: "/deny <@80351110224678912>", tellsRefusal: true, thread: { channel: general.id } },
+    ]);
   });
 
   test.each(["a thread", "general"])(

@@ -1,5 +1,10 @@
 import { InteractionResponseType, type InteractionType } from "discord.js";
-import { isAnsweredAtOnce, isForChannels, readThreadCommand } from "../../../chat/thread-command.ts";
+import {
+  isAnsweredAtOnce,
+  isForChannels,
+  readCommandTask,
+  readThreadCommand,
+} from "../../../chat/thread-command.ts";
 import { threadOfMessageIn } from "../connection/channels.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
 import { threadCommands } from "./commands.ts";
@@ -18,6 +23,7 @@ type Command = Of<InteractionType.ApplicationCommand>;
 function renderHelp(readsAll: boolean): string {
   return [
     `\`/agent\` with a task starts a thread for it. In the thread you need no command: just ${readsAll ? "write" : "mention me"}.`,
+    "`/agent` with `plan:` before the task puts a plan to you first, and changes nothing before you approve it.",
     "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, `/queue` shows what waits and changes it, and `!quiet`, `!normal` or `!full` says how much to show.",
   ].join("\n");
 }
@@ -61,7 +67,7 @@ function readTask({ options, resolved }: SlashCommandData): Task {
   const [model, skill] = [value("model"), value("skill")];
   const file = resolved.attachments[value("file") ?? ""];
   return {
-    text: (value("prompt") ?? "").trim(),
+    text: readCommandTask((value("prompt") ?? "").trim()),
     ...(file && { attachments: [attachmentHandle(file)] }),
     ...((model || skill) && { options: { ...(model && { model }), ...(skill && { skill }) } }),
   };

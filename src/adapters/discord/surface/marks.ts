@@ -1,14 +1,16 @@
 import { RateLimitError, type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { MarkOptions, MessageMark } from "../../../chat/outbound.ts";
+import type { MarkOptions, MessageMark, ShownMark } from "../../../chat/outbound.ts";
+import { chooseReactions } from "../../../chat/reactions.ts";
 import type { MessageRef } from "../../../chat/threads.ts";
 import { locateMessage } from "../connection/ids.ts";
 
-export const defaultEmoji: Record<MessageMark, string> = {
+export const defaultEmoji: Record<ShownMark, string> = {
   taken: "👀",
   waiting: "⏳",
   answered: "✅",
   stopped: "🛑",
+  paused: "⏸️",
   failed: "⚠️",
 };
 
@@ -32,26 +34,23 @@ export type ShownReactions = Map<string, Set<string>>;
  */
 export async function showMark(
   rest: REST,
-  { emoji, shown }: { emoji: Record<MessageMark, string>; shown: ShownReactions },
+  { emoji, shown }: { emoji: Record<ShownMark, string>; shown: ShownReactions },
   ref: MessageRef,
   mark: MessageMark,
-  { place, isFirst }: MarkOptions,
+  options: MarkOptions,
 ): Promise<void> {
   const { where, message } = locateMessage(ref);
   const own = (name: string) => Routes.channelMessageOwnReaction(where, message, encodeURIComponent(name));
-  const wanted = [
-    emoji[mark],
-    place && emoji[mark] ? placeEmoji[Math.min(place, placeEmoji.length) - 1] : "",
-  ];
+  const wanted = chooseReactions({ marks: emoji, places: placeEmoji }, mark, options);
   const current =
-    isFirst && !place
+    options.isFirst && !options.place
       ? new Set<string>()
       : (shown.get(message) ?? (await fetchOwnReactions(rest, where, message)));
   // What became of a call that broke is not known.
   shown.delete(message);
   try {
     for (const next of wanted) {
-      if (!next || current.has(next)) continue;
+      if (current.has(next)) continue;
       await rest.put(own(next));
       current.add(next);
     }

@@ -38,7 +38,9 @@ const messageSchema = z.object({ id: z.string() });
  * Creates the ways to write new messages: posting one, in parts where it is too long, replying to somebody's, and
  * uploading a file.
  */
-export function createPosting(deps: PostingDeps): Required<Pick<ChatSurface, "post" | "replyTo" | "upload">> {
+export function createPosting(
+  deps: PostingDeps,
+): Required<Pick<ChatSurface, "post" | "openThread" | "replyTo" | "upload">> {
   const { rest, files, call } = deps;
   const unfinished = new Map<string, MessageRef[]>();
 
@@ -82,6 +84,15 @@ export function createPosting(deps: PostingDeps): Required<Pick<ChatSurface, "po
       }
       unfinished.delete(key);
       return refs;
+    },
+
+    // The thread is made of the message when something is shown in it first.
+    async openThread(channel, markdown, key) {
+      const place = { ...channel, thread: channel.channel };
+      const [part = {}] = renderParts({ kind: "notice", markdown });
+      const ref = await call("posting", place, () => postOnce(deps, rest, place, part, `${key}#0`));
+      if (!ref) throw new SurfaceError("gone", "Discord no longer has the channel.");
+      return { thread: { ...channel, thread: locateMessage(ref).message }, ref };
     },
 
     async replyTo(ref, markdown, key) {
