@@ -22,7 +22,19 @@ export function nameCall({ name }: ToolCall): string {
 /** The argument that says most about a call, on one line and without a hidden character; empty when it has none. */
 export function primaryArgument(call: ToolCall): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
-  const argument = ["command", "path", "query", "pattern", "name", "task", "question", "content", "id"]
+  const argument = [
+    "command",
+    "path",
+    "query",
+    "pattern",
+    "name",
+    "task",
+    "question",
+    "title",
+    "repository",
+    "content",
+    "id",
+  ]
     .map((key) => input[key])
     .find((value) => typeof value === "string");
   const text =
@@ -94,7 +106,10 @@ export function renderCost(usage: Usage): string[] {
   return usage.cost > 0 ? [...parts, usage.priceUnknown ? `at most ${dollars}` : dollars] : parts;
 }
 
-export function listFiles(what: "changed" | "deleted", paths: readonly string[]): string[] {
+export function listFiles(
+  what: "changed" | "deleted" | "beyond the plan",
+  paths: readonly string[],
+): string[] {
   if (paths.length === 0) return [];
   const shown = paths.slice(0, 5).map((path) => cutText(path, 60));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";

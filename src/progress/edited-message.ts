@@ -13,6 +13,11 @@ export interface EditedMessage {
    * another function, by which what is shown is told from what is not.
    */
   show(render: () => OutboundMessage): void;
+  /**
+   * Shows that at once, if the message is there, and then nothing more: for a process that ends. It waits for no rate
+   * limit, and for the platform only for so long, ms.
+   */
+  showLast(render: () => OutboundMessage, withinMs: number): Promise<void>;
   /** Writes no more. Resolves when no write is pending, with whether the message may exist without its ref being known. */
   close(): Promise<boolean>;
   /** Whether it grows, see `ChatSurface.isGrowing`. */
@@ -112,6 +117,17 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
     show(render) {
       latest = render;
       if (!closing.signal.aborted) writing ??= writeLatest();
+    },
+    async showLast(render, withinMs) {
+      closing.abort();
+      const show = async () => {
+        await writing;
+        if (ref && !isOld()) await surface.edit(ref, render());
+      };
+      const showing = show().catch((error: unknown) =>
+        options.onProblem("The progress message does not say that the work is interrupted.", error),
+      );
+      await Promise.race([showing, delay(withinMs, undefined, { ref: false })]);
     },
     async close() {
       closing.abort();

@@ -1,6 +1,7 @@
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ToolCall } from "../agent/messages.ts";
 import { escapeHidden, removeHidden } from "../agent/hidden-characters.ts";
+import type { ShownFile } from "../agent/policy-decision.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import { cutText } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
@@ -26,6 +27,8 @@ export interface QuestionPlace {
 
 const shownReason = 200;
 const namedFiles = 3;
+/** Of what is to be read before, on a terminal. */
+const shownLines = 200;
 /** For the footer, the people who are called, and the words that say how it ended. */
 const reservedChars = 550;
 /** Of a call at least, however long the operator's reason is. */
@@ -67,9 +70,13 @@ export function describeQuestionPlainly(
   if (question.kind === "choice") return `❓ ${removeHidden(mask(question.text))}`;
   const { text, besides, note } = toVisibleCall(call, mask);
   const lines = [text, ...(besides === undefined ? [] : [`with ${besides}`])].join("\n").split("\n");
+  const toRead = question.file ? escapeHidden(mask(question.file.text.trimEnd())).text.split("\n") : [];
+  const omitted = toRead.length - shownLines;
   return [
     `🔐 May I run ${call.name}? ${describeReason(question, (path) => path)}`,
     ...lines.map((line) => `  │ ${line}`),
+    ...toRead.slice(0, shownLines).map((line) => `  ┆ ${line}`),
+    ...(omitted > 0 ? [`  ┆ … ${omitted} more lines`] : []),
     ...(note ? [note] : []),
   ].join("\n");
 }
@@ -80,15 +87,25 @@ type Asked = Pick<OutboundMessage, "markdown" | "file">;
 function describeAsked(question: Question, call: ToolCall, { mask, messageChars }: QuestionPlace): Asked {
   switch (question.kind) {
     case "choice":
-      return { markdown: `❓ ${removeHidden(question.text)}` };
+      return showText(`❓ ${removeHidden(question.text)}`, messageChars - reservedChars);
     case "approval": {
       // The reason is the operator's; the call is the model's, and must not look like anything but code.
       const head = `🔐 **May I run ${toInlineCode(call.name)}?** ${describeReason(question)}`;
       const visible = toVisibleCall(call, mask);
       const room = messageChars - head.length - visible.note.length - reservedChars;
-      return showCall(head, visible, Math.max(leastShown, room));
+      if (!question.file) return showCall(head, visible, Math.max(leastShown, room));
+      const shown = showCall(head, visible, Math.max(leastShown, room / 2));
+      return showToRead(shown, question.file, messageChars - shown.markdown.length - reservedChars);
     }
   }
+}
+
+/** All of it where it fits, else its beginning and end, and all of it as a file. */
+function showText(text: string, characters: number): Asked {
+  const cut = cutMiddle(text, Math.max(leastShown, characters));
+  if (!cut) return { markdown: text };
+  const omitted = `⚠️ ${cut.omitted} characters are not shown here; the whole text is in question.md.`;
+  return { markdown: [cut.start, omitted, cut.end].join("\n\n"), file: { name: "question.md", text } };
 }
 
 /** Why it is asked, and which files the answer is about. */
@@ -125,6 +142,22 @@ function showCall(head: string, { text, besides, note }: VisibleCall, characters
 }
 
 const wholeCall = "call.txt";
+
+/** Below the call what is to be read before it is approved: as much as fits, and all of it as a file. */
+function showToRead(call: Asked, file: ShownFile, characters: number): Asked {
+  const text = escapeHidden(file.text.trimEnd()).text;
+  const room = Math.max(0, characters - 100);
+  if (text.length <= room && !call.file) return { markdown: `${call.markdown}\n${toCodeBlock(text)}` };
+  const end = text.slice(0, room).lastIndexOf("\n");
+  const shown = text.length <= room ? text : text.slice(0, Math.max(0, end));
+  const lines = [
+    call.markdown,
+    ...(shown ? [toCodeBlock(shown)] : []),
+    ...(shown.length < text.length ? [`All of it is in ${file.name}.`] : []),
+  ];
+  const whole = call.file ? `${call.file.text}\n\n${text}` : text;
+  return { markdown: lines.join("\n"), file: { name: file.name, text: whole } };
+}
 
 function showCut(text: string, characters: number): [lines: string[], isWhole: boolean] {
   const cut = cutMiddle(text, Math.floor(characters));

@@ -38,6 +38,7 @@ function renderOutcome(
     ...renderCost(outcome.usage),
     ...listFiles("changed", receipt.files?.changed ?? []),
     ...listFiles("deleted", receipt.files?.deleted ?? []),
+    ...listFiles("beyond the plan", receipt.files?.unplanned ?? []),
   ].join(" · ");
   const small = figures ? { footer: figures } : {};
   switch (outcome.kind) {

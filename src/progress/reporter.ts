@@ -18,8 +18,8 @@ import { maskMessage } from "./mask.ts";
 import { type QuestionPlace, renderDecision, renderQuestion } from "./question-messages.ts";
 import { renderClosing, renderPaused } from "./receipt.ts";
 import { createThreadStatus } from "./thread-status.ts";
-import { chooseFinalMark, TurnMarks } from "./turn-marks.ts";
-import { createWorkView } from "./work-view.ts";
+import { chooseFinalMark, isPausedByLimit, TurnMarks } from "./turn-marks.ts";
+import { createWorkView, type WorkView } from "./work-view.ts";
 
 export interface ReporterOptions {
   surface: ChatSurface;
@@ -46,6 +46,21 @@ export interface ReporterOptions {
   /** Hides secrets; applied to everything that is shown or stored. */
   mask(text: string): string;
   onProblem(problem: string, error: unknown): void;
+}
+
+/** What stands over the work of a process that ends. Nobody may be there to hear its Stop button. */
+const interruptedHeadline =
+  "⏳ **Interrupted** because I am restarting. I'll go on by myself; to end it instead, react to your message with 🛑.";
+/** For how long a hand-over waits for the platform to show it, ms. */
+const interruptedMs = 700;
+
+function joinMessages([first, offer]: [OutboundMessage, offer?: OutboundMessage]): OutboundMessage {
+  const markdown = [first.markdown, ...(offer ? [offer.markdown] : [])].join("\n\n");
+  return { ...first, markdown };
+}
+
+function renderInterrupted(work: WorkView): OutboundMessage {
+  return { ...work.working(interruptedHeadline), stoppable: false };
 }
 
 /** Of a thread's title; a platform takes what it can show of it. */
@@ -130,7 +145,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       return {
         [`${turn.id}:waiting`]: { do: "edit", field: "progress", message },
         // It may wait for days, so nothing is left to marks that are under way.
-        ...marks.toEntries(messages, "taken"),
+        ...marks.toEntries(messages, "taken", true),
       };
     },
     closing(receipt) {
@@ -144,11 +159,12 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0, ...(isInPlace && { inPlace: true }) },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
         [progressKey(turn.id)]: { do: "settle", message: last && mask(last), since: turn.startedAt },
-        ...marks.toEntries(listFinished(outcome), chooseFinalMark(outcome)),
+        ...marks.toEntries(listFinished(outcome), chooseFinalMark(outcome), isPausedByLimit(outcome)),
         ...marks.toEntries(receipt.withdrawn, "stopped"),
       };
       return entries;
     },
+    interrupted: () => progress.showLast(() => mask(renderInterrupted(work)), interruptedMs),
     async close() {
       status.end(isWaiting);
       const [mayBeShown] = await Promise.all([progress.close(), marks.close()]);
@@ -157,12 +173,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     ended(receipt) {
       const { outcome } = receipt;
       const ids = [...listFinished(outcome), ...receipt.withdrawn].map(({ id }) => id);
-      const [first, offer] = renderLast(receipt);
-      const markdown = [first.markdown, ...(offer ? [offer.markdown] : [])].join("\n\n");
-      publish({
-        ...{ type: "turn-end", turn: turn.id, outcome, messages: ids },
-        closing: { ...first, markdown },
-      });
+      const closing = joinMessages(renderLast(receipt));
+      publish({ ...{ type: "turn-end", turn: turn.id, outcome, messages: ids }, closing });
     },
   };
 }

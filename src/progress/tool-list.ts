@@ -2,6 +2,7 @@ import { readFailedExit } from "../agent/exit-code.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import { describeEarlier } from "../chat/call-text.ts";
 import type { ShownCall } from "../chat/outbound.ts";
+import { toPlainOutput } from "../chat/terminal-text.ts";
 import { describeCall, formatCount, nameCall, primaryArgument, readTitle } from "./describe.ts";
 import { toCodeBlock } from "../chat/visible-call.ts";
 
@@ -96,7 +97,7 @@ export function createToolList({
       }
       if (!withResults || text.trim() === "") return;
       shown.result = takeBeginning(text, kept);
-      line.start = takeBeginning(text, start);
+      line.start = takeBeginning(toPlainOutput(text), start);
     },
     get isEmpty() {
       return tools.length === 0;

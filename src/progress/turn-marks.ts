@@ -27,11 +27,18 @@ export class TurnMarks {
     for (const ref of this.#refsOf(messages)) this.#marking.push(this.#showTaken(ref));
   }
 
-  /** What the outbox is to do so that the messages get this mark. */
-  toEntries(messages: readonly UserMessage[], mark: MessageMark): Record<string, OutboxEntry> {
+  /** What the outbox is to do so that the messages get this mark. @param isPaused see `MarkOptions` */
+  toEntries(
+    messages: readonly UserMessage[],
+    mark: MessageMark,
+    isPaused = false,
+  ): Record<string, OutboxEntry> {
     const { turn } = this.#options;
     return Object.fromEntries(
-      this.#refsOf(messages).map((ref) => [`${turn}:mark:${ref.message}`, { do: "mark", ref, mark }]),
+      this.#refsOf(messages).map((ref) => [
+        `${turn}:mark:${ref.message}`,
+        { do: "mark", ref, mark, ...(isPaused && { paused: true }) },
+      ]),
     );
   }
 
@@ -76,4 +83,9 @@ export function chooseFinalMark(outcome: TurnOutcome): MessageMark {
     case "lost-lease":
       return "waiting";
   }
+}
+
+/** Whether somebody can let the work go on, see `renderPaused`. */
+export function isPausedByLimit({ kind }: TurnOutcome): boolean {
+  return kind === "step-limit" || kind === "budget";
 }

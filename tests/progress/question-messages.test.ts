@@ -253,3 +253,33 @@ test.each(["||spoiler||", "**x**", "# Big", "_ada_", "a_b", "<@1>", "[x](https:/
     }
   },
 );
+
+describe("what is to be read before an approval", () => {
+  const call = { id: "c1", name: "open_pull_request", input: { repository: "shop", title: "Say hello" } };
+  const asking = (text: string): Question => ({ ...question, file: { name: "shop.diff", text } });
+
+  test("stands below the call where it fits, as code that it cannot leave", () => {
+    const { markdown, file } = renderQuestion(asking("+hello\n+```\n+\u202Eback\n"), call, place);
+    expect(file).toBeUndefined();
+    expect(readDiscord(markdown).code).toEqual([
+      JSON.stringify(call.input, undefined, 2),
+      "+hello\n+ˋˋˋ\n+\\u202eback",
+    ]);
+  });
+
+  test("comes as a file where it does not, with its beginning in the message", () => {
+    const text = Array.from({ length: 500 }, (_, line) => `+line ${line}`).join("\n");
+    const { markdown, file } = renderQuestion(asking(text), call, place);
+    expect(markdown.length).toBeLessThan(place.messageChars);
+    expect(readDiscord(markdown).code.at(-1)).toMatch(/^\+line 0\n[^]*\n\+line \d+$/);
+    expect(markdown).toContain("All of it is in shop.diff.");
+    expect(file).toEqual({ name: "shop.diff", text });
+  });
+
+  test("stands together with a call that is too long for the message", () => {
+    const long = { ...call, input: { ...call.input, body: "word ".repeat(2_000) } };
+    const { markdown, file } = renderQuestion(asking("+hello"), long, place);
+    expect(markdown.length).toBeLessThan(place.messageChars + 300);
+    expect(file?.text).toMatch(/word word[^]*\n\n\+hello$/);
+  });
+});

@@ -24,3 +24,12 @@ test("Only a command has an exit code, whatever other tools say", () => {
   list.end({ role: "tool", callId: "c1", name: "read_file", status: "ok", text: "exit code 2\n" });
   expect(list.text()).toBe("✓ `read_file` `log`");
 });
+
+test("A result is text without a terminal's colours where nothing can be folded, and keeps them for who can show them", () => {
+  const list = createToolList({ withResults: true });
+  list.start({ id: "c1", name: "bash", input: { command: "ls" } }, "running");
+  const text = "exit code 0\n\u001b[34msrc\u001b[0m";
+  list.end({ role: "tool", callId: "c1", name: "bash", status: "ok", text });
+  expect(list.text()).toBe("✓ `bash` `ls`\n```\nexit code 0\nsrc\n```");
+  expect(list.items()[0]?.result).toBe(text);
+});

@@ -27,7 +27,8 @@ export type OutboxEntry =
   | { do: "edit"; field: "progress" | `asked:${string}`; message: OutboundMessage }
   /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
   | { do: "settle"; message: OutboundMessage | null; since: number }
-  | { do: "mark"; ref: MessageRef; mark: MessageMark };
+  /** `paused`: see `MarkOptions`. */
+  | { do: "mark"; ref: MessageRef; mark: MessageMark; paused?: true };
 
 export interface OutboxOptions {
   redis: Redis;

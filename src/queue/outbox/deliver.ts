@@ -162,7 +162,10 @@ function noteRefused({ entry }: PendingPost, answered: readonly MarkEntry[], err
     // One that may have arrived may be answered.
     return error.kind === "uncertain" ? {} : { fields: dropQuestion(question, error.message, Date.now()) };
   }
-  for (const { entry: beside } of answered) beside.mark = "failed";
+  for (const { entry: beside } of answered) {
+    beside.mark = "failed";
+    delete beside.paused;
+  }
   const marks = answered.map(({ key, entry: beside }) => [key, JSON.stringify(beside)]);
   return { fields: { unsaid: "1" }, outbox: Object.fromEntries(marks) };
 }

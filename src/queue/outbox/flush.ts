@@ -162,7 +162,7 @@ async function mark(
   options: OutboxOptions,
 ): Promise<void> {
   await attempt(`A message in ${lease.thread} could not be marked as ${entry.mark}.`, options, () =>
-    markMessage(options, entry.ref, entry.mark, options.signal),
+    markMessage(options, entry.ref, entry.mark, options.signal, { paused: entry.paused }),
   );
   await lease.append([], { done: { [key]: json } });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import type { MessageMark } from "../../chat/outbound.ts";
+import type { MarkOptions, MessageMark } from "../../chat/outbound.ts";
 import { messageMarkSchema } from "../../chat/schemas.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
@@ -12,8 +12,13 @@ import { loadScript } from "../redis/script.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
 const markScript = loadScript(new URL("scripts/mark.lua", import.meta.url));
-/** The mark that holds, how many others write, and the mark before. */
-const markReply = z.tuple([messageMarkSchema, z.int(), z.union([messageMarkSchema, z.literal("")])]);
+/** The mark that holds, how many others write, the mark before, and the rank of what holds. */
+const markReply = z.tuple([
+  messageMarkSchema,
+  z.int(),
+  z.union([messageMarkSchema, z.literal("")]),
+  z.coerce.number(),
+]);
 
 const final = 2;
 const rank: Record<MessageMark, number> = {
@@ -23,6 +28,12 @@ const rank: Record<MessageMark, number> = {
   stopped: final,
   failed: final,
 };
+/** Of an end that people can still have gone on with: its mark comes before any other end, also where it is the same. */
+const pausedEnd = 1.5;
+
+function rankOf(mark: MessageMark, paused = false): number {
+  return paused && rank[mark] === final ? pausedEnd : rank[mark];
+}
 const daySeconds = 86_400;
 
 /** Who writes says so again well before: only one that was killed, or stands still, is taken for dead. */
@@ -36,6 +47,7 @@ const lookAgainMs = 500;
  * looks until nobody else is writing.
  *
  * @param how.place see `MarkOptions`
+ * @param how.paused see `MarkOptions`; false where the mark may be shown so, and is not to be any more
  * @param how.isNew nobody can have shown this mark before: it is not looked whether somebody has
  */
 export async function markMessage(
@@ -43,24 +55,27 @@ export async function markMessage(
   ref: MessageRef,
   mark: MessageMark,
   signal: AbortSignal,
-  { place, isNew = false }: { place?: number | undefined; isNew?: boolean } = {},
+  how: MarkHow = {},
 ): Promise<void> {
-  const isEnd = rank[mark] === final;
+  const ownRank = rankOf(mark, how.paused);
+  const isEnd = ownRank === final;
   const urgency = mark === "waiting" ? "waiting" : "mark";
-  // Whoever worked on the message before has shown it: a call less. Only the end is worth making sure of.
-  const isKnown = async () => (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`;
-  if (!isEnd && !isNew && place === undefined && (await isKnown())) return;
-  const state = openMarkState(redis, ref, mark);
+  if (!isEnd && (await isShown(redis, ref, mark, how))) return;
+  const state = openMarkState(redis, ref, mark, ownRank);
   let hasWritten = false;
-  const write = async (): Promise<MessageMark> => {
-    const [now, , before] = await state.raise(aliveMs);
+  const write = async (): Promise<{ mark: MessageMark; rank: number }> => {
+    const [now, , before, nowRank] = await state.raise(aliveMs);
+    const isOwn = now === mark && nowRank === ownRank;
     // Whoever has raised it shows it.
-    if (now !== mark && !isEnd && !hasWritten) return now;
+    if (!isOwn && !isEnd && !hasWritten) return { mark: now, rank: nowRank };
     hasWritten = true;
     const renewing = setInterval(() => void state.raise(aliveMs).catch(() => undefined), aliveMs / 3);
     try {
       // An end comes after another mark, which may have been forgotten since.
-      const shown = { ...(now === "waiting" && place && { place }), isFirst: before === "" && !isEnd };
+      const shown = {
+        ...(isOwn && toMarkOptions(mark, how)),
+        isFirst: before === "" && !isEnd,
+      };
       await failpoint("mark", () => surface.mark(ref, now, shown));
     } catch (error) {
       // Somebody has deleted it: there is nothing to be marked, and nothing wrong.
@@ -68,14 +83,14 @@ export async function markMessage(
     } finally {
       clearInterval(renewing);
     }
-    return now;
+    return { mark: now, rank: nowRank };
   };
   let isWrong = false;
   try {
     for (;;) {
       const shown = await output.write(surface, ref, urgency, signal, write);
-      const [now, writers, before] = await state.raise(isEnd ? 0 : aliveMs, shown);
-      isWrong = now !== shown || now !== before;
+      const [now, writers, before, nowRank] = await state.raise(isEnd ? 0 : aliveMs, shown.mark);
+      isWrong = now !== shown.mark || nowRank !== shown.rank || now !== before;
       const others = isEnd ? writers : 0;
       if (!isWrong && others === 0) return;
       await waitForOthers(state, others, signal);
@@ -84,6 +99,27 @@ export async function markMessage(
     if (isWrong) await redis.del(keys.marked(ref));
     await state.leave();
   }
+}
+
+interface MarkHow {
+  place?: number | undefined;
+  paused?: boolean | undefined;
+  isNew?: boolean;
+}
+
+function toMarkOptions(mark: MessageMark, { place, paused }: MarkHow): MarkOptions {
+  return { ...(mark === "waiting" && place && { place }), ...(paused && { paused }) };
+}
+
+/** Whoever worked on the message before has shown it: a call less. Only the end is worth making sure of. */
+async function isShown(
+  redis: Redis,
+  ref: MessageRef,
+  mark: MessageMark,
+  { place, paused, isNew = false }: MarkHow,
+): Promise<boolean> {
+  if (isNew || place !== undefined || paused !== undefined) return false;
+  return (await redis.get(keys.marked(ref))) === `${rank[mark]}:${mark}`;
 }
 
 /** Resolves when nobody else writes the mark. @throws the signal's reason when it is aborted */
@@ -100,7 +136,7 @@ async function waitForOthers(
 }
 
 /** The state of a message's mark in Redis, for one writer of it. */
-function openMarkState(redis: Redis, ref: MessageRef, mark: MessageMark) {
+function openMarkState(redis: Redis, ref: MessageRef, mark: MessageMark, ownRank: number) {
   const writer = randomUUID();
   /** Whether others take this writer for one that writes. */
   let isListed = false;
@@ -115,7 +151,7 @@ function openMarkState(redis: Redis, ref: MessageRef, mark: MessageMark) {
       await markScript.run(
         redis,
         [keys.marked(ref), keys.marking(ref)],
-        [mark, rank[mark], daySeconds, writer, writingMs, written],
+        [mark, ownRank, daySeconds, writer, writingMs, written],
       ),
     );
     const [now, , before] = answer;

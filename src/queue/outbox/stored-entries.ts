@@ -33,6 +33,7 @@ const outboxEntrySchema: z.ZodType<OutboxEntry> = z.discriminatedUnion("do", [
     do: z.literal("mark"),
     ref: messageRefSchema,
     mark: messageMarkSchema,
+    paused: z.exactOptional(z.literal(true)),
   } satisfies Fields<Entry<"mark">>),
 ]);
 

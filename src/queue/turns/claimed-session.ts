@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { StopOrder } from "../../agent/events.ts";
 import type { History, OpenTurn } from "../../agent/history.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
@@ -7,6 +8,7 @@ import { addTail, type LoadedJournal, loadJournal } from "../session/load-journa
 import { charsOf } from "../session/journal.ts";
 import { serializeSnapshot } from "../session/snapshot.ts";
 import { readHeadNumber } from "../session/stored.ts";
+import { readUndone } from "../undo/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import {
   describeForModel,
@@ -37,6 +39,10 @@ export interface HeldSession {
   readonly flush: (quiet: Promise<boolean>) => Promise<void>;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
   readonly rest: Promise<void>[];
+  /** Ends the waiting of `rest` for the platform: what is not done stays in the outbox for a later claim. */
+  readonly leaveRest: () => Promise<void>;
+  /** Since when nothing but `rest` is left to do, by `performance.now()`. */
+  restSince: number | undefined;
   /** When the outbox is to be looked at again, ms since the epoch; undefined where nothing in it waits. */
   retryAt: number | undefined;
   /** The journal as far as it is replayed. */
@@ -92,7 +98,9 @@ export async function openSession<Deps extends SessionDeps>(
   const readAt = performance.now();
   const found = readLostHolders(options.redis, lease.thread, head);
   const rest: Promise<void>[] = [];
-  const journal = await loadJournal(options.redis, lease.thread, lease.found.journal);
+  let leaving = new AbortController();
+  const undone = readUndone(options.redis, lease.thread, head);
+  const journal = await loadJournal(options.redis, lease.thread, lease.found.journal, undone);
   // The head changes with the same write as the journal: where no turn runs, the end of the last one cannot be read.
   if (head["status"] !== "running") journal.replay.closeTurn();
   const told = readHeadNumber(options.redis, lease.thread, "told", head["told"]);
@@ -106,10 +114,16 @@ export async function openSession<Deps extends SessionDeps>(
     clock: () => claimedAt + (performance.now() - readAt),
     listedSince: undefined,
     retryAt: undefined,
+    restSince: undefined,
     looks: 0,
+    async leaveRest() {
+      leaving.abort();
+      leaving = new AbortController();
+      await Promise.allSettled(rest.splice(0));
+    },
     async flush(quiet) {
       session.head = undefined;
-      const flushed = await options.flushOutbox(lease, job, quiet);
+      const flushed = await options.flushOutbox(lease, AbortSignal.any([job, leaving.signal]), quiet);
       rest.push(flushed.rest);
       session.retryAt = flushed.retryAt;
       // Whoever waits for it at the end is told of a failure.
@@ -165,6 +179,28 @@ async function nameCommands(session: HeldSession): Promise<void> {
   for (const lost of unnamed) lost.commands = nameCalls(open);
   if (unnamed.length === 0) return;
   await session.lease.append([], { fields: Object.assign({}, ...unnamed.map(writeLost)) });
+}
+
+/** A platform that lets marks and edits wait for longer than this would hold a slot of others with them, ms. */
+const restPatienceMs = 2_000;
+
+/** What was left is tried again after so long, and up to twice that, so that threads do not come back together, ms. */
+const restLaterMs = 30_000;
+
+/** How marks and edits stand: `later` from when on a later claim has to see to them, ms since the epoch. */
+type RestState = { isDone: boolean; later?: number };
+
+/**
+ * Waits a moment for marks and edits, if there are any. From when on the session has waited for nothing else for some
+ * time, they are left to a later claim: neither others who wait for a slot nor what comes next here wait with them.
+ */
+export async function awaitRest(session: HeldSession, momentMs = restPatienceMs): Promise<RestState> {
+  const isQuiet = Promise.all(session.rest).then(() => true);
+  if (await Promise.race([isQuiet, delay(momentMs, false, { ref: false })])) return { isDone: true };
+  session.restSince ??= performance.now() - momentMs;
+  if (performance.now() - session.restSince < restPatienceMs) return { isDone: false };
+  await session.leaveRest();
+  return { isDone: true, later: session.options.now() + restLaterMs * (1 + Math.random()) };
 }
 
 /** Those of which it is not known yet that what they ran has ended. */

@@ -1,9 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { claimSession, LeaseLost, type SessionLease } from "../session/lease.ts";
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
+import { carryOutUndo } from "../undo/carry-out.ts";
 import {
+  awaitRest,
   type ClaimedSession,
   createStopFeed,
   type CurrentTurn,
@@ -89,6 +90,7 @@ async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
     await tellWhatEnded(session);
     if (Object.keys(session.lease.found.outbox).length > 0) await session.flush(Promise.resolve(true));
     await hearMissedStops(session);
+    if (session.options.undo) await carryOutUndo(session, session.options.undo);
     while (!session.job.aborted) {
       const result = await runNextTurn(session);
       if (result === "shutdown") break;
@@ -117,6 +119,7 @@ async function hearMissedStops({ lease, options, job, orders, journal }: Claimed
 /** The phases of a turn. `next`: there may be another one. `shutdown`: this worker is to leave the turn to another. */
 async function runNextTurn(session: ClaimedSession): Promise<"done" | "lost" | "next" | "shutdown"> {
   const current = await openTurn(session);
+  if (current) session.restSince = undefined;
   if (!current) return (await becomeIdle(session)) ? "done" : "next";
   await recordDecisions(session, current);
   if (await parkTurn(session, current)) return "done";
@@ -178,25 +181,14 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
 }
 
 /** Takes the thread off the sweeper's list; false when something may have come, or still has to be done. */
-async function becomeIdle({
-  lease,
-  options,
-  job,
-  rest,
-  listedSince,
-  retryAt,
-  lost,
-  told,
-}: ClaimedSession): Promise<boolean> {
+async function becomeIdle(session: ClaimedSession): Promise<boolean> {
+  const { lease, options, job, listedSince, lost, told } = session;
   // The platform may let marks wait for a minute, and a new message must not wait with them.
-  const isQuiet = await Promise.race([
-    Promise.all(rest).then(() => true),
-    delay(lookAgainMs, false, { ref: false }),
-  ]);
+  const rest = await awaitRest(session, lookAgainMs);
   // What a shutdown has cut short is left to the next worker.
-  if (!isQuiet || job.aborted || listedSince === undefined) return false;
+  if (!rest.isDone || job.aborted || listedSince === undefined) return false;
   const known = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));
-  const times = retryAt === undefined ? known : [...known, retryAt];
+  const times = [...known, session.retryAt ?? [], rest.later ?? []].flat();
   const wakeAt = times.length > 0 ? Math.min(...times) : undefined;
   await unlist(options.redis, lease.thread, listedSince, wakeAt);
   if (wakeAt !== undefined) await listForLater(options.redis, lease.thread, wakeAt);

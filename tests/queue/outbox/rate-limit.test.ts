@@ -14,6 +14,7 @@ import { createDowntime } from "../../../src/queue/session/gateway-last-seen.ts"
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
 const pauseScript = loadScript(new URL("../../../src/queue/outbox/scripts/pause.lua", import.meta.url));
 
@@ -263,6 +264,79 @@ test.each([
   expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
 });
 
+test("A message that is answered at last is not shown as paused by whoever comes late", async () => {
+  const redis = server.client();
+  const output = createRateLimiter(redis);
+  const chat = memoryChat();
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow: ChatSurface = {
+    ...chat.surface,
+    async mark(ref, mark, options) {
+      reached.resolve();
+      await goOn.promise;
+      await chat.surface.mark(ref, mark, options);
+    },
+  };
+  const ref = { ...newChannel(), message: "m1" };
+  await markMessage({ redis, output, surface: chat.surface }, ref, "taken", never);
+  const paused = markMessage({ redis, output, surface: slow }, ref, "answered", never, { paused: true });
+  await reached.promise;
+  const answered = markMessage({ redis, output, surface: chat.surface }, ref, "answered", never);
+  await chat.until(() => chat.marks.get("m1")?.at(-1) === "answered");
+  goOn.resolve();
+  await Promise.all([paused, answered]);
+  expect(chat.marks.get("m1")?.slice(0, 3)).toEqual(["taken", "answered", "paused"]);
+  expect(chat.marks.get("m1")?.at(-1)).toBe("answered");
+  const written = chat.marks.get("m1")?.length;
+  // And one that has not begun to write leaves it as it is.
+  await markMessage({ redis, output, surface: chat.surface }, ref, "answered", never, { paused: true });
+  expect(chat.marks.get("m1")).toHaveLength(written ?? 0);
+});
+
+test("Receipts come within a second while Slack takes no edits of twenty threads that work", async () => {
+  const slack = await startFakeSlack();
+  const redis = server.client();
+  const output = createRateLimiter(redis);
+  const surface = createSlackSurface({
+    ...{ botToken: slack.botToken, apiUrl: slack.url, log: pino({ level: "silent" }) },
+  });
+  const ending = new AbortController();
+  const writers: Promise<unknown>[] = [];
+  try {
+    slack.fail("chat.update", { kind: "rate-limit", retryAfterSeconds: 20 }, 1_000);
+    const threads = await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => {
+        const general = slack.channel(`channel-${at % 4}`);
+        const root = await slack.user("ada").says(general, `<@BOT> task ${at}`);
+        const place = { platform: "slack", workspace: slack.teamId, channel: general.id };
+        return { ...place, thread: root.ts };
+      }),
+    );
+    for (const [at, thread] of threads.entries()) {
+      const [ref] = await surface.post(thread, { kind: "notice", markdown: "Working" }, `p${at}`);
+      if (!ref) throw new Error("Nothing was posted.");
+      const edit = () => surface.edit(ref, { kind: "progress", markdown: "Working on" });
+      const writing = output.write(surface, ref, "progress", ending.signal, edit, "edits");
+      writers.push(writing.catch(() => undefined));
+    }
+    await slack.until(() => slack.calls.some(({ method }) => method === "chat.update"));
+    // At most one stop in a channel at a time: more would wait for the message a second that Slack takes there.
+    const receipts = threads.slice(0, 4).map(async (thread, at) => {
+      const began = performance.now();
+      const receipt = { kind: "receipt", markdown: "Stopped." } as const;
+      await output.write(surface, thread, "receipt", never, () => surface.post(thread, receipt, `r${at}`));
+      return performance.now() - began;
+    });
+    // Five times what is promised: the machine may be busy.
+    expect(Math.max(...(await Promise.all(receipts)))).toBeLessThan(5_000);
+    expect(slack.calls.filter(({ method }) => method === "chat.update").length).toBeLessThan(5);
+  } finally {
+    ending.abort();
+    await Promise.all(writers);
+    await slack.close();
+  }
+});
+
 test("The end of a message whose marker was killed in the middle does not wait long for it", async () => {
   const redis = server.client();
   const { surface } = memoryChat();
@@ -422,6 +496,7 @@ test("The state of a mark is remembered for a day, and who writes it only while 
     "working",
     0,
     "",
+    "1",
   ]);
   expect(await redis.ttl(keys.marked(ref))).toBeGreaterThan(86_000);
   expect(await redis.pttl(keys.marking(ref))).toBeGreaterThan(20_000);
@@ -432,8 +507,8 @@ test("The state of a mark is remembered for a day, and who writes it only while 
     await mark.run(redis, scriptKeys, ["working", 1, 86_400, "one", 0, ""]),
   ];
   expect(replies).toEqual([
-    ["done", 1, "working"],
-    ["done", 1, "done"],
-    ["done", 0, "done"],
+    ["done", 1, "working", "2"],
+    ["done", 1, "done", "2"],
+    ["done", 0, "done", "2"],
   ]);
 });

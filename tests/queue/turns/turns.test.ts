@@ -843,6 +843,37 @@ describe("A worker", () => {
     expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
   });
 
+  test("that shuts down says so in the thread, where the next one then shows that it works", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const { close } = await worker(chat, { replies: [{ hang: "I am thinking." }] });
+    await says("wait");
+    const progress = await chat.until(() => chat.shown.find(({ message }) => message.kind === "progress"));
+    await close();
+    expect(progress.message).toMatchObject({
+      markdown: expect.stringMatching(/^⏳ \*\*Interrupted\*\*.*I'll go on by myself.*\n\nI am thinking\.$/s),
+      stoppable: false,
+    });
+    await worker(chat, { replies: [{ hang: "Thinking on." }] });
+    await chat.until(() => /^⏳ \*\*Working.*Thinking on/s.test(progress.message.markdown));
+    expect(chat.shown).toHaveLength(1);
+  });
+
+  test("that shuts down waits only a moment for a platform that does not answer", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    let isSilent = false;
+    const { edit } = chat.surface;
+    chat.surface.edit = (ref, message) => (isSilent ? new Promise(() => undefined) : edit(ref, message));
+    const { close } = await worker(chat, { replies: [{ hang: "I am thinking." }] });
+    await says("wait");
+    await chat.until(() => chat.shown.some(({ message }) => message.kind === "progress"));
+    isSilent = true;
+    const began = performance.now();
+    await close();
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
   test("that shuts down leaves its turn to one that runs already, at once", async () => {
     const chat = memoryChat();
     const { says } = gateway(chat);
@@ -1253,6 +1284,32 @@ describe("A final answer", () => {
     await chat.until(
       () => [...chat.marks.values()].filter((marks) => marks.at(-1) === "answered").length === 2,
     );
+  });
+
+  test("lets nobody else wait for a slot until the platform takes its mark, which comes later", async () => {
+    let isFull = true;
+    const chat = memoryChat({
+      async holdsMark(mark) {
+        if (isFull && mark === "answered")
+          throw new SurfaceError("rate-limited", "slow down", { retryAfterMs: 600_000 });
+      },
+    });
+    const [first, second] = [gateway(chat, { channel: "one" }), gateway(chat, { channel: "two" })];
+    await worker(chat, { replies: [{ text: "One." }, { text: "Two." }], concurrency: 1 });
+    const { event } = await first.says("first");
+    await answer(chat, "One.");
+    await second.says("second");
+    await answer(chat, "Two.");
+    const { redis, queue, thread } = first;
+    const id = threadId(thread);
+    await expect.poll(() => redis.zscore(keys.waiting, id).then(Number)).toBeGreaterThan(Date.now() + 10_000);
+
+    isFull = false;
+    await redis.del(keys.rateLimit({ ...thread, channel: "one" }, "marks"));
+    await queue.wake(id);
+    if (event.kind !== "message") throw new Error("Only messages are said.");
+    await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
+    await expect.poll(() => redis.zscore(keys.waiting, id)).toBeNull();
   });
 
   test("waits out a rate limit", async () => {

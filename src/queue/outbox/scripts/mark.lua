@@ -8,8 +8,9 @@
   ARGV[4] writer    ARGV[5] ms after which it is taken for dead, 0 when it has written
   ARGV[6] the mark that it has written, with which it is done if that still holds; "" before
 
-  Output {mark, others, before}
-    the mark that holds now, how many others are writing, and the mark that held before, "" when there was none
+  Output {mark, others, before, rank}
+    the mark that holds now, how many others are writing, the mark that held before, "" when there was none, and the rank
+    of the one that holds, as a text: it may have a fraction
 ]]
 -- @include time
 local state, writers = KEYS[1], KEYS[2]
@@ -18,7 +19,7 @@ local written = ARGV[6]
 local now = timeMs()
 local known = redis.call("GET", state)
 local before = known and known:match(":(.*)$") or ""
-if not known or tonumber(known:match("^%d+")) < tonumber(rank) then
+if not known or tonumber(known:match("^[%d.]+")) < tonumber(rank) then
   known = rank .. ":" .. mark
   redis.call("SET", state, known, "EX", seconds)
 end
@@ -30,4 +31,4 @@ if writingMs > 0 and not isDone then
   redis.call("ZADD", writers, now + writingMs, writer)
   redis.call("PEXPIRE", writers, writingMs)
 end
-return { known:match(":(.*)$"), others, before }
+return { known:match(":(.*)$"), others, before, known:match("^[%d.]+") }
