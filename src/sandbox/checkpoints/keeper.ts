@@ -1,0 +1,185 @@
+import type { CheckpointLimits, KeptFiles } from "../checkpoints.ts";
+import type { Host, ThreadFolder } from "../thread/host.ts";
+import { shellCommand } from "../thread/shell.ts";
+import type { Spawner } from "../thread/spawner.ts";
+import type { Staging } from "../workspaces/staging.ts";
+import { bytesPerFile, createInsideRunner, keepMs, mostFiles } from "./inside-runner.ts";
+import { insideProgram, packFiles, unpackFiles } from "./inside.ts";
+import { byPath, type Entry, isSame } from "./listing.ts";
+import type { CheckpointRecord } from "./kept-files.ts";
+import type { CheckpointStore } from "./store.ts";
+
+export interface KeeperDeps {
+  host: Host;
+  spawner: Spawner;
+  store: CheckpointStore;
+  staging: Staging;
+  limits: CheckpointLimits;
+  log(line: string): void;
+  now(): number;
+}
+
+/** Keeps the files of folders, and makes folders of what is kept. */
+export interface FileKeeper {
+  /** Never rejects: what could not be kept is remembered with the reason. */
+  keep(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles>;
+  /** What the workspace of the folder holds. @throws where it cannot be listed */
+  list(folder: ThreadFolder): Promise<Entry[]>;
+  /**
+   * Fills the empty workspace of a folder with these, kept for the thread of that key.
+   *
+   * @returns the same as they are there
+   */
+  fill(folder: ThreadFolder, key: string, entries: readonly Entry[]): Promise<Entry[]>;
+}
+
+/** Where the programs find the content. */
+const packInside = "/checkpoint.pack";
+const restoreMs = 10 * 60_000;
+const mebibyte = 1_048_576;
+
+export function createFileKeeper(deps: KeeperDeps): FileKeeper {
+  const { store, staging, limits, now, log } = deps;
+  const { run, list, assertRoom } = createInsideRunner(deps);
+  /** Of each thread one at a time. */
+  const keeping = new Map<string, Promise<KeptFiles>>();
+
+  async function listNewest(key: string): Promise<Entry[] | undefined> {
+    const kept = (await store.records(key)).filter(({ lost }) => lost === undefined);
+    const newest = kept.toSorted((a, b) => (a.listedAt ?? a.at) - (b.listedAt ?? b.at)).at(-1);
+    return newest && store.list(key, newest);
+  }
+
+  /** What has changed since the newest checkpoint gets into a pack of its own. */
+  async function pack(folder: ThreadFolder, entries: Entry[], signal?: AbortSignal): Promise<Entry[]> {
+    const known = byPath((await listNewest(folder.key)) ?? []);
+    const changed: Entry[] = [];
+    for (const entry of entries) {
+      if (entry.type !== "f") continue;
+      const before = known.get(entry.path);
+      if (before?.content && before.signature === entry.signature) entry.content = before.content;
+      else changed.push(entry);
+    }
+    if (changed.length === 0) return entries;
+    await assertRoom(changed.reduce((sum, { bytes }) => sum + bytes, 0));
+    return staging.withFile(folder, async (file) => {
+      const printed = await run(folder, {
+        program: shellCommand(nodeScript, [insideProgram(packFiles), packInside]),
+        stdin: Buffer.from(changed.map(({ path }) => `${path}\0`).join(""), "latin1"),
+        view: ["--bind", file, packInside],
+        timeoutMs: keepMs,
+        mostBytes: mostFiles * bytesPerFile,
+        signal,
+      });
+      const lengths = printed.toString().split("\n").slice(0, -1).map(Number);
+      if (lengths.length !== changed.length) throw new Error("not all files were read");
+      const name = await store.addPack(folder.key, file);
+      let offset = 0;
+      changed.forEach((entry, index) => {
+        const length = lengths[index] ?? -1;
+        if (length < 0) return;
+        entry.content = { pack: name, offset, length };
+        offset += length;
+      });
+      // One that went meanwhile was going: nothing of it can be brought back.
+      return entries.filter(({ type, content }) => type !== "f" || content !== undefined);
+    });
+  }
+
+  async function keepNow(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles> {
+    const at = now();
+    try {
+      const entries = await list(folder, signal);
+      const files = entries.filter(({ type }) => type !== "d").length;
+      const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0);
+      const facts = { name, at, files, bytes, packs: [] };
+      const lost = describeExcess(entries.length, bytes, limits);
+      if (lost !== undefined) {
+        await store.add(folder.key, { ...facts, lost }, entries);
+        return { at, files, bytes, lost };
+      }
+      await store.add(folder.key, facts, await pack(folder, entries, signal));
+      await store.prune(folder.key, limits, at);
+      return { at, files, bytes };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      log(`the files of ${folder.path} could not be kept for an undo: ${why}`);
+      const failed = { at, files: 0, bytes: 0, lost: `they could not be kept: ${why}` };
+      await store.add(folder.key, { ...failed, name, packs: [] }).catch(() => {});
+      return failed;
+    }
+  }
+
+  return {
+    list,
+    async keep(folder, name, signal) {
+      const before = keeping.get(folder.key) ?? Promise.resolve();
+      const kept = before.then(async () => {
+        const known = (await store.records(folder.key)).findLast((record) => record.name === name);
+        return known ? describe(known) : keepNow(folder, name, signal);
+      });
+      keeping.set(folder.key, kept);
+      try {
+        return await kept;
+      } finally {
+        if (keeping.get(folder.key) === kept) keeping.delete(folder.key);
+      }
+    },
+    async fill(folder, key, entries) {
+      await assertRoom(2 * entries.reduce((sum, { bytes }) => sum + bytes, 0));
+      await staging.withFile(folder, async (file) => {
+        await store.assemble(key, entries, file);
+        await run(folder, {
+          program: shellCommand(nodeScript, [insideProgram(unpackFiles), packInside]),
+          stdin: describeEntries(entries),
+          view: ["--ro-bind", file, packInside],
+          timeoutMs: restoreMs,
+          mostBytes: 65_536,
+        });
+      });
+      return compareMade(await list(folder), entries);
+    },
+  };
+}
+
+/** Arguments: a program for Node, and what it gets. */
+const nodeScript = 'exec node --input-type=module --eval "$1" "$2"';
+
+/** As `unpackFiles` reads it. */
+function describeEntries(entries: readonly Entry[]): Buffer {
+  const fields = entries.map(({ type, mode, modified, content, path, target }) =>
+    [type, mode, modified, content?.length ?? 0, path, target, ""].join("\0"),
+  );
+  return Buffer.from(fields.join(""), "latin1");
+}
+
+/** What was made, with where its content is kept. @throws where it is not what it should be */
+function compareMade(made: readonly Entry[], entries: readonly Entry[]): Entry[] {
+  const wanted = byPath(entries);
+  const complete = made.map((entry) => {
+    const content = wanted.get(entry.path)?.content;
+    return content ? { ...entry, content } : entry;
+  });
+  const isComplete =
+    made.length === entries.length &&
+    complete.every((entry) => {
+      const expected = wanted.get(entry.path);
+      return (
+        expected !== undefined && (entry.type === "d" || isSame(entry, { ...expected, mode: entry.mode }))
+      );
+    });
+  if (!isComplete) throw new Error("the files that were made are not those that were kept");
+  return complete;
+}
+
+/** Why that much is not kept. */
+function describeExcess(entries: number, bytes: number, limits: CheckpointLimits): string | undefined {
+  if (entries > mostFiles) return `the workspace has more than ${mostFiles} files`;
+  if (bytes <= limits.bytes) return undefined;
+  const [has, may] = [bytes, limits.bytes].map((amount) => Math.ceil(amount / mebibyte));
+  return `the workspace has ${has} MB, and up to ${may} MB are kept (undo.megabytes)`;
+}
+
+export function describe({ at, files, bytes, lost }: CheckpointRecord): KeptFiles {
+  return { at, files, bytes, ...(lost !== undefined && { lost }) };
+}
