@@ -6,6 +6,7 @@
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
   ARGV[3] how many records it stands for
+  then    pairs of head field and value ("" removes the field), set with it
 
   Output
     1   it is kept, also by this call's first try
@@ -30,6 +31,13 @@ if redis.call("EXISTS", staged) == 1 then
     redis.call("PEXPIRE", snapshot, left)
   else
     redis.call("PERSIST", snapshot)
+  end
+  for at = 4, #ARGV, 2 do
+    if ARGV[at + 1] == "" then
+      redis.call("HDEL", head, ARGV[at])
+    else
+      redis.call("HSET", head, ARGV[at], ARGV[at + 1])
+    end
   end
 end
 return 1

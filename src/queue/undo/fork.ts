@@ -1,0 +1,122 @@
+import { escapeMarkdown } from "../../chat/escape-markdown.ts";
+import { parseThreadId, threadId, type ThreadId } from "../../chat/threads.ts";
+import type { Checkpoints } from "../../sandbox/checkpoints.ts";
+import { keys } from "../redis/keys.ts";
+import { claimSession } from "../session/lease.ts";
+import { loadWithoutSnapshot } from "../session/load-journal.ts";
+import { rememberMessages } from "../session/message-threads.ts";
+import { serializeSnapshot } from "../session/snapshot.ts";
+import type { HeldSession } from "../turns/claimed-session.ts";
+import type { UndoDeps } from "./contracts.ts";
+import { findFiles } from "./find-files.ts";
+import { findLastTurns } from "./find-turns.ts";
+import { describeTurn } from "./messages.ts";
+import { addSpan, type Span } from "./spans.ts";
+import { readUndone, type UndoOrder } from "./stored.ts";
+
+/** What a fork begins with. */
+interface ForkPoint {
+  spans: readonly Span[];
+  /** The checkpoint of its files. */
+  files: string;
+  about: string;
+}
+
+/**
+ * Begins a new thread in the same channel with a copy of conversation and files. Done again after a crash it ends in the
+ * same thread.
+ *
+ * @returns what the thread is told
+ */
+export async function fork(
+  session: HeldSession,
+  deps: UndoDeps,
+  order: UndoOrder,
+  checkpoints: Checkpoints,
+): Promise<string> {
+  const { lease, options } = session;
+  const point = await findForkPoint(session, order, checkpoints);
+  if (typeof point === "string") return point;
+  const target = await openTarget(session, deps, order, point);
+  if ("why" in target) return target.why;
+  const { thread } = target;
+  const [begunBy, status] = await options.redis.hmget(keys.head(thread), "forkOf", "status");
+  if (begunBy !== order.id || status !== "idle") {
+    if (begunBy !== order.id && (await options.redis.exists(keys.head(thread))) === 1)
+      return "Nothing was forked: somebody has already begun something in the new thread.";
+    const copied = await checkpoints.copy(lease.thread, point.files, thread);
+    if (!copied.ok) return `I cannot fork this: ${copied.why}.`;
+    await beginSession(session, thread, order, point);
+  }
+  return `⑂ A new thread in this channel goes on from ${point.about}. This one stays as it is.`;
+}
+
+async function findForkPoint(
+  { lease, options }: HeldSession,
+  order: UndoOrder,
+  checkpoints: Checkpoints,
+): Promise<ForkPoint | string> {
+  const { thread, found } = lease;
+  const { length } = found.journal;
+  const undone = readUndone(options.redis, thread, found.head);
+  const turns = await findLastTurns(options.redis, thread, {
+    length,
+    undone,
+    most: Math.max(1, order.turns),
+  });
+  const oldest = turns.at(-1);
+  if (!oldest) return "There is nothing to fork in this thread.";
+  const isEarlier = order.turns > 0;
+  const files = isEarlier ? await findFiles(checkpoints, thread, turns) : { name: undefined };
+  if ("why" in files) return `I cannot fork this: ${files.why}.`;
+  const name = files.name ?? `fork-${order.id}`;
+  const kept = await checkpoints.keep(thread, name);
+  if (kept.lost !== undefined) return `I cannot fork this: ${kept.lost}.`;
+  const spans = isEarlier ? addSpan(undone, { from: oldest.from, to: length }) : undone;
+  const about = `${isEarlier ? "before" : "after"} “${escapeMarkdown(describeTurn(oldest))}”`;
+  return { spans, files: name, about };
+}
+
+async function openTarget(
+  { lease, options, job }: HeldSession,
+  deps: UndoDeps,
+  order: UndoOrder,
+  { about }: ForkPoint,
+): Promise<{ thread: ThreadId } | { why: string }> {
+  const markdown = deps.mask(
+    `⑂ **Fork** by ${escapeMarkdown(order.by.name)}: this goes on from another thread, ${about}.`,
+  );
+  const place = parseThreadId(lease.thread);
+  const opened = await deps.openThread(place, { markdown, key: `fork:${order.id}`, since: order.at }, job);
+  if ("why" in opened) return opened;
+  const thread = threadId(opened.thread);
+  await rememberMessages(options.redis, thread, [opened.ref]);
+  return { thread };
+}
+
+/** Lets the thread begin with what the conversation was at that point. */
+async function beginSession(
+  { lease: { thread, found }, options, job, rest }: HeldSession,
+  target: ThreadId,
+  order: UndoOrder,
+  { spans }: ForkPoint,
+): Promise<void> {
+  const { redis, expireSeconds, now } = options;
+  const loaded = await loadWithoutSnapshot(redis, thread, found.journal.length, spans);
+  const { messages, chosenModel } = loaded.replay.history();
+  await redis.hset(keys.head(target), { forkOf: order.id, created: now() });
+  const lease = await claimSession(redis, target, { expireSeconds });
+  await lease.keepSnapshot((position) =>
+    serializeSnapshot({ position, messages, chosenModel, withdrawn: 0 }),
+  );
+  await redis.zadd(keys.threads, now(), target);
+  const message = {
+    kind: "notice",
+    markdown:
+      "I know the conversation up to there, and have a copy of its files. Write here what comes next.",
+  };
+  const entry = JSON.stringify({ do: "post", message, attempts: 0 });
+  await lease.append([], { fields: { status: "idle" }, outbox: { [`${order.id}:fork`]: entry } });
+  const flushed = await options.flushOutbox(lease, job, Promise.resolve(true));
+  rest.push(flushed.rest.catch(() => undefined));
+}

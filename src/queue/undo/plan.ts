@@ -1,0 +1,56 @@
+import type { Checkpoints, FileDifference } from "../../sandbox/checkpoints.ts";
+import type { HeldSession } from "../turns/claimed-session.ts";
+import { findFiles } from "./find-files.ts";
+import { findLastTurns, type PastTurn } from "./find-turns.ts";
+import { describeTurn } from "./messages.ts";
+import { readUndone, type UndoOrder, type UndoPlan } from "./stored.ts";
+
+/** So many times turns can be undone in a thread: each leaves a span to be passed over. */
+const mostSpans = 200;
+
+/** `difference`: absent where the turns have written no files. `isKept`: the files as they are, so that it can be taken back. */
+export interface Planned {
+  plan: UndoPlan;
+  turns: PastTurn[];
+  difference: FileDifference | undefined;
+  isKept: boolean;
+}
+
+/** What is to be undone, or a sentence why nothing can be. */
+export async function planUndo(
+  { lease: { thread, found }, options }: HeldSession,
+  order: UndoOrder,
+  checkpoints: Checkpoints,
+): Promise<Planned | string> {
+  const { length } = found.journal;
+  const undone = readUndone(options.redis, thread, found.head);
+  const turns = await findLastTurns(options.redis, thread, { length, undone, most: order.turns });
+  const oldest = turns.at(-1);
+  if (!oldest) return "There is nothing to undo in this thread.";
+  if (undone.length >= mostSpans) return "Nothing more can be undone in this thread: begin a new one.";
+  const files = await findFiles(checkpoints, thread, turns);
+  if ("why" in files)
+    return `I cannot undo this, since files and conversation go back together: ${files.why}.`;
+  const plan: UndoPlan = {
+    ...{ length, from: oldest.from, turns: turns.map(({ id }) => id), about: describeTurn(oldest) },
+    askers: listAskers(turns),
+  };
+  if (files.name === undefined) return { plan, turns, difference: undefined, isKept: true };
+  const present = `undo-${order.id}`;
+  const kept = await checkpoints.keep(thread, present);
+  const difference = await checkpoints.compare(thread, present, files.name);
+  if (!difference)
+    return `I cannot undo this, as I cannot tell what it would change: ${kept.lost ?? "the lists of files are gone"}.`;
+  return {
+    plan: { ...plan, files: files.name, present },
+    ...{ turns, difference, isKept: kept.lost === undefined },
+  };
+}
+
+/** Ids of those who have asked for each of them. */
+function listAskers(turns: readonly PastTurn[]): string[] {
+  const [first = [], ...others] = turns.map(({ asked }) => [
+    ...new Set(asked.map(({ author }) => author.id)),
+  ]);
+  return first.filter((id) => others.every((ids) => ids.includes(id)));
+}

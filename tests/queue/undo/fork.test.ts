@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { openUndoHost } from "./undo-host.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const bash = (command: string) => ({ calls: [{ name: "bash", input: { command } }] });
+
+async function afterTwoTurns() {
+  const host = await openUndoHost(server);
+  closers.push(() => host.close());
+  await host.says("make a", [bash("echo one >a"), { text: "Made." }]);
+  await host.run();
+  const first = await host.conversation();
+  await host.says("make b", [bash("echo b >b"), { text: "Made, too." }]);
+  await host.run();
+  /** The thread that was opened. */
+  const forked = () => {
+    const opened = host.chat.shown.find(({ message }) => message.markdown.startsWith("⑂ **Fork**"));
+    if (!opened) throw new Error("No thread was opened.");
+    return `memory:w:${host.place.channel}:${opened.ref.message}`;
+  };
+  return { ...host, first, forked };
+}
+
+describe("a fork", () => {
+  test("is a new thread with the conversation and a copy of the files", async () => {
+    const host = await afterTwoTurns();
+    const before = await host.conversation();
+    await host.says("!fork");
+    await host.run();
+    expect(host.last()).toBe(
+      "⑂ A new thread in this channel goes on from after “make b”. This one stays as it is.",
+    );
+    expect(await host.conversation(host.forked())).toEqual(before);
+    expect(await host.shell("head *", host.forked())).toBe(await host.shell("head *"));
+    await host.shell("echo other >a", host.forked());
+    expect(await host.shell("cat a")).toBe("one");
+    expect(await host.conversation()).toEqual(before);
+    expect(host.audited.map(({ action }) => action)).toEqual(["thread-forked"]);
+    expect(host.problems).toEqual([]);
+  });
+
+  test("goes on from before the last turns where people say how many", async () => {
+    const host = await afterTwoTurns();
+    await host.says("!fork 1");
+    await host.run();
+    expect(await host.conversation(host.forked())).toEqual(host.first);
+    expect(await host.shell("ls", host.forked())).toBe("a");
+    expect(await host.shell("ls")).toBe("a\nb");
+  });
+
+  test("answers in its thread with what it knows", async () => {
+    const host = await afterTwoTurns();
+    await host.says("!fork 1");
+    await host.run();
+    const thread = host.forked().split(":").at(-1) ?? "";
+    await host.says("go on there", [], "Ada", thread);
+    await host.run(host.forked());
+    const request = JSON.stringify(host.requests.at(-1)?.messages);
+    expect(request).toContain("make a");
+    expect(request).not.toContain("make b");
+  });
+
+  test("of nothing is refused", async () => {
+    const host = await openUndoHost(server);
+    closers.push(() => host.close());
+    expect(await host.says("!fork")).toEqual({
+      kind: "refused",
+      reply: "There is nothing to fork here: ask me for something first.",
+    });
+  });
+});
