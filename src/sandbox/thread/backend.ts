@@ -1,10 +1,19 @@
 import { join } from "node:path";
+import type { CheckpointLimits } from "../checkpoints.ts";
+import { createFileKeeper } from "../checkpoints/keeper.ts";
+import { createCheckpointStore } from "../checkpoints/store.ts";
+import {
+  createThreadCheckpoints,
+  type ThreadCheckpointDeps,
+  type ThreadCheckpoints,
+} from "../checkpoints/thread-checkpoints.ts";
 import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
-import type { Probe, Problem, SandboxBackend } from "../sandbox.ts";
+import type { Probe, Problem, SandboxBackend, Workspaces } from "../sandbox.ts";
 import type { ServiceHost, ServiceStart } from "../service.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
+import { createStaging } from "../workspaces/staging.ts";
 import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
 import { createHostProcesses } from "../running/host-processes.ts";
 import type { FenceTimes } from "../running/fence.ts";
@@ -29,6 +38,8 @@ export interface BackendOptions {
   egress?: Egress;
   /** Where workers share workspaces. Without it, archives stay on this host. */
   store?: WorkspaceStore;
+  /** What is kept of files for an undo, and where, if not on this host. Without it nothing is. */
+  checkpoints?: CheckpointLimits & { folder?: string; reached?: ThreadCheckpointDeps["reached"] };
   /** Files with secrets of Heddle, which no service may be given with a folder above them. */
   secretFiles?: readonly string[];
   /** See {@link FenceTimes}. */
@@ -74,33 +85,12 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
   let checked: Promise<Checked> | undefined;
   let ready: Ready | undefined;
 
-  function initialize(runtime: HostRuntime): Ready {
-    const { host, spawner } = runtime;
-    const view = createReadOnlyView(host, readOnly, log);
-    const floor = watchDiskFloor(host, log);
-    const deps: SandboxDeps = { ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts };
-    const lifecycle = createWorkspaceLifecycle({
-      root: host.root,
-      store: options.store ?? createFolderStore(join(host.root, "archives"), now),
-      shared: options.store !== undefined,
-      tools: {
-        key: host.keyOf,
-        folderOf: host.folderOf,
-        ...createArchiver(spawner, host.limits, log),
-        quiesce: async (threadId) => (await threads.get(threadId)?.sandbox.quiesce()) ?? true,
-      },
-      log,
-      now,
-    });
-    return { runtime, view, deps, lifecycle, services: runtime.openServices?.(floor) };
-  }
-
   async function check(): Promise<Checked> {
     try {
       if (ready === undefined) {
         const prepared = kind.prepare();
         if (!prepared.ok) return { probe: failed(kind, prepared.problem) };
-        ready = initialize(prepared.runtime);
+        ready = initialize({ ...options, log, egress, readOnly, now }, prepared.runtime, threads);
       }
       return { probe: await ready.runtime.probe(ready.deps), ready };
     } catch (error) {
@@ -164,7 +154,8 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       if (threads.get(threadId)?.sandbox.touched()) await lifecycle.save(threadId);
     },
     serve: createServe(working),
-    workspaces: async () => (await working()).lifecycle,
+    workspaces: async () => workspacesOf(await working()),
+    checkpoints: async () => (await working()).checkpoints,
     note: kind.note,
     async close() {
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
@@ -174,6 +165,76 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       ready?.view.close();
     },
   };
+}
+
+/** @param threads those that are open */
+function initialize(
+  options: BackendOptions & Required<Pick<BackendOptions, "log" | "egress" | "readOnly" | "now">>,
+  runtime: HostRuntime,
+  threads: ReadonlyMap<string, { sandbox: ThreadSandbox }>,
+): Ready {
+  const { log, egress, readOnly, now } = options;
+  const { host, spawner } = runtime;
+  const view = createReadOnlyView(host, readOnly, log);
+  const floor = watchDiskFloor(host, log);
+  const lifecycle = createWorkspaceLifecycle({
+    root: host.root,
+    store: options.store ?? createFolderStore(join(host.root, "archives"), now),
+    shared: options.store !== undefined,
+    tools: {
+      key: host.keyOf,
+      folderOf: host.folderOf,
+      ...createArchiver(spawner, host.limits, log),
+      quiesce: async (threadId) => (await threads.get(threadId)?.sandbox.quiesce()) ?? true,
+    },
+    log,
+    now,
+  });
+  const kept = openCheckpoints(options, { runtime, lifecycle }, (threadId) =>
+    Boolean(threads.get(threadId)?.sandbox.busy()),
+  );
+  const deps: SandboxDeps = {
+    ...{ ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts },
+    ...(kept && { keepFiles: kept.keeper.keep }),
+  };
+  const services = runtime.openServices?.(floor);
+  return { runtime, view, deps, lifecycle, checkpoints: kept?.checkpoints, services };
+}
+
+/** What is kept for an undo goes with the workspace. */
+function workspacesOf({ lifecycle, checkpoints }: Ready): Workspaces {
+  if (!checkpoints) return lifecycle;
+  return {
+    ...lifecycle,
+    async remove(threadId, before) {
+      const isGone = await lifecycle.remove(threadId, before);
+      if (isGone) await checkpoints.remove(threadId);
+      return isGone;
+    },
+    async clean(policy) {
+      const report = await lifecycle.clean(policy);
+      if (report) await checkpoints.clean();
+      return report;
+    },
+  };
+}
+
+function openCheckpoints(
+  {
+    checkpoints: limits,
+    log,
+    now,
+  }: Pick<BackendOptions, "checkpoints"> & Required<Pick<BackendOptions, "log" | "now">>,
+  { runtime: { host, spawner }, lifecycle }: Pick<Ready, "runtime" | "lifecycle">,
+  isBusy: ThreadCheckpointDeps["isBusy"],
+): { keeper: ReturnType<typeof createFileKeeper>; checkpoints: ThreadCheckpoints } | undefined {
+  if (!limits || limits.most === 0) return undefined;
+  const store = createCheckpointStore(limits.folder ?? join(host.root, "checkpoints"));
+  const staging = createStaging(host.root, log, now);
+  const keeper = createFileKeeper({ host, spawner, store, staging, limits, log, now });
+  const deps = { host, lifecycle, staging, store, keeper, limits, isBusy, now };
+  const { reached } = limits;
+  return { keeper, checkpoints: createThreadCheckpoints({ ...deps, ...(reached && { reached }) }) };
 }
 
 /** @param working rejects where nothing can be isolated here */
@@ -203,6 +264,7 @@ interface Ready {
   view: ReadOnlyView;
   deps: SandboxDeps;
   lifecycle: WorkspaceLifecycle<ThreadFolder>;
+  checkpoints: ThreadCheckpoints | undefined;
   services: ServiceRunner | undefined;
 }
 

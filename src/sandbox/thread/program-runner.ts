@@ -1,5 +1,6 @@
 import type { Egress } from "../egress/egress.ts";
 import type { EgressPolicy } from "../egress/policy.ts";
+import { otherAddresses, plainAddress } from "../egress/repository.ts";
 import type { ProgramKind, ProgramOrigin } from "../running/registry.ts";
 import type { KillReport } from "../sandbox.ts";
 import type { DiskFloor } from "./disk-floor.ts";
@@ -18,9 +19,17 @@ export interface ProgramRunner {
   /** Whether the thread has a way out. */
   readonly hasEgress: boolean;
   /** Starts a program that may write as much as the disk allows. */
-  start(request: Omit<SpawnRequest, "fileBytes" | "origin">, origin: ProgramOrigin): Launched;
+  start(
+    request: Omit<SpawnRequest, "fileBytes" | "origin"> & {
+      /** In a network of its own, with nothing in it. */
+      isAlone?: boolean;
+    },
+    origin: ProgramOrigin,
+  ): Launched;
   /** Opens the shared network. Undefined when it is open: nobody has to wait then. */
   openNetwork(): Promise<unknown> | undefined;
+  /** Whether commands share a network that is the thread's alone, and open now. */
+  hasNetwork(): boolean;
   isBusy(): boolean;
   /** Stops looking at the disk unless something runs. False when something does. */
   quiesce(): Promise<boolean>;
@@ -67,10 +76,10 @@ export function createProgramRunner(options: {
 
   return {
     hasEgress: policy !== undefined,
-    start(request, origin) {
+    start({ isAlone = false, ...request }, origin) {
       // A thread whose disk is full can still read and delete.
       const full = disk.full();
-      const joins = network.current();
+      const joins = isAlone ? undefined : network.current();
       const started = spawner.launch(folder, {
         ...request,
         origin,
@@ -99,6 +108,7 @@ export function createProgramRunner(options: {
       clearTimeout(idle); // It was to close an earlier one.
       return network.open();
     },
+    hasNetwork: () => network.current() !== undefined,
     isBusy: () => running.size > 0,
     async quiesce() {
       if (running.size === 0) await disk.cancel();
@@ -118,11 +128,14 @@ export function createProgramRunner(options: {
   };
 }
 
-/** Lets git use a host with a credential as it is usually named: the proxy takes plain http there. */
-function gitRewrites({ credentials }: EgressPolicy): Record<string, string> {
-  const rewrites = credentials.flatMap(({ host }, index) => [
-    [`GIT_CONFIG_KEY_${index}`, `url.http://${host}/.insteadOf`],
-    [`GIT_CONFIG_VALUE_${index}`, `https://${host}/`],
+/** Lets git use hosts with a credential and repositories as they are usually named: the proxy takes plain http there. */
+function gitRewrites({ credentials, repositories = [] }: EgressPolicy): Record<string, string> {
+  const rewrites = [
+    ...credentials.map(({ host }) => [`http://${host}/`, `https://${host}/`]),
+    ...repositories.flatMap((each) => otherAddresses(each).map((other) => [plainAddress(each), other])),
+  ].flatMap(([plain, other = ""], index) => [
+    [`GIT_CONFIG_KEY_${index}`, `url.${plain}.insteadOf`],
+    [`GIT_CONFIG_VALUE_${index}`, other],
   ]);
-  return { ...Object.fromEntries(rewrites), GIT_CONFIG_COUNT: String(credentials.length) };
+  return { ...Object.fromEntries(rewrites), GIT_CONFIG_COUNT: String(rewrites.length / 2) };
 }

@@ -1,9 +1,17 @@
 import { rm } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Egress } from "../egress/egress.ts";
-import { type Claim, type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
+import {
+  type Claim,
+  type ExecRequest,
+  type ExecResult,
+  type Job,
+  type Sandbox,
+  workspaceRoot,
+} from "../sandbox.ts";
 import { createFileChanges } from "./changes.ts";
 import type { DiskFloor } from "./disk-floor.ts";
+import { createExposing } from "./expose.ts";
 import { createFileTools, type RunScript } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { createJobTable, type JobCount, type JobTable } from "./job-table.ts";
@@ -32,6 +40,8 @@ export interface SandboxDeps {
   /** bwrap arguments for what the operator shows to every sandbox, as of now. */
   shown(): readonly string[];
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
+  /** Keeps the files as they are before a turn; never rejects. Absent where none are kept. */
+  keepFiles?: ((folder: ThreadFolder, turn: string, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
 /** The sandbox of one thread in this process. */
@@ -58,14 +68,21 @@ export function createThreadSandbox(
   const programs = createProgramRunner({ ...deps, threadId, folder, network });
   const jobs = createJobTable(limits, deps.jobCount);
   const changes = createFileChanges(createScriptRunner(programs, folder));
-  const thread: ThreadParts = { deps, programs, jobs, changes };
+  const checkpoint = createTurnCheckpoint((turn, signal) => deps.keepFiles?.(folder, turn, signal));
+  const thread: ThreadParts = { deps, folder, programs, jobs, changes, checkpoint };
   const on = (claim: Claim | undefined): Sandbox => ({
     ...createCommands(thread, claim),
-    ...createFileTools(createScriptRunner(programs, folder, claim), limits),
+    ...createWriting(thread, claim),
     jobs: jobs.list,
-    noteFiles: changes.noteFiles,
+    noteFiles(turn) {
+      changes.noteFiles(turn);
+      checkpoint.begin(turn);
+    },
     changes: changes.changes,
-    killAll: programs.killAll,
+    async killAll() {
+      const [report] = await Promise.all([programs.killAll(), checkpoint.cancel()]);
+      return report;
+    },
   });
   return {
     ...on(undefined),
@@ -83,16 +100,69 @@ export function createThreadSandbox(
 /** What those who work for one thread share. */
 interface ThreadParts {
   deps: SandboxDeps;
+  folder: ThreadFolder;
   programs: ProgramRunner;
   jobs: JobTable;
   changes: ReturnType<typeof createFileChanges>;
+  checkpoint: TurnCheckpoint;
+}
+
+/** Keeps the files of a turn before the first thing in it that may write. */
+interface TurnCheckpoint {
+  begin(turn: string): void;
+  /** What whoever may write has to wait for; undefined when that is nothing. */
+  keeping(): Promise<unknown> | undefined;
+  /** Ends what is under way. */
+  cancel(): Promise<void>;
+}
+
+function createTurnCheckpoint(
+  keep: (turn: string, signal: AbortSignal) => Promise<unknown> | undefined,
+): TurnCheckpoint {
+  let current: { turn: string; kept?: Promise<unknown> | undefined; isKept: boolean } | undefined;
+  let aborter = new AbortController();
+  return {
+    begin(turn) {
+      if (current?.turn !== turn) current = { turn, isKept: false };
+    },
+    keeping() {
+      const began = current;
+      if (!began || began.isKept) return undefined;
+      began.kept ??= keep(began.turn, aborter.signal)?.then(() => (began.isKept = true));
+      return began.kept;
+    },
+    async cancel() {
+      if (!current?.kept || current.isKept) return;
+      aborter.abort();
+      aborter = new AbortController();
+      await current.kept;
+    },
+  };
+}
+
+/** The file operations of somebody who works on this claim. */
+function createWriting(
+  { deps: { host }, folder, programs, checkpoint }: ThreadParts,
+  claim: Claim | undefined,
+): Pick<Sandbox, "readFile" | "writeFile" | "listFiles"> {
+  const tools = createFileTools(createScriptRunner(programs, folder, claim), host.limits);
+  return {
+    ...tools,
+    async writeFile(...request) {
+      const before = programs.kills();
+      await checkpoint.keeping();
+      if (programs.kills() !== before)
+        return { ok: false, reason: "failed", message: "The thread was stopped." };
+      return tools.writeFile(...request);
+    },
+  };
 }
 
 /** Commands, and jobs, of somebody who works on this claim. */
 function createCommands(
-  { deps: { host, spawner }, programs, jobs, changes }: ThreadParts,
+  { deps: { host, spawner }, folder, programs, jobs, changes, checkpoint }: ThreadParts,
   claim: Claim | undefined,
-): Pick<Sandbox, "exec" | "start"> {
+): Pick<Sandbox, "exec" | "start" | "expose"> {
   const { limits } = host;
 
   async function exec(request: ExecRequest): Promise<ExecResult> {
@@ -100,7 +170,10 @@ function createCommands(
     const keptBytes = request.maxOutputBytes ?? limits.outputBytes;
     const output = collectOutput(keptBytes);
     let ending = refusalOf(request);
-    const preparation = ending ? undefined : prepare({ opensNetwork: programs.hasEgress });
+    const { isReadOnly = false, isUncalled = false } = request;
+    const preparation = ending
+      ? undefined
+      : prepare({ opensNetwork: programs.hasEgress && !isReadOnly, mayWrite: !isReadOnly && !isUncalled });
     if (preparation) ending = await preparation;
     ending ??= await programs.start(
       {
@@ -113,8 +186,9 @@ function createCommands(
           output.take(stream, chunk);
           request.onOutput?.(chunk);
         },
+        ...(isReadOnly && { isAlone: true, view: ["--ro-bind", join(folder.path, "ws"), workspaceRoot] }),
       },
-      request.isUncalled
+      isUncalled
         ? { kind: "files", claim, text: "" }
         : { kind: "command", claim, text: shorten(request.command) },
     ).ended;
@@ -128,47 +202,63 @@ function createCommands(
       refusalOf(request)?.problem ??
       jobs.findObstacle() ??
       // What a job serves is to be found by the next command.
-      ((await prepare({ opensNetwork: true })) && "The thread was stopped.") ??
+      ((await prepare({ opensNetwork: true, mayWrite: true })) && "The thread was stopped.") ??
       jobs.findObstacle();
     if (refusal !== undefined) return { ok: false, message: refusal };
-    const job = jobs.add(() =>
+    const program = shellCommand(request.command);
+    return { ok: true, job: addJob(request.command, { program, cwd: insideFolder(request.cwd) }) };
+  }
+
+  function addJob(title: string, request: { program: string[]; cwd: string; view?: string[] }): Job {
+    return jobs.add(() =>
       startJob({
-        command: request.command,
+        command: title,
         folder: join(host.root, "jobs"),
         maxOutputBytes: limits.jobOutputBytes,
         launch: (onOutput) =>
           programs.start(
             {
-              program: shellCommand(request.command),
-              cwd: insideFolder(request.cwd),
+              ...request,
               mergeOutput: true,
               timeoutMs: limits.jobMs,
               floodBytes: limits.jobOutputBytes * floodFactor,
               onOutput,
             },
-            { kind: "job", claim, text: shorten(request.command) },
+            { kind: "job", claim, text: shorten(title) },
           ),
         kill: (launched) => spawner.proveDead([launched]),
       }),
     );
-    return { ok: true, job };
   }
 
   /**
    * Does what must be done before a command; undefined when that is nothing. A stop in the meantime counts for what was
    * to follow.
    */
-  function prepare({ opensNetwork }: { opensNetwork: boolean }): Promise<Ending | undefined> | undefined {
+  function prepare({
+    opensNetwork,
+    mayWrite,
+  }: {
+    opensNetwork: boolean;
+    mayWrite: boolean;
+  }): Promise<Ending | undefined> | undefined {
     const opening = opensNetwork ? programs.openNetwork() : undefined;
     const noting = changes.noting();
-    if (!opening && !noting) return undefined;
+    const keeping = mayWrite ? checkpoint.keeping() : undefined;
+    if (!opening && !noting && !keeping) return undefined;
     const before = programs.kills();
-    return Promise.all([opening, noting]).then(() =>
+    return Promise.all([opening, noting, keeping]).then(() =>
       programs.kills() === before ? undefined : { end: "stopped", exitCode: null },
     );
   }
 
-  return { exec, start };
+  const expose = createExposing({
+    ...{ host, folder, programs, jobs, claim },
+    openNetwork: () => prepare({ opensNetwork: true, mayWrite: false }),
+    start: ({ title, program }, view) => addJob(title, { program, cwd: workspaceRoot, view }),
+  });
+
+  return { exec, start, expose };
 }
 
 /** What is told of a command: enough to know it by. */
