@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 import type { Allowance } from "./allowance.ts";
-import { type Dialled, dialPublic, refusedFor } from "./dial.ts";
+import { type Dialled, type DialOptions, dialPublic, refusedFor } from "./dial.ts";
 import type { Dialer } from "./dialer.ts";
 import type { Meter } from "./meter.ts";
 import { type EgressPolicy, isListed } from "./policy.ts";
@@ -13,6 +13,8 @@ export const idleMs = 300_000;
 export interface Connections {
   /** A connection for one of the sandbox's, and no longer than that. */
   dial(host: string, port: number, client: Duplex): Promise<Dialled>;
+  /** The same for a host that the settings name with its port, whatever the policy lists. */
+  dialNamed(host: string, port: number, client: Duplex): Promise<Dialled>;
   /** Counts the bytes of a connection, and ends it when there are too many. */
   meter(what: string, remote: Socket): Meter;
 }
@@ -32,17 +34,24 @@ export function createConnections(options: {
 }): Connections {
   const { policy, allowance, dialer, open, onUnlisted, onRefused, onClosed } = options;
 
-  function dial(host: string, port: number, client: Duplex): Promise<Dialled> {
+  function isAllowed(name: string): boolean {
+    const isAmongHosts = isListed(policy.hosts, name);
+    if (!isAmongHosts) onUnlisted?.(name);
+    return isAmongHosts;
+  }
+
+  function dial(
+    host: string,
+    port: number,
+    client: Duplex,
+    judge: DialOptions["isAllowed"] = isAllowed,
+  ): Promise<Dialled> {
     return dialPublic(
       { host, port },
       {
         allowance,
         dialer,
-        isAllowed(name) {
-          const isAllowed = isListed(policy.hosts, name);
-          if (!isAllowed) onUnlisted?.(name);
-          return isAllowed;
-        },
+        isAllowed: judge,
         isWanted: () => !client.destroyed,
         onSocket(socket) {
           open.add(socket);
@@ -79,5 +88,9 @@ export function createConnections(options: {
     };
   }
 
-  return { dial, meter };
+  return {
+    dial,
+    dialNamed: (host, port, client) => dial(host, port, client, () => "as named"),
+    meter,
+  };
 }

@@ -23,8 +23,11 @@ const connectWithinMs = 10_000;
 export interface DialOptions {
   allowance: Allowance;
   dialer: Dialer;
-  /** Whether the operator lets the thread reach that host. */
-  isAllowed(host: string): boolean;
+  /**
+   * Whether the operator lets the thread reach that host. `as named`: the settings name this very host and port, which may
+   * be private.
+   */
+  isAllowed(host: string): boolean | "as named";
   /** Whether somebody still waits for the connection, asked after the look-up. */
   isWanted(): boolean;
   /** Takes the socket before it is connected, to end it with whatever it is for. */
@@ -42,12 +45,16 @@ export async function dialPublic(
   { host, port }: { host: string; port: number },
   { allowance, dialer, isAllowed, isWanted, onSocket }: DialOptions,
 ): Promise<Dialled> {
-  if (!ports.includes(port)) return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
-  if (!isAllowed(host)) return refuse(403, `${host} is not on the list of reachable hosts`);
+  const allowed = isAllowed(host);
+  const isNamed = allowed === "as named";
+  if (!isNamed && !ports.includes(port)) {
+    return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
+  }
+  if (!allowed) return refuse(403, `${host} is not on the list of reachable hosts`);
   const permission = await allowance.take(0);
   if (permission !== "granted") return refusedFor[permission];
   const addresses = await dialer.resolve(host).catch(() => []);
-  const address = addresses.find(isPublicAddress);
+  const address = isNamed ? addresses[0] : addresses.find(isPublicAddress);
   if (address === undefined) {
     return addresses.length > 0
       ? refuse(403, `${host} is at a private address`)

@@ -6,6 +6,7 @@ import { createDayAllowance, type DayCounter, processCounter } from "./allowance
 import { type Dialer, publicDialer } from "./dialer.ts";
 import { type EgressPolicy, type EgressRules, policyFor } from "./policy.ts";
 import { createProxyServer } from "./proxy.ts";
+import type { EgressRepository } from "./repository.ts";
 
 export interface EgressLimits {
   /** Connections of a thread at the same time. */
@@ -51,15 +52,26 @@ export interface EgressProxy {
   close(): Promise<void>;
 }
 
+/** What a thread has of the repositories. */
+export type RepositoriesOf = (threadId: string) => readonly EgressRepository[];
+
 /**
  * @param options.log takes lines about connections, refused ones too
  * @param options.counter counts what threads have moved, for all workers; without it this process counts for itself
+ * @param options.repositoriesOf absent where there are none
  */
-export function createEgress({ rules, ...options }: EgressOptions & { rules: EgressRules }): Egress {
+export function createEgress({
+  rules,
+  repositoriesOf,
+  ...options
+}: EgressOptions & { rules: EgressRules; repositoriesOf?: RepositoriesOf | undefined }): Egress {
   const counted = { counter: processCounter(), ...options };
   return {
-    ...createWaysOut((threadId) => policyFor(rules, threadId), counted),
-    isOpen: rules.allow.length > 0 || Object.values(rules.channels).some((hosts) => hosts.length > 0),
+    ...createWaysOut((threadId) => policyFor(rules, threadId, repositoriesOf?.(threadId)), counted),
+    isOpen:
+      repositoriesOf !== undefined ||
+      rules.allow.length > 0 ||
+      Object.values(rules.channels).some((hosts) => hosts.length > 0),
     only: (hosts, onUnlisted) => ({
       ...createWaysOut(() => ({ hosts, credentials: [] }), { ...counted, onUnlisted }),
       isOpen: hosts.length > 0,

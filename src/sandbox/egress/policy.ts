@@ -1,8 +1,12 @@
+import { type EgressRepository, plainAddress } from "./repository.ts";
+
 /** What a thread may reach. */
 export interface EgressPolicy {
   /** `example.com`, or `*.example.com` for every host below it (and not itself). */
   hosts: readonly string[];
   credentials: readonly Credential[];
+  /** Beside those hosts, and only by git. */
+  repositories?: readonly EgressRepository[];
 }
 
 /** A request header that the proxy adds, so that the sandbox never has its value. */
@@ -23,15 +27,19 @@ export interface EgressRules {
   credentials: readonly (Credential & { channels?: readonly string[] | undefined })[];
 }
 
-/** The policy of a thread; undefined when it may reach nothing. */
-export function policyFor(rules: EgressRules, threadId: string): EgressPolicy | undefined {
+/** The policy of a thread; undefined when it may reach nothing. @param repositories what its channel has of them */
+export function policyFor(
+  rules: EgressRules,
+  threadId: string,
+  repositories: readonly EgressRepository[] = [],
+): EgressPolicy | undefined {
   const channel = threadId.split(":").slice(0, 3).join(":");
   const hosts = [...new Set([...rules.allow, ...(rules.channels[channel] ?? [])])];
-  if (hosts.length === 0) return undefined;
+  if (hosts.length === 0 && repositories.length === 0) return undefined;
   const credentials = rules.credentials.filter(
     ({ host, channels }) => isListed(hosts, host) && (channels?.includes(channel) ?? true),
   );
-  return { hosts, credentials };
+  return { hosts, credentials, ...(repositories.length > 0 && { repositories }) };
 }
 
 export function isListed(hosts: readonly string[], host: string): boolean {
@@ -41,8 +49,24 @@ export function isListed(hosts: readonly string[], host: string): boolean {
 /** For the model: what it can reach, and how. Empty where it can reach nothing. */
 export function describePolicy(policy: EgressPolicy | undefined): string {
   if (policy === undefined) return "";
-  const reach = `Commands reach these hosts over https and no others: ${policy.hosts.join(", ")}. The proxy for them is set in the environment; it answers 403 for any other, 429 when this thread has moved its bytes of the day, 502 when a host cannot be reached and 503 when bytes cannot be counted at the moment.`;
-  if (policy.credentials.length === 0) return reach;
-  const hosts = policy.credentials.map(({ host }) => `http://${host}/`).join(", ");
-  return `${reach} Write http instead of https for ${hosts}: the proxy then uses TLS and signs in for you; git does so by itself.`;
+  const { hosts, credentials, repositories = [] } = policy;
+  const listed = credentials.map(({ host }) => `http://${host}/`).join(", ");
+  const addresses = repositories.map(plainAddress).join(", ");
+  return [
+    ...(hosts.length > 0
+      ? [
+          `Commands reach these hosts over https and no others: ${hosts.join(", ")}. The proxy for them is set in the environment; it answers 403 for any other, 429 when this thread has moved its bytes of the day, 502 when a host cannot be reached and 503 when bytes cannot be counted at the moment.`,
+        ]
+      : []),
+    ...(listed
+      ? [
+          `Write http instead of https for ${listed}: the proxy then uses TLS and signs in for you; git does so by itself.`,
+        ]
+      : []),
+    ...(addresses
+      ? [
+          `git reaches these repositories and nothing else of their hosts, signed in by the proxy: ${addresses}. Pushing goes through the tool open_pull_request alone.`,
+        ]
+      : []),
+  ].join(" ");
 }

@@ -6,7 +6,9 @@ import { createConnections, idleMs } from "./connections.ts";
 import type { Dialer } from "./dialer.ts";
 import { forward } from "./forward.ts";
 import type { EgressPolicy } from "./policy.ts";
-import { refuse } from "./refusal.ts";
+import { type Refusal, refuse } from "./refusal.ts";
+import { relayToRepository } from "./relay-repository.ts";
+import { matchRepository } from "./repository.ts";
 import { throttledLogger } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
@@ -22,9 +24,9 @@ export interface ProxyOptions {
 }
 
 /**
- * The proxy of one thread. It knows two things: tunnels (`CONNECT`) to listed hosts, in which it sees nothing, and
- * plain requests to hosts with a credential, which it sends on over TLS with the credential added. A name is
- * resolved once and its address checked and dialled, so that no second answer can lead elsewhere.
+ * The proxy of one thread. It knows three things: tunnels (`CONNECT`) to listed hosts, in which it sees nothing; plain
+ * requests to hosts with a credential, which it sends on over TLS with the credential added; and those of git for the
+ * thread's repositories, of which it reads what a push is to change. A name is resolved once and its address checked and dialled, so that no second answer can lead elsewhere.
  */
 export function createProxyServer(options: ProxyOptions): Server & { end(): Promise<void> } {
   const { policy, dialer } = options;
@@ -35,7 +37,7 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
     throttledLogger(options.log, options.now),
   ];
 
-  const { dial, meter } = createConnections({
+  const { dial, dialNamed, meter } = createConnections({
     ...options,
     open,
     onRefused: (line) => refusals.note(line),
@@ -68,6 +70,20 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
   async function relay(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
     answer.setHeader("connection", "close");
     const url = URL.parse(incoming.url ?? "");
+    const found = url && matchRepository(policy.repositories ?? [], url, incoming.method ?? "");
+    if (!found) return relayWithCredential(url, incoming, answer);
+    const refusal = await relayToRepository(found, {
+      ...{ incoming, answer, dialer, meter },
+      dial: (host, port) => dialNamed(host, port, incoming.socket),
+    });
+    if (refusal) refusals.note(writeRefusal(incoming, answer, `${url.host}${url.pathname}`, refusal));
+  }
+
+  async function relayWithCredential(
+    url: URL | null,
+    incoming: IncomingMessage,
+    answer: ServerResponse,
+  ): Promise<void> {
     const credential = policy.credentials.find(({ host }) => host === url?.hostname);
     const plain = url?.protocol === "http:" && url.port === "" && incoming.method !== "TRACE";
     const dialled =
@@ -75,9 +91,8 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
         ? await dial(url.hostname, 443, incoming.socket)
         : refuse(403, "only https is open; plain http is for hosts with a credential, which the proxy adds");
     if (!dialled.ok || !url || !credential) {
-      const { status, reason } = dialled.ok ? refuse(403, "no credential") : dialled;
-      refusals.note(`${incoming.method} ${shown(url?.hostname ?? "?")}: ${reason}`);
-      answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
+      const refusal = dialled.ok ? refuse(403, "no credential") : dialled;
+      refusals.note(writeRefusal(incoming, answer, url?.hostname ?? "?", refusal));
       return;
     }
     await forward({
@@ -116,6 +131,18 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
       for (const log of [refusals, closings]) log.flush();
     },
   });
+}
+
+/** Gives the line for the log. */
+function writeRefusal(
+  { method }: IncomingMessage,
+  answer: ServerResponse,
+  what: string,
+  { status, reason }: Refusal,
+): string {
+  if (answer.headersSent) answer.destroy();
+  else answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
+  return `${method} ${shown(what)}: ${reason}`;
 }
 
 function textHead(text: string): string {

@@ -1,0 +1,95 @@
+/**
+ * Scripts that run in the sandbox, where whatever git finds in the workspace was written by whoever steers the agent. So
+ * git is told to run nothing that a repository names, and its address comes from the operator and not from `.git/config`.
+ */
+
+/** Git without hooks, replaced objects, programs for differences, or questions. */
+const prepare = `
+set -euo pipefail
+export GIT_TERMINAL_PROMPT=0 GIT_NO_REPLACE_OBJECTS=1 GIT_ASKPASS=true LC_ALL=C.UTF-8
+git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 "$@"; }
+`;
+
+/** `$1`: address, `$2`: folder, `$3`: branch or nothing. Prints the branch, its commit and whether there is an AGENTS.md. */
+export const cloneScript = `${prepare}
+address=$1 folder=$2 branch=$3
+if [ -e "$folder" ]; then
+  [ "$(git -C "$folder" rev-parse --show-toplevel 2>/dev/null)" = "$(realpath "$folder")" ] || { echo "$folder is there already and is no clone; move it away" >&2; exit 3; }
+  git -C "$folder" fetch --quiet --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
+  echo there
+else
+  git clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit 4; }
+  mv "$folder.part" "$folder"
+  echo cloned
+fi
+cd "$folder"
+git symbolic-ref --short -q HEAD || echo "(no branch)"
+git log -1 --format='%h %s' 2>/dev/null || echo "(no commit yet)"
+for name in AGENTS.md CLAUDE.md; do if [ -f "$name" ]; then echo "$name"; exit; fi; done
+echo
+`;
+
+/**
+ * `$1`: address, `$2`: folder, `$3`: base branch or nothing, `$4`: branch to go on with or nothing, `$5`: prefix of the
+ * thread's branches, `$6`: name for a new branch. What the folder holds as one tree, and what it follows:
+ *
+ * - a first push has one parent, where the work left the base;
+ * - a further one has the branch as it is at the host, and the base too where the work has taken in more of it.
+ *
+ * Prints lines `key value`. Nothing is changed but the objects and references of git.
+ */
+export const proposeScript = `${prepare}
+address=$1 folder=$2 base=$3 branch=$4 prefix=$5 fresh=$6
+cd "$folder"
+if [ -z "$base" ]; then
+  base=$(git ls-remote --symref "$address" HEAD | sed -n 's|^ref: refs/heads/\\(.*\\)\\tHEAD$|\\1|p')
+  [ -n "$base" ] || { echo "the host names no default branch; give base" >&2; exit 3; }
+fi
+current=$(git symbolic-ref --short -q HEAD || true)
+if [ -z "$branch" ]; then
+  case $current in "$prefix"*) branch=$current ;; *) branch=$fresh ;; esac
+fi
+tip=$(git ls-remote "$address" "refs/heads/$branch" | cut -f1)
+git fetch --quiet --no-tags "$address" "refs/heads/$base"
+from=$(git rev-parse FETCH_HEAD)
+if [ -n "$tip" ]; then git fetch --quiet --no-tags "$address" "refs/heads/$branch"; fi
+index=$(mktemp)
+trap 'rm -f "$index"' EXIT
+cp "$(git rev-parse --git-path index)" "$index"
+export GIT_INDEX_FILE=$index
+git add --all
+tree=$(git write-tree)
+common=$(git merge-base "$from" HEAD) || { echo "the work shares no commit with $base" >&2; exit 3; }
+if [ -z "$tip" ]; then parents=$common since=$common
+elif git merge-base --is-ancestor "$common" "$tip"; then parents=$tip since=$tip
+else parents="$tip $common" since=$common
+fi
+printf '%s %s\\n' base "$base" branch "$branch" tree "$tree" parents "$parents" since "$since" isNew "\${tip:-new}"
+`;
+
+/** `$1`: folder, `$2`: before, `$3`: after, `$4`: bytes. Every file with its lines, then so much of the difference. */
+export const differenceScript = `${prepare}
+cd "$1"
+git diff-tree -r -M --no-ext-diff --no-textconv --no-color --numstat "$2" "$3"
+echo
+git diff-tree -r -M --no-ext-diff --no-textconv --no-color --patch "$2" "$3" | { head -c "$4"; cat > /dev/null; }
+`;
+
+/** `$1`: folder, `$2`: tree, `$3`: parents, `$4`: message. Prints the commit. */
+export const commitScript = `${prepare}
+cd "$1"
+export GIT_AUTHOR_NAME=Heddle GIT_COMMITTER_NAME=Heddle GIT_AUTHOR_EMAIL=agent@sandbox.invalid GIT_COMMITTER_EMAIL=agent@sandbox.invalid
+options=()
+for parent in $3; do options+=(-p "$parent"); done
+printf '%s\\n' "$4" | git commit-tree "\${options[@]}" "$2"
+`;
+
+/** `$1`: folder, `$2`: address, `$3`: commit, `$4`: branch. Then the folder is on that branch. */
+export const pushScript = `${prepare}
+cd "$1"
+git push --quiet --no-verify "$2" "$3:refs/heads/$4"
+git update-ref "refs/heads/$4" "$3"
+git update-ref "refs/remotes/origin/$4" "$3"
+git symbolic-ref HEAD "refs/heads/$4"
+git reset --quiet --mixed
+`;

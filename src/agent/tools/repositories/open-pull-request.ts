@@ -1,0 +1,186 @@
+import { z } from "zod";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import type { PolicyDecision } from "../../policy-decision.ts";
+import { openPullRequestName, type Repository, type RepositoryAccess } from "../../repositories.ts";
+import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "../tool.ts";
+import { commitScript, pushScript } from "./git-scripts.ts";
+import {
+  type ScriptOptions,
+  describeDifference,
+  folderOf,
+  type Proposal,
+  propose,
+  readDifference,
+  runScript,
+} from "./proposal.ts";
+
+const branchName = /^(?!.*(?:\.\.|\/\/|@\{|\.lock$))[\w./-]{1,200}$/;
+
+/** Pushes a repository's folder as a branch of the thread and opens a pull request for it. */
+export function createOpenPullRequest(access: RepositoryAccess): Tool {
+  const { list, branchPrefix } = access;
+  const names = list.map(({ name }) => name);
+  const input = z.object({
+    repository: z.enum(names as [string, ...string[]]),
+    title: z.string().trim().min(1).max(200).describe("Of the pull request, and of the commit"),
+    body: z.string().max(20_000).describe("What was changed and why, for reviewers, in Markdown"),
+    branch: z
+      .string()
+      .regex(branchName)
+      .refine((name) => name.startsWith(branchPrefix), `expected a branch that begins with ${branchPrefix}`)
+      .optional()
+      .describe(
+        "To add to an earlier pull request: its branch. Without it the branch that the folder is on, if open_pull_request has made it, else a new one",
+      ),
+    base: z
+      .string()
+      .regex(branchName)
+      .optional()
+      .describe("The branch that it goes to; without it the usual one"),
+    draft: z.boolean().default(false),
+  });
+  type Input = z.infer<typeof input>;
+  /** What was last shown to people, or last looked at: nothing else is pushed. By repository. */
+  const looked = new Map<string, string>();
+  const find = (name: string) => list.find((each) => each.name === name);
+  const look = (
+    { title, base, branch }: Input,
+    repository: Repository,
+    sandbox: Sandbox,
+    options: ScriptOptions,
+  ) =>
+    propose(
+      repository,
+      {
+        ...(base !== undefined && { base }),
+        ...(branch !== undefined && { branch }),
+        prefix: branchPrefix,
+        slug: toSlug(title),
+      },
+      sandbox,
+      options,
+    );
+
+  return defineSandboxTool<Input>({
+    name: openPullRequestName,
+    description:
+      "Push everything that is changed in a repository's folder (committed or not, without what .gitignore names) as one " +
+      "commit on a branch of this thread, and open a pull request for it. People see the difference and approve it first, " +
+      "unless the operator lets it pass. Called again it adds a commit to the same pull request, so it is also how to " +
+      "answer a review.",
+    input,
+    effect: "external",
+    timeoutMs: 1_500_000,
+
+    async review(given, { sandbox }): Promise<PolicyDecision> {
+      const repository = find(given.repository);
+      if (!repository || !sandbox) return { action: "allow" };
+      if (repository.push === "deny") {
+        return { action: "deny", why: `The operator lets nothing be pushed to ${repository.title}.` };
+      }
+      if (repository.push === "allow") return { action: "allow" };
+      const options = { isUncalled: true };
+      const found = await look(given, repository, sandbox, options);
+      const difference = found.ok ? await readDifference(repository, found, sandbox, options) : found;
+      // It says itself what is wrong, and pushes nothing that was not shown.
+      if (!found.ok || !difference.ok || difference.files.length === 0) return { action: "allow" };
+      const request = repository.request ?? "branch";
+      const what = found.isNew ? `a new ${request}` : `one more commit on \`${found.branch}\``;
+      return {
+        action: "ask",
+        why: `It pushes to ${repository.title}, as ${what} for \`${found.base}\`: ${describeDifference(difference)}`,
+        file: { name: `${repository.name}.diff`, text: difference.patch },
+      };
+    },
+
+    async pins(given, { sandbox }, signal) {
+      const repository = find(given.repository);
+      const found =
+        repository && sandbox && (await look(given, repository, sandbox, { signal, isUncalled: true }));
+      if (!found?.ok) return [];
+      looked.set(given.repository, found.hash);
+      return [{ path: given.repository, sha256: found.hash }];
+    },
+
+    async run(given, context) {
+      const repository = find(given.repository);
+      if (!repository) return failed(`There is no repository ${given.repository} here.`);
+      const { sandbox, signal } = context;
+      const found = await look(given, repository, sandbox, { signal });
+      if (!found.ok) return failed(`Nothing was pushed: ${found.message}. Is it open (open_repository)?`);
+      const difference = await readDifference(repository, found, sandbox, { signal });
+      if (!difference.ok) return failed(`Nothing was pushed: ${difference.message}.`);
+      if (difference.files.length === 0)
+        return failed(`Nothing was pushed: ${folderOf(repository)} has no change.`);
+      const known = looked.get(given.repository);
+      if (repository.push === "ask" && known !== found.hash) {
+        return failed("Nothing was pushed: the folder changed after it was looked at. Call it again.");
+      }
+      return await pushAndOpen(given, { repository, found, access }, context);
+    },
+  });
+}
+
+interface Push {
+  repository: Repository;
+  found: Proposal;
+  access: RepositoryAccess;
+}
+
+async function pushAndOpen(
+  { title, body, draft }: { title: string; body: string; draft: boolean },
+  { repository, found, access }: Push,
+  { sandbox, signal }: SandboxToolContext,
+): Promise<ToolResult> {
+  const { branch, base, tree, parents } = found;
+  const folder = folderOf(repository);
+  const person = plainName(access.requester()?.name ?? "");
+  const message = person ? `${title}\n\nRequested-by: ${person}` : title;
+  const made = await runScript(sandbox, commitScript, [folder, tree, parents, message], { signal });
+  const commit = made.ok ? made.text.trim() : "";
+  if (!made.ok || !/^[0-9a-f]{40,64}$/.test(commit)) {
+    return failed(`Nothing was pushed: ${made.ok ? "git made no commit" : made.message}.`);
+  }
+  const pushed = await access.whilePushing(repository, { branch, commit }, () =>
+    runScript(sandbox, pushScript, [folder, repository.address, commit, branch], { signal }),
+  );
+  if (!pushed.ok) return failed(`The push did not work: ${pushed.message}.`);
+  const done = `${commit.slice(0, 10)} is pushed as ${branch}`;
+  if (!repository.request) {
+    return { status: "ok", text: `${done} to ${repository.title}. Heddle opens no pull requests there.` };
+  }
+  const footer = `Made with Heddle${person ? `, asked for by ${person}` : ""}.`;
+  const proposal = { branch, base, title, body: `${body}\n\n---\n${footer}`, draft };
+  const opened = await access.openPullRequest(repository, proposal, signal);
+  if (!opened.ok) {
+    const text = `${done}, but the ${repository.request} was not opened: ${opened.message}`;
+    return { status: "partial", text, ...(opened.outage && { outage: true }) };
+  }
+  const state = opened.isNew ? "is open" : "was open already and has it";
+  return {
+    status: "ok",
+    text: `${done}. The ${repository.request} ${state}: ${opened.url} (number ${opened.number}). Give people the address.`,
+  };
+}
+
+function failed(text: string): ToolResult {
+  return { status: "error", text };
+}
+
+/** A few words as part of a branch's name. */
+function toSlug(title: string): string {
+  const words = title
+    .normalize("NFKD")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "");
+  return words.slice(0, 40).replace(/-+$/, "") || "work";
+}
+
+/** People choose their names: nothing in one may format, link or notify. */
+function plainName(name: string): string {
+  return name
+    .replaceAll(/[^\p{L}\p{M}\p{N} .'-]/gu, "")
+    .trim()
+    .slice(0, 80);
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { openRepositoryName, type Repository, type RepositoryAccess } from "../../repositories.ts";
+import { defineSandboxTool, type SandboxToolContext, type Tool } from "../tool.ts";
+import { cloneScript } from "./git-scripts.ts";
+import { folderOf, runScript } from "./proposal.ts";
+
+const setupMs = 600_000;
+/** Of the set-up's output, at its end, in characters. */
+const shownOutput = 2_000;
+
+/** Brings a repository into the workspace. */
+export function createOpenRepository({ list }: RepositoryAccess): Tool {
+  const names = list.map(({ name }) => name);
+  const input = z.object({
+    repository: z.enum(names as [string, ...string[]]).describe(list.map(describe).join("; ")),
+  });
+  return defineSandboxTool<z.infer<typeof input>>({
+    name: openRepositoryName,
+    description:
+      `Clone one of this channel's repositories into the workspace (${names.join(", ")}), signed in, or fetch what is new ` +
+      "where it is there already. Use it before you work on a repository; then work with the other tools. Commit as you " +
+      "like; git cannot push from here, open_pull_request does.",
+    input,
+    effect: "write",
+    timeoutMs: 2 * setupMs,
+    async run({ repository: name }, context) {
+      const repository = list.find((each) => each.name === name);
+      if (!repository) return { status: "error", text: `There is no repository ${name} here.` };
+      const folder = folderOf(repository);
+      const parameters = [repository.address, folder, repository.branch ?? ""];
+      const run = await runScript(context.sandbox, cloneScript, parameters, context);
+      if (!run.ok) return { status: "error", text: `${repository.title} was not opened: ${run.message}.` };
+      const [how, branch = "", commit = "", agents = ""] = run.text.split("\n");
+      const text = [
+        how === "cloned"
+          ? `${repository.title} is in ${folder}, on ${branch} at ${commit}.`
+          : `${repository.title} was in ${folder} already, on ${branch} at ${commit}; what is new was fetched (origin/…).`,
+        ...(agents ? [`Its ${agents} is shown to you as soon as you work in the folder.`] : []),
+      ];
+      if (how !== "cloned" || repository.setup === undefined) return { status: "ok", text: text.join("\n") };
+      return { status: "ok", text: [...text, await runSetup(repository.setup, folder, context)].join("\n") };
+    },
+  });
+}
+
+function describe({ name, title, branch }: Repository): string {
+  return `${name}: ${title}${branch ? ` (${branch})` : ""}`;
+}
+
+/** Its failure is told: the work may go on without it. */
+async function runSetup(
+  command: string,
+  cwd: string,
+  { sandbox, signal, output }: SandboxToolContext,
+): Promise<string> {
+  const result = await sandbox.exec({
+    ...{ command, cwd, signal },
+    timeoutMs: setupMs,
+    onOutput: (chunk) => output(chunk.toString()),
+  });
+  if (result.end === "exit" && result.exitCode === 0) return `Its set-up has run: ${command}`;
+  const how = result.end === "exit" ? `exit code ${result.exitCode}` : (result.problem ?? result.end);
+  const said = Buffer.concat([result.stdout, result.stderr]).toString().trim().slice(-shownOutput);
+  return `⚠️ Its set-up did not work (${how}); go on without it, or see whether you can. It was: ${command}\n${said}`;
+}

@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import { workspaceRoot } from "../../../sandbox/sandbox.ts";
+import { removeHidden } from "../../hidden-characters.ts";
+import type { Repository } from "../../repositories.ts";
+import { quoteArgument } from "../quote.ts";
+import { differenceScript, proposeScript } from "./git-scripts.ts";
+
+/** What a push would bring to a repository, as the folder is at this moment. */
+export interface Proposal {
+  base: string;
+  branch: string;
+  tree: string;
+  /** Commits that the new one follows, with blanks between. */
+  parents: string;
+  /** What it is compared with. */
+  since: string;
+  /** Whether the branch is not at the host yet. */
+  isNew: boolean;
+  /** The same for the same content in the same place. */
+  hash: string;
+}
+
+/** `message` is one sentence for the model. */
+export type Failed = { ok: false; message: string };
+
+export interface Difference {
+  files: ChangedFile[];
+  patch: string;
+  /** Whether the patch is cut. */
+  isCut: boolean;
+}
+
+export interface ChangedFile {
+  path: string;
+  /** Undefined for what is no text. */
+  added: number | undefined;
+  removed: number | undefined;
+}
+
+/** The whole difference is kept in the journal and shown to people, in bytes. */
+const mostPatchBytes = 200_000;
+/** The list of files with their lines, in bytes. */
+const mostListBytes = 4_000_000;
+const scriptMs = 600_000;
+/** A look before the call: nobody waits longer for a host that is silent. */
+const lookMs = 60_000;
+
+/** `isUncalled`: a look that belongs to no running call. */
+export interface ScriptOptions {
+  signal?: AbortSignal;
+  isUncalled?: boolean;
+}
+
+/** Runs one of the scripts, with these as `$1`, `$2` and so on. */
+export async function runScript(
+  sandbox: Sandbox,
+  script: string,
+  parameters: readonly string[],
+  { signal, isUncalled, maxOutputBytes }: ScriptOptions & { maxOutputBytes?: number } = {},
+): Promise<{ ok: true; text: string; isCut: boolean } | Failed> {
+  const command = [`set -- ${parameters.map(quoteArgument).join(" ")}`, script].join("\n");
+  const result = await sandbox.exec({
+    command,
+    timeoutMs: isUncalled ? lookMs : scriptMs,
+    ...(signal && { signal }),
+    ...(maxOutputBytes !== undefined && { maxOutputBytes }),
+    ...(isUncalled && { isUncalled }),
+  });
+  if (result.end === "exit" && result.exitCode === 0) {
+    return { ok: true, text: result.stdout.toString(), isCut: result.droppedBytes > 0 };
+  }
+  const said = removeHidden(result.stderr.toString()).trim().split("\n").slice(-6).join("; ");
+  return { ok: false, message: (result.problem ?? said) || `git did not finish (${result.end})` };
+}
+
+export function folderOf({ name }: Repository): string {
+  return `${workspaceRoot}/${name}`;
+}
+
+/** @param wanted.branch to go on with; without it the one that the folder is on, if it is the thread's, or else a new one */
+export async function propose(
+  repository: Repository,
+  wanted: { base?: string; branch?: string; prefix: string; slug: string },
+  sandbox: Sandbox,
+  options: ScriptOptions,
+): Promise<({ ok: true } & Proposal) | Failed> {
+  const { base = repository.branch ?? "", branch = "", prefix, slug } = wanted;
+  const parameters = [repository.address, folderOf(repository), base, branch, prefix, `${prefix}${slug}`];
+  const run = await runScript(sandbox, proposeScript, parameters, options);
+  if (!run.ok) return run;
+  const values = new Map(
+    run.text.split("\n").map((line) => {
+      const at = line.indexOf(" ");
+      return [line.slice(0, at), line.slice(at + 1)] as const;
+    }),
+  );
+  const read = (key: string) => values.get(key) ?? "";
+  const [tree, parents, since] = [read("tree"), read("parents"), read("since")];
+  const isSound =
+    [tree, since].every((id) => /^[0-9a-f]{40,64}$/.test(id)) &&
+    /^[0-9a-f]{40,64}( [0-9a-f]{40,64})?$/.test(parents);
+  if (!isSound || !read("branch").startsWith(prefix)) {
+    return { ok: false, message: "git's answer could not be read" };
+  }
+  const hash = createHash("sha256")
+    .update(`${read("branch")} ${read("base")} ${tree} ${parents}`)
+    .digest("hex");
+  return {
+    ok: true,
+    ...{ base: read("base"), branch: read("branch"), tree, parents, since, hash },
+    isNew: read("isNew") === "new",
+  };
+}
+
+export async function readDifference(
+  repository: Repository,
+  { since, tree }: Pick<Proposal, "since" | "tree">,
+  sandbox: Sandbox,
+  options: ScriptOptions,
+): Promise<({ ok: true } & Difference) | Failed> {
+  const parameters = [folderOf(repository), since, tree, String(mostPatchBytes + 1)];
+  const run = await runScript(sandbox, differenceScript, parameters, {
+    ...options,
+    maxOutputBytes: mostPatchBytes + mostListBytes,
+  });
+  if (!run.ok) return run;
+  const end = run.text.indexOf("\n\n");
+  const list = run.text.slice(0, Math.max(0, end)).split("\n").filter(Boolean);
+  const files = list.map((line): ChangedFile => {
+    const [added = "-", removed = "-", ...path] = line.split("\t");
+    const count = (text: string) => (text === "-" ? undefined : Number(text));
+    return { path: path.join("\t"), added: count(added), removed: count(removed) };
+  });
+  const patch = run.text.slice(end + 2);
+  return { ok: true, files, patch, isCut: run.isCut || Buffer.byteLength(patch) > mostPatchBytes };
+}
+
+/** What runs by itself at the host when it is pushed. */
+const workflows = /^\.(?:github|gitea|forgejo)\/(?:workflows|actions)\/|^\.gitlab-ci\.yml$/;
+
+/** The difference in a few words, for people. */
+export function describeDifference({ files, isCut }: Difference): string {
+  const sum = (key: "added" | "removed") => files.reduce((total, file) => total + (file[key] ?? 0), 0);
+  const figures = `${files.length} ${files.length === 1 ? "file" : "files"} changed, +${sum("added")} −${sum("removed")}`;
+  return [
+    `${figures}.`,
+    ...(files.some(({ path }) => workflows.test(path))
+      ? ["⚠️ It changes what the host runs by itself (CI)."]
+      : []),
+    ...(isCut ? ["⚠️ The difference is too long to be shown whole."] : []),
+  ].join(" ");
+}

@@ -1,0 +1,78 @@
+import { createPrivateKey } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Redis } from "ioredis";
+import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
+import { ConfigError } from "../config/config-error.ts";
+import type { Config } from "../config/load.ts";
+import type { Settings } from "../config/schema.ts";
+import { rememberThreadBranch } from "../queue/repositories/pull-requests.ts";
+import { createStaticCredential, type RepositoryCredential } from "../repositories/credential.ts";
+import { createAppCredential, type GithubApp } from "../repositories/github-app.ts";
+import { createRepositories, type Repositories } from "../repositories/repositories.ts";
+
+type RepositoryConfig = Pick<Config, "environment" | "settings" | "variables">;
+
+/** The repositories as the settings give them to channels. @throws ConfigError where a token or key is not set or is none */
+export function openRepositories(
+  config: RepositoryConfig,
+  { redis, masker }: { redis(): Redis; masker: Pick<GrowingMasker, "add"> },
+): Repositories {
+  const { settings } = config;
+  const app = readGithubApp(config);
+  return createRepositories({
+    settings: settings.repositories,
+    namesOf: (thread) => namesOf(settings, thread),
+    credentialOf(name, { kind, ...place }): RepositoryCredential {
+      const token = readToken(name, config);
+      if (token !== undefined || kind !== "github" || !app) return createStaticCredential(token);
+      return createAppCredential({ app, place, now: Date.now, onToken: (made) => masker.add(made) });
+    },
+    remember: (entry) => rememberThreadBranch(redis(), entry),
+    now: Date.now,
+  });
+}
+
+/** @param thread also of what is no thread, as the sandbox names its own probe: that has none */
+function namesOf({ channels }: Settings, thread: string): readonly string[] {
+  return channels[thread.split(":").slice(0, 3).join(":")]?.repositories ?? [];
+}
+
+function readToken(name: string, { settings, variables }: RepositoryConfig): string | undefined {
+  const variable = settings.repositories[name]?.tokenVariable;
+  if (variable === undefined) return undefined;
+  const token = variables[variable];
+  if (token === undefined) {
+    throw new ConfigError(
+      `repositories.${name} names ${variable}, which is not set; set it in the environment or in .env, or remove tokenVariable.`,
+    );
+  }
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ConfigError(
+      `${variable}, which repositories.${name} names, is no token; set it in one line, without blanks.`,
+    );
+  }
+  return token;
+}
+
+function readGithubApp({ environment }: RepositoryConfig): GithubApp | undefined {
+  const { GITHUB_APP_CLIENT_ID: clientId, GITHUB_APP_PRIVATE_KEY: key } = environment;
+  const { GITHUB_APP_PRIVATE_KEY_FILE: file } = environment;
+  if (clientId === undefined) return undefined;
+  const where = key === undefined ? "GITHUB_APP_PRIVATE_KEY_FILE" : "GITHUB_APP_PRIVATE_KEY";
+  if (key === undefined && file === undefined) {
+    throw new ConfigError(
+      "GITHUB_APP_CLIENT_ID is set without a key; set GITHUB_APP_PRIVATE_KEY or GITHUB_APP_PRIVATE_KEY_FILE as well.",
+    );
+  }
+  try {
+    const pem = key?.replaceAll("\\n", "\n") ?? readFileSync(file ?? "", "utf8");
+    const privateKey = createPrivateKey(pem);
+    if (privateKey.asymmetricKeyType !== "rsa") throw new Error("another kind of key");
+    return { clientId, privateKey };
+  } catch {
+    // The cause could repeat what was read.
+    throw new ConfigError(
+      `${where} holds no RSA private key (PEM) that can be read; download the App's key again.`,
+    );
+  }
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { count, url, variableName } from "./values.ts";
+
+/** The repositories that agents work on, in `heddle.yaml`. docs/repositories.md explains them. */
+
+export const repositoryName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, "expected a short name in small letters, e.g. shop");
+
+/** What package managers fetch from, by the name of a preset. */
+export const registryHosts = {
+  npm: ["registry.npmjs.org"],
+  pypi: ["pypi.org", "files.pythonhosted.org"],
+  crates: ["index.crates.io", "static.crates.io"],
+  go: ["proxy.golang.org", "sum.golang.org"],
+  apt: ["deb.debian.org", "security.debian.org", "archive.ubuntu.com", "security.ubuntu.com"],
+} as const;
+
+const repositorySchema = z.strictObject({
+  url: url
+    .refine(
+      (text) => /^\/[^/?#]+\/[^?#]*[^/?#]$/.test(URL.parse(text)?.pathname ?? "") && !/[?#@]/.test(text),
+      "expected the address of a repository, e.g. https://github.com/acme/shop",
+    )
+    .describe("its address, e.g. https://github.com/acme/shop; it may be private and have a port"),
+  kind: z
+    .enum(["github", "gitlab", "gitea", "git"])
+    .exactOptional()
+    .describe(
+      "what its host speaks, Forgejo being gitea; without it known for github.com, gitlab.com and codeberg.org, and git elsewhere: clones and pushes, no pull requests",
+    ),
+  apiUrl: url
+    .exactOptional()
+    .describe("the base of the host's API, if not its usual one, e.g. https://github.example.com/api/v3"),
+  tokenVariable: z
+    .string()
+    .min(1)
+    .exactOptional()
+    .describe(
+      "the environment variable with the token that signs in; without it the GitHub App where there is one, else nobody signs in",
+    ),
+  user: z
+    .string()
+    .regex(/^[^:\s]+$/, "expected a name without a colon")
+    .exactOptional()
+    .describe("the name that git signs in with beside the token, if not the host's usual one"),
+  branch: z
+    .string()
+    .regex(/^(?!-)[\w./-]+$/, "expected the name of a branch, e.g. main")
+    .exactOptional()
+    .describe(
+      "the branch that work starts from and pull requests go to; without it the host's default branch",
+    ),
+  push: z
+    .enum(["ask", "allow", "deny"])
+    .default("ask")
+    .describe(
+      "whether open_pull_request needs an approval; a rule of tools.rules can only be stricter. Only branches heddle/… are ever pushed",
+    ),
+  setup: z
+    .string()
+    .min(1)
+    .max(4_000)
+    .exactOptional()
+    .describe("run in the sandbox once after cloning, e.g. npm ci; its failure is told and nothing more"),
+  feedback: z
+    .strictObject({
+      secretVariable: variableName.describe(
+        "the environment variable with the secret of the repository's webhook, which GitHub sends to /hooks/repository/<name>",
+      ),
+      perHour: count(1, 100).default(6).describe("turns that one pull request may start in an hour"),
+    })
+    .exactOptional()
+    .describe(
+      "brings failed checks and reviews of pull requests back into the thread that has opened them; github only",
+    ),
+  registries: z
+    .array(z.enum(["npm", "pypi", "crates", "go", "apt"]))
+    .default([])
+    .describe("package registries that the channel's commands may reach"),
+});
+
+export const repositoriesSchema = z
+  .record(
+    repositoryName,
+    repositorySchema.refine(
+      ({ feedback, kind, url: address }) =>
+        !feedback || (kind ?? (URL.parse(address)?.host === "github.com" ? "github" : "git")) === "github",
+      { path: ["feedback"], error: "expected with github, and only there" },
+    ),
+  )
+  .default({})
+  .describe("the repositories that channels can be given, by a name of your own");

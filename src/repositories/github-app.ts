@@ -1,0 +1,101 @@
+import { type KeyObject, sign } from "node:crypto";
+import { z } from "zod";
+import type { RepositoryCredential, Token } from "./credential.ts";
+import { type ApiPlace, createApi } from "./hosts/host.ts";
+
+/** A GitHub App of the operator's. */
+export interface GithubApp {
+  clientId: string;
+  privateKey: KeyObject;
+}
+
+/** A token ends an hour after it was made; it is made anew so long before. */
+const renewBeforeMs = 5 * 60_000;
+const answerWithinMs = 60_000;
+
+/** What Heddle does, and nothing more: without `workflows` GitHub refuses changes of what its Actions run. */
+const permissions = { contents: "write", pull_requests: "write", metadata: "read" };
+
+const installation = z.looseObject({ id: z.number() });
+const issued = z.looseObject({ token: z.string().min(1), expires_at: z.string() });
+
+/**
+ * Installation tokens for one repository, with no more permissions than are needed. They are made when they are needed, are
+ * kept in this process alone, and do not void each other, so that processes need not agree about them.
+ * https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app
+ *
+ * @param options.onToken is told of each, to hide it wherever it might turn up
+ */
+export function createAppCredential(options: {
+  app: GithubApp;
+  place: ApiPlace;
+  now(): number;
+  onToken(token: string): void;
+}): RepositoryCredential {
+  const { app, place, now, onToken } = options;
+  const host = new URL(place.api).host;
+  let current: { value: string; endsAt: number } | undefined;
+  let making: Promise<Token> | undefined;
+
+  async function make(): Promise<Token> {
+    const headersFor = async () => ({
+      headers: { authorization: `Bearer ${signRequest(app, now())}`, accept: "application/vnd.github+json" },
+    });
+    const call = createApi(place.api, headersFor, AbortSignal.timeout(answerWithinMs));
+    const found = await call("GET", `/repos/${place.owner}/${place.name}/installation`);
+    const known = installation.safeParse(found.body);
+    if (found.status !== 200 || !known.success) return explain(found.status);
+    const body = { repositories: [place.name], permissions };
+    const made = await call("POST", `/app/installations/${known.data.id}/access_tokens`, body);
+    const parsed = issued.safeParse(made.body);
+    const endsAt = Date.parse(parsed.data?.expires_at ?? "");
+    if (made.status !== 201 || !parsed.success || !(endsAt > now())) return explain(made.status);
+    current = { value: parsed.data.token, endsAt };
+    onToken(current.value);
+    return { ok: true, value: current.value };
+  }
+
+  function explain(status: number): Token {
+    return { ok: false, reason: describe(status) };
+  }
+
+  function describe(status: number): string {
+    const title = `${place.owner}/${place.name}`;
+    switch (status) {
+      case 0:
+        return `${host} did not answer when it was asked for a token`;
+      case 401:
+        return `${host} does not accept the GitHub App's key; the operator must check GITHUB_APP_CLIENT_ID and GITHUB_APP_PRIVATE_KEY`;
+      case 404:
+        return `the GitHub App is not installed for ${title}; the operator must install it there`;
+      case 422:
+        return `the GitHub App lacks a permission for ${title}; the operator must give it Contents and Pull requests, read and write`;
+      default:
+        return `${host} gave no token for ${title} (${status})`;
+    }
+  }
+
+  return {
+    async token(refused) {
+      const known = current?.value === refused ? undefined : current;
+      if (known && known.endsAt - now() > renewBeforeMs) return { ok: true, value: known.value };
+      const made = await (making ??= make().finally(() => (making = undefined)));
+      // As long as the earlier one is good, it does not matter that there is no newer one.
+      return !made.ok && known && known.endsAt > now() ? { ok: true, value: known.value } : made;
+    },
+  };
+}
+
+/**
+ * What an App signs its requests with (RFC 7519, RS256). Its beginning is in the past, since clocks differ.
+ * https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app
+ */
+function signRequest({ clientId, privateKey }: GithubApp, now: number): string {
+  const seconds = Math.floor(now / 1_000);
+  const parts = [
+    { alg: "RS256", typ: "JWT" },
+    { iat: seconds - 60, exp: seconds + 540, iss: clientId },
+  ].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+  const text = parts.join(".");
+  return `${text}.${sign("sha256", Buffer.from(text), privateKey).toString("base64url")}`;
+}

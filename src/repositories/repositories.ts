@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import type { BranchChange, Repository, RepositoryAccess } from "../agent/repositories.ts";
+import type { Speaker } from "../agent/messages.ts";
+import type { RepositoriesOf } from "../sandbox/egress/egress.ts";
+import { type EgressRepository, plainAddress } from "../sandbox/egress/repository.ts";
+import { fromBasic, type RepositoryCredential, toBasic } from "./credential.ts";
+import { type ApiPlace, createApi, type RepositoryHost } from "./hosts/host.ts";
+import { kindOf, kinds, type RepositoryKind } from "./kinds.ts";
+import { branchRoot, createPushPermits } from "./push-permits.ts";
+
+/** A repository as the operator names it. */
+export interface RepositorySettings extends Pick<Repository, "branch" | "push" | "setup"> {
+  url: string;
+  kind?: RepositoryKind;
+  apiUrl?: string;
+  user?: string;
+}
+
+/** What is remembered of a thread's work on a repository. */
+export interface PushedBranch {
+  host: string;
+  /** Owner and name. */
+  repository: string;
+  thread: string;
+  branch: string;
+  requester: Speaker;
+  pullRequest?: { number: number; url: string };
+  at: number;
+}
+
+export interface RepositoriesOptions {
+  settings: Readonly<Record<string, RepositorySettings>>;
+  /** The names that the thread's channel has. */
+  namesOf(thread: string): readonly string[];
+  /** Asked once for each of them. @param place where it is kept; `kind` is what its host speaks */
+  credentialOf(name: string, place: ApiPlace & { kind: RepositoryKind }): RepositoryCredential;
+  /** Keeps which thread a branch belongs to. */
+  remember(entry: PushedBranch): Promise<void>;
+  now(): number;
+}
+
+/** The repositories of an installation. */
+export interface Repositories {
+  /** For the proxies of the sandboxes. Absent where there are none. */
+  egressOf?: RepositoriesOf;
+  /** What the thread's tools have for one turn; undefined where that is nothing. */
+  open(thread: string, requester: () => Speaker | undefined): RepositoryAccess | undefined;
+}
+
+/** A repository with all that follows from its settings. */
+interface Entry {
+  repository: Repository;
+  url: URL;
+  host: string;
+  user: string;
+  api: string;
+  header(token: string): Record<string, string>;
+  requests?: RepositoryHost;
+  credential: RepositoryCredential;
+}
+
+export function createRepositories(options: RepositoriesOptions): Repositories {
+  const { settings, namesOf, credentialOf, remember, now } = options;
+  const permits = createPushPermits();
+  const entries = new Map(
+    Object.entries(settings).map(([name, each]) => [name, createEntry(name, each, credentialOf)]),
+  );
+  const entriesOf = (thread: string) =>
+    namesOf(thread).flatMap((name) => {
+      const entry = entries.get(name);
+      return entry ? [entry] : [];
+    });
+
+  function toEgress(
+    thread: string,
+    { repository: { name }, url, user, credential }: Entry,
+  ): EgressRepository {
+    return {
+      url,
+      async authorize(refused) {
+        const token = await credential.token(refused === undefined ? undefined : fromBasic(refused));
+        if (!token.ok) return token;
+        return { ok: true, ...(token.value !== undefined && { value: toBasic(user, token.value) }) };
+      },
+      refusePush: (command) => permits.refuse({ thread, name }, command),
+    };
+  }
+
+  return {
+    ...(entries.size > 0 && {
+      egressOf: (thread) => entriesOf(thread).map((entry) => toEgress(thread, entry)),
+    }),
+
+    open(thread, requester) {
+      const own = entriesOf(thread);
+      if (own.length === 0) return undefined;
+      const note = (entry: Entry, branch: string, pullRequest?: PushedBranch["pullRequest"]) =>
+        remember({
+          ...{ host: entry.host, repository: entry.repository.title, thread, branch },
+          requester: requester() ?? { id: "", name: "" },
+          ...(pullRequest && { pullRequest }),
+          at: now(),
+        });
+      const entryOf = ({ name }: Repository): Entry => {
+        const entry = own.find(({ repository }) => repository.name === name);
+        if (!entry) throw new Error(`The thread has no repository ${name}.`);
+        return entry;
+      };
+      return {
+        list: own.map(({ repository }) => repository),
+        branchPrefix: `${branchRoot}${createHash("sha256").update(thread).digest("hex").slice(0, 8)}-`,
+        requester,
+        async whilePushing(repository, change: BranchChange, work) {
+          await note(entryOf(repository), change.branch);
+          return await permits.during({ thread, name: repository.name }, change, work);
+        },
+        async openPullRequest(repository, proposal, signal) {
+          const entry = entryOf(repository);
+          const { requests, api, header, credential } = entry;
+          if (!requests)
+            return { ok: false, message: `${entry.host} has no pull requests that Heddle can open.` };
+          const headersFor = async (refused?: string) => {
+            const token = await credential.token(refused);
+            if (!token.ok) return undefined;
+            if (token.value === undefined) return { headers: {} };
+            return { token: token.value, headers: header(token.value) };
+          };
+          const opened = await requests.open(proposal, createApi(api, headersFor, signal));
+          if (opened.ok) {
+            await note(entry, proposal.branch, { number: opened.number, url: opened.url });
+          }
+          return opened;
+        },
+      };
+    },
+  };
+}
+
+function createEntry(
+  name: string,
+  settings: RepositorySettings,
+  credentialOf: RepositoriesOptions["credentialOf"],
+): Entry {
+  const { push, branch, setup } = settings;
+  const given = new URL(settings.url);
+  const path = given.pathname.replace(/\.git$/, "");
+  const kind = settings.kind ?? kindOf(given);
+  // Hosts of the known kinds all serve it so, and GitLab not otherwise.
+  const url = kind === "git" ? given : new URL(`${path}.git`, given);
+  const [, owner = "", last = ""] = /^\/(.*)\/([^/]+)$/.exec(path) ?? [];
+  const { user, apiOf, header, open } = kinds[kind];
+  const api = (settings.apiUrl ?? apiOf(given)).replace(/\/$/, "");
+  const place = { api, owner, name: last };
+  const requests = open?.(place);
+  return {
+    repository: {
+      ...{ name, title: `${owner}/${last}`, address: plainAddress({ url }), push },
+      ...(branch !== undefined && { branch }),
+      ...(setup !== undefined && { setup }),
+      ...(requests && { request: requests.request }),
+    },
+    ...{ url, host: url.host, user: settings.user ?? user, api, header },
+    ...(requests && { requests }),
+    credential: credentialOf(name, { ...place, kind }),
+  };
+}

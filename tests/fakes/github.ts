@@ -1,0 +1,350 @@
+import { execFileSync, spawn } from "node:child_process";
+import { createPublicKey, type KeyObject, randomBytes, verify } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { z } from "zod";
+
+/**
+ * A GitHub: pull requests, App installations and their tokens (REST), and repositories over git's own HTTP server. It
+ * refuses what GitHub refuses:
+ *
+ * - requests without a user agent (https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api#user-agent)
+ * - JSON Web Tokens that are not signed by the App's key with RS256, not yet or no longer valid, or valid for more than 10 minutes
+ *   (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app)
+ * - installation tokens after an hour, for other repositories, and for what they have no permission for
+ *   (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app)
+ * - a second pull request for a branch, one for a branch that is not there, and one without a commit
+ *   (https://docs.github.com/en/rest/pulls/pulls#create-a-pull-request, 422)
+ */
+export interface FakeGithub {
+  /** `http://127.0.0.1:<port>`, of the API and of git. */
+  origin: string;
+  port: number;
+  /** Makes a repository with a first commit on main. */
+  addRepository(title: string, files?: Record<string, string>): void;
+  /** A token of a person's, with every permission for these repositories. */
+  addToken(token: string, repositories: readonly string[], permissions?: Permissions): void;
+  /** Nobody gets in with it any more. */
+  revoke(token: string): void;
+  /** An App that is installed for these repositories. */
+  addApp(app: { clientId: string; publicKey: string; repositories: readonly string[] }): void;
+  /** Tokens that it has given to the App, in their order. */
+  issued: string[];
+  /** Method and path of each request, without what signs in. */
+  requests: string[];
+  pulls: Pull[];
+  git(title: string, ...args: string[]): string;
+  close(): Promise<void>;
+}
+
+export interface Pull {
+  number: number;
+  repository: string;
+  head: string;
+  base: string;
+  title: string;
+  body: string;
+  draft: boolean;
+}
+
+export type Permissions = Record<string, "read" | "write">;
+interface Grant {
+  repositories: readonly string[];
+  permissions: Permissions;
+  endsAt: number;
+}
+
+const all: Permissions = { contents: "write", pull_requests: "write", metadata: "read" };
+
+export async function startGithub({ now = Date.now }: { now?(): number } = {}): Promise<FakeGithub> {
+  const folder = mkdtempSync(join(tmpdir(), "heddle-github-"));
+  const grants = new Map<string, Grant>();
+  const apps = new Map<string, { key: KeyObject; repositories: readonly string[]; id: number }>();
+  const pulls: Pull[] = [];
+  const issued: string[] = [];
+  const requests: string[] = [];
+  const pathOf = (title: string) => join(folder, `${title.toLowerCase()}.git`);
+  const git = (title: string, ...args: string[]) =>
+    execFileSync("git", ["-C", pathOf(title), ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
+  const grantOf = (token: string): Grant | undefined => {
+    const grant = grants.get(token);
+    return grant && grant.endsAt > now() ? grant : undefined;
+  };
+
+  const context = { folder, grantOf, apps, pulls, issued, grants, git, now };
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    answer(request, response, context).catch((error: unknown) => {
+      response.destroy(error instanceof Error ? error : undefined);
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    ...{ port, issued, requests, pulls, git },
+    addRepository(title, files = { "README.md": "# A shop\n" }) {
+      const path = pathOf(title);
+      execFileSync("git", ["init", "-q", "--bare", "-b", "main", path]);
+      git(title, "config", "http.receivepack", "true");
+      const stream = [
+        "commit refs/heads/main\ncommitter A <a@example.com> 1700000000 +0000\ndata 5\nfirst\n",
+        ...Object.entries(files).map(
+          ([name, text]) => `M 644 inline ${name}\ndata ${Buffer.byteLength(text)}\n${text}\n`,
+        ),
+      ].join("");
+      execFileSync("git", ["-C", path, "fast-import", "--quiet"], { input: stream });
+    },
+    addToken(token, repositories, permissions = all) {
+      grants.set(token, { repositories, permissions, endsAt: Number.POSITIVE_INFINITY });
+    },
+    revoke: (token) => void grants.delete(token),
+    addApp({ clientId, publicKey, repositories }) {
+      apps.set(clientId, { key: createPublicKey(publicKey), repositories, id: 1000 + apps.size });
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+interface Context {
+  folder: string;
+  grantOf(token: string): Grant | undefined;
+  apps: ReadonlyMap<string, { key: KeyObject; repositories: readonly string[]; id: number }>;
+  pulls: Pull[];
+  issued: string[];
+  grants: Map<string, Grant>;
+  git: FakeGithub["git"];
+  now(): number;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, context: Context): Promise<void> {
+  const url = new URL(request.url ?? "", "http://github");
+  const [, title = "", service] =
+    /^\/([^/]+\/[^/]+?)(?:\.git)?\/(info\/refs|git-upload-pack|git-receive-pack)$/.exec(url.pathname) ?? [];
+  if (service) return await serveGit(request, response, { title, service, url, context });
+  const reply = (status: number, body: object) =>
+    void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  if (!request.headers["user-agent"])
+    return reply(403, { message: "Request forbidden by administrative rules." });
+  const body = parse(await buffer(request));
+  const token = /^(?:Bearer|token) (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
+  const found = answerApp(request.method ?? "", url.pathname, { token, body, context }) ??
+    answerPulls(request.method ?? "", url, { token, body, context }) ?? {
+      status: 404,
+      body: { message: "Not Found" },
+    };
+  reply(found.status, found.body);
+}
+
+interface Asked {
+  token: string;
+  body: unknown;
+  context: Context;
+}
+
+function answerApp(
+  method: string,
+  path: string,
+  { token, body, context }: Asked,
+): { status: number; body: object } | undefined {
+  const [, owner, name] = /^\/repos\/([^/]+)\/([^/]+)\/installation$/.exec(path) ?? [];
+  const [, id] = /^\/app\/installations\/(\d+)\/access_tokens$/.exec(path) ?? [];
+  if (!name && !id) return undefined;
+  const app = readApp(token, context);
+  if (typeof app === "string") return { status: 401, body: { message: app } };
+  if (method === "GET" && name) {
+    return app.repositories.includes(`${owner}/${name}`)
+      ? { status: 200, body: { id: app.id, app_id: 1 } }
+      : { status: 404, body: { message: "Not Found" } };
+  }
+  if (method !== "POST" || Number(id) !== app.id) return { status: 404, body: { message: "Not Found" } };
+  const wanted = z
+    .object({
+      repositories: z.array(z.string()).optional(),
+      permissions: z.record(z.string(), z.enum(["read", "write"])).optional(),
+    })
+    .parse(body ?? {});
+  const repositories = wanted.repositories
+    ? app.repositories.filter((each) => wanted.repositories?.includes(each.split("/")[1] ?? ""))
+    : app.repositories;
+  if (repositories.length < (wanted.repositories?.length ?? 0)) {
+    return {
+      status: 422,
+      body: {
+        message:
+          "There is at least one repository that does not exist or is not accessible to the parent installation.",
+      },
+    };
+  }
+  // https://github.blog/changelog/2026-05-15-github-app-installation-tokens-per-request-override-header/
+  const made = `ghs_1234567_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJn${randomBytes(12).toString("hex")}.${randomBytes(128).toString("base64url")}`;
+  const endsAt = context.now() + 3_600_000;
+  const permissions = wanted.permissions ?? all;
+  context.grants.set(made, { repositories, permissions, endsAt });
+  context.issued.push(made);
+  return { status: 201, body: { token: made, expires_at: new Date(endsAt).toISOString(), permissions } };
+}
+
+function readApp(
+  token: string,
+  { apps, now }: Context,
+): { repositories: readonly string[]; id: number } | string {
+  const [head = "", payload = "", signature = ""] = token.split(".");
+  const claims = z
+    .object({ iat: z.number(), exp: z.number(), iss: z.string() })
+    .safeParse(parse(Buffer.from(payload, "base64url")));
+  const alg = z.object({ alg: z.literal("RS256") }).safeParse(parse(Buffer.from(head, "base64url")));
+  if (!claims.success || !alg.success) return "A JSON web token could not be decoded";
+  const { iat, exp, iss } = claims.data;
+  const app = apps.get(iss);
+  const signed = Buffer.from(`${head}.${payload}`);
+  if (!app) return "'Issuer' claim ('iss') must be an Integer or a client ID";
+  if (!verify("sha256", signed, app.key, Buffer.from(signature, "base64url"))) {
+    return "A JSON web token could not be decoded";
+  }
+  const seconds = now() / 1_000;
+  if (iat > seconds)
+    return "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued";
+  if (exp <= seconds)
+    return "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires";
+  if (exp > seconds + 600) return "'Expiration time' claim ('exp') is too far in the future";
+  return app;
+}
+
+const proposal = z.object({
+  title: z.string().min(1),
+  head: z.string(),
+  base: z.string(),
+  body: z.string().default(""),
+  draft: z.boolean().default(false),
+});
+
+function answerPulls(
+  method: string,
+  url: URL,
+  { token, body, context }: Asked,
+): { status: number; body: object } | undefined {
+  const [, owner = "", name] = /^\/repos\/([^/]+)\/([^/]+)\/pulls$/.exec(url.pathname) ?? [];
+  if (!name) return undefined;
+  const grant = context.grantOf(token);
+  const repository = `${owner}/${name}`;
+  if (!grant) return { status: 401, body: { message: "Bad credentials" } };
+  if (!grant.repositories.includes(repository)) return { status: 404, body: { message: "Not Found" } };
+  const may = grant.permissions["pull_requests"];
+  if (!may || (method === "POST" && may !== "write")) {
+    return { status: 403, body: { message: "Resource not accessible by integration" } };
+  }
+  const show = (pull: Pull) => ({
+    ...pull,
+    html_url: `https://github.example/${repository}/pull/${pull.number}`,
+  });
+  const mine = context.pulls.filter((pull) => pull.repository === repository);
+  if (method === "GET") {
+    const head = url.searchParams.get("head");
+    return { status: 200, body: mine.filter((pull) => `${owner}:${pull.head}` === head).map(show) };
+  }
+  const asked = proposal.parse(body);
+  const invalid = (error: object) => ({
+    status: 422,
+    body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }] },
+  });
+  const tip = (branch: string) => {
+    try {
+      return context.git(repository, "rev-parse", "--verify", "-q", `refs/heads/${branch}`);
+    } catch {
+      return undefined;
+    }
+  };
+  if (!tip(asked.base)) return invalid({ field: "base", code: "invalid" });
+  if (!tip(asked.head)) return invalid({ field: "head", code: "invalid" });
+  if (context.git(repository, "rev-list", "--count", `${asked.base}..${asked.head}`) === "0") {
+    return invalid({ code: "custom", message: `No commits between ${asked.base} and ${asked.head}` });
+  }
+  if (mine.some((pull) => pull.head === asked.head)) {
+    return invalid({ code: "custom", message: `A pull request already exists for ${owner}:${asked.head}.` });
+  }
+  const pull = { number: context.pulls.length + 1, repository, ...asked };
+  context.pulls.push(pull);
+  return { status: 201, body: show(pull) };
+}
+
+interface GitRequest {
+  title: string;
+  service: string;
+  url: URL;
+  context: Context;
+}
+
+/** As git's own server does it (git-http-backend(1)), for who signs in with a token as the password. */
+async function serveGit(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { title, service, url, context: { folder, grantOf } }: GitRequest,
+): Promise<void> {
+  const password = Buffer.from(
+    (request.headers.authorization ?? "").replace(/^Basic /, ""),
+    "base64",
+  ).toString();
+  const grant = grantOf(password.slice(password.indexOf(":") + 1));
+  const refuse = (status: number, text: string) => {
+    request.resume();
+    response
+      .writeHead(status, { "content-type": "text/plain", "www-authenticate": 'Basic realm="GitHub"' })
+      .end(text);
+  };
+  if (!grant) return refuse(401, "Invalid username or token.\n");
+  if (!grant.repositories.includes(title)) return refuse(404, "Repository not found.\n");
+  const isPush = service === "git-receive-pack" || url.searchParams.get("service") === "git-receive-pack";
+  const contents = grant.permissions["contents"];
+  if (!contents || (isPush && contents !== "write"))
+    return refuse(403, "Write access to repository not granted.\n");
+  const child = spawn("git", ["http-backend"], {
+    stdio: ["pipe", "pipe", "ignore"],
+    env: {
+      ...{
+        PATH: process.env["PATH"],
+        GIT_PROJECT_ROOT: folder,
+        GIT_HTTP_EXPORT_ALL: "1",
+        REMOTE_USER: "app",
+      },
+      ...{ PATH_INFO: `/${title.toLowerCase()}.git/${service}`, QUERY_STRING: url.search.slice(1) },
+      ...{ REQUEST_METHOD: request.method, CONTENT_TYPE: request.headers["content-type"] },
+      ...{
+        HTTP_CONTENT_ENCODING: request.headers["content-encoding"],
+        GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
+      },
+    },
+  });
+  child.stdin.on("error", () => {});
+  request.pipe(child.stdin);
+  const output = await buffer(child.stdout);
+  const end = output.indexOf("\r\n\r\n");
+  for (const line of output.toString("latin1", 0, end).split("\r\n")) {
+    const [name = "", value = ""] = line.split(": ");
+    if (name === "Status") response.statusCode = Number.parseInt(value, 10);
+    else response.setHeader(name, value);
+  }
+  response.end(output.subarray(end + 4));
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}

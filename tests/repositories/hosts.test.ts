@@ -1,0 +1,76 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createStaticCredential } from "../../src/repositories/credential.ts";
+import { createRepositories, type RepositorySettings } from "../../src/repositories/repositories.ts";
+import { startGitea, startGitlab } from "../fakes/git-hosts.ts";
+
+const thread = "slack:T1:C1:1.5";
+const signal = new AbortController().signal;
+const proposal = { branch: "heddle/1-x", base: "main", title: "Hello", body: "World", draft: false };
+
+function accessTo(settings: Partial<RepositorySettings> & { url: string }, token = "glpat-canary") {
+  const repositories = createRepositories({
+    settings: { shop: { push: "ask", ...settings } },
+    namesOf: () => ["shop"],
+    credentialOf: () => createStaticCredential(token),
+    remember: async () => {},
+    now: () => 1,
+  });
+  const access = repositories.open(thread, () => ({ id: "U1", name: "Ada" }));
+  const [repository] = access?.list ?? [];
+  const [egress] = repositories.egressOf?.(thread) ?? [];
+  if (!access || !repository || !egress) throw new Error("no repository");
+  return { repository, egress, open: () => access.openPullRequest(repository, proposal, signal) };
+}
+
+test("a merge request on GitLab, in a group below a group, is opened, and found when it is there", async () => {
+  const gitlab = await startGitlab("glpat-canary");
+  onTestFinished(() => gitlab.close());
+  const { repository, egress, open } = accessTo({ url: `${gitlab.origin}/acme/tools/shop`, kind: "gitlab" });
+  expect(repository).toMatchObject({ title: "acme/tools/shop", request: "merge request" });
+  const address = "https://gitlab.example/acme/tools/shop/-/merge_requests/1";
+  expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: true });
+  expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: false });
+  const signedIn = Buffer.from("oauth2:glpat-canary").toString("base64");
+  expect(await egress.authorize()).toEqual({ ok: true, value: `Basic ${signedIn}` });
+
+  const stranger = accessTo({ url: `${gitlab.origin}/acme/tools/shop`, kind: "gitlab" }, "wrong");
+  expect(await stranger.open()).toMatchObject({
+    ok: false,
+    message: expect.stringContaining("ask the operator"),
+  });
+});
+
+test("a pull request on Gitea is opened, and found when it is there", async () => {
+  const gitea = await startGitea("canary");
+  onTestFinished(() => gitea.close());
+  const { open } = accessTo({ url: `${gitea.origin}/acme/shop.git`, kind: "gitea" }, "canary");
+  const address = "https://gitea.example/acme/shop/pulls/1";
+  expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: true });
+  expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: false });
+});
+
+test("hosts are known by their name, and speak plain git where they are not", async () => {
+  expect(accessTo({ url: "https://github.com/acme/shop" }).repository).toMatchObject({
+    address: "http://github.com/acme/shop.git",
+    request: "pull request",
+  });
+  expect(accessTo({ url: "https://gitlab.com/acme/shop" }).repository.request).toBe("merge request");
+  const plain = accessTo({ url: "https://git.example:8443/srv/shop", user: "ada" }, "secret");
+  expect(plain.repository).toMatchObject({ address: "http://git.example:8443/srv/shop.git" });
+  expect(plain.repository.request).toBeUndefined();
+  expect(plain.egress.url.href).toBe("https://git.example:8443/srv/shop");
+  const signedIn = Buffer.from("ada:secret").toString("base64");
+  expect(await plain.egress.authorize()).toEqual({ ok: true, value: `Basic ${signedIn}` });
+  expect(await plain.open()).toMatchObject({ ok: false });
+});
+
+test("a host that is away is said to be away", async () => {
+  const gitea = await startGitea("canary");
+  await gitea.close();
+  const { open } = accessTo({ url: `${gitea.origin}/acme/shop`, kind: "gitea" });
+  expect(await open()).toMatchObject({
+    ok: false,
+    outage: true,
+    message: expect.stringMatching(/did not answer/),
+  });
+});
