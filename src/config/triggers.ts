@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { channelId, count, modelName, variableName } from "./values.ts";
+
+/** What starts turns from outside, in `heddle.yaml`. docs/triggers.md explains it. */
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+
+const path = z
+  .string()
+  .regex(
+    /^(@event|[\w-]+(\.[\w-]+)*)$/,
+    "expected @event or names with dots between them, e.g. pull_request.number",
+  );
+
+const condition = z
+  .strictObject({
+    path: path.describe(
+      "where the value stands in the body, e.g. action or alerts.0.status; @event: its kind",
+    ),
+    is: scalar.exactOptional().describe("the value that it must have"),
+    in: z.array(scalar).min(1).exactOptional().describe("or one of these"),
+  })
+  .refine((one) => (one.is === undefined) !== (one.in === undefined), "expected either is or in");
+
+const headerName = z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, "expected a header's name, e.g. X-Signature");
+
+const triggerSchema = z
+  .strictObject({
+    verify: z
+      .enum(["github", "standard-webhooks", "slack", "hmac", "gitlab", "bearer"])
+      .describe(
+        "how a request proves where it comes from; hmac: HMAC-SHA256 of the body in hex, in `header`",
+      ),
+    secretVariable: variableName.describe("the environment variable with the secret"),
+    header: headerName.exactOptional().describe("with hmac: the header with the signature"),
+    idHeader: headerName
+      .exactOptional()
+      .describe("with hmac and bearer: the header with the delivery's id; without it a hash of the body"),
+    when: z.array(condition).max(20).default([]).describe("all of these must hold; other events are ignored"),
+    prompt: z
+      .string()
+      .min(1)
+      .max(10_000)
+      .describe(
+        "the task; {{path}} stands for a value, {{body}} for the whole body, {{@event}} for its kind",
+      ),
+    channel: channelId.describe("where the threads are opened, e.g. slack:T012345:C012345"),
+    threadKey: z
+      .string()
+      .min(1)
+      .max(300)
+      .exactOptional()
+      .describe(
+        "events with the same key share a thread, e.g. {{repository.full_name}}#{{pull_request.number}}; without it each gets its own",
+      ),
+    model: modelName.exactOptional().describe("the model for its threads"),
+    onBehalfOf: z
+      .strictObject({
+        id: z.string().min(1).max(100).describe("the person's id on the channel's platform"),
+        name: z.string().min(1).max(80),
+      })
+      .describe("whose permission and budget count; access must let that person ask there"),
+    perHour: count(1, 1_000).default(30).describe("events that it takes in an hour; the rest gets 429"),
+  })
+  .refine(({ verify, header }) => (verify === "hmac") === (header !== undefined), {
+    path: ["header"],
+    error: "expected with hmac, and only there",
+  });
+
+export type TriggerSettings = z.infer<typeof triggerSchema>;
+
+export const triggersSchema = z
+  .record(
+    z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "expected a short name in small letters, e.g. pull-requests"),
+    triggerSchema,
+  )
+  .default({})
+  .describe("webhooks that start turns, by a name of your own: POST /hooks/<name>");
+
+export const hooksSchema = z
+  .strictObject({
+    host: z.string().min(1).default("127.0.0.1").describe("the address that webhooks are received on"),
+    port: count(0, 65_535)
+      .default(3400)
+      .describe("and the port, which is only opened where triggers has an entry; 0: any free one"),
+  })
+  .prefault({});

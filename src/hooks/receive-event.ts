@@ -1,0 +1,231 @@
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { Speaker, UserMessage } from "../agent/messages.ts";
+import { cutText } from "../agent/text.ts";
+import { escapeMarkdown } from "../chat/escape-markdown.ts";
+import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import { parseThreadId, threadId, type ThreadId } from "../chat/threads.ts";
+import type { TriggerSettings } from "../config/triggers.ts";
+import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
+import { failpoint } from "../queue/redis/failpoint.ts";
+import { daySeconds, keys } from "../queue/redis/keys.ts";
+import { deliver } from "../queue/session/mailbox.ts";
+import { rememberMessages } from "../queue/session/message-threads.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import { fillKey, fillPrompt, fits, type HookEvent } from "./template.ts";
+import { createThreadsOfKeys, type KeyedThread, type ThreadsOfKeys } from "./thread-of-key.ts";
+import { hash } from "./verify.ts";
+
+export interface EventOptions {
+  redis: Redis;
+  queue: Pick<TurnQueue, "wake">;
+  output: RateLimiter;
+  surface(platform: string): ChatSurface;
+  /** Whether that person may ask for work there. `why` is a sentence for the log. */
+  mayAsk(thread: ThreadId, author: Speaker): Promise<{ allowed: true } | { allowed: false; why: string }>;
+  now(): number;
+  onProblem(problem: string, error?: unknown): void;
+}
+
+export interface GenuineEvent extends HookEvent {
+  /** The same each time that it is delivered. */
+  delivery: string;
+}
+
+/** What became of an event. After `accepted` and `duplicate` it survives any crash. */
+export type EventResult =
+  | { kind: "accepted" | "duplicate"; thread: ThreadId }
+  /** The filter does not want it. */
+  | { kind: "ignored" }
+  | { kind: "forbidden" }
+  /** The hour's events are used up, or too much waits in the thread. */
+  | { kind: "too-many"; retryAfterSeconds: number };
+
+/** Longer than any service repeats a delivery: GitHub does it for three days. */
+export const seenSeconds = 4 * daySeconds;
+/** GitHub gives up after ten seconds. */
+export const patienceMs = 8_000;
+const hourMs = 3_600_000;
+const shownChars = 1_500;
+/** What counting an event replies: whether it is new, and how many there are with it. */
+const countsSchema = z.tuple([z.int(), z.int()]).rest(z.unknown());
+/** A full mailbox may have room again by then, s. */
+export const fullSeconds = 60;
+
+/**
+ * Puts an event that is genuine into the thread of its key, once, as a task of the person on whose behalf it comes,
+ * and wakes the thread. Called again for the same delivery, also after a crash between any two steps, it ends what is
+ * not done.
+ */
+export function createEventReceiver(options: EventOptions) {
+  const threads = createThreadsOfKeys(options.redis, options.now);
+  return (name: string, trigger: TriggerSettings, event: GenuineEvent): Promise<EventResult> =>
+    receive({ ...options, threads, name, trigger, event, signal: AbortSignal.timeout(patienceMs) });
+}
+
+interface Receiving extends EventOptions {
+  threads: ThreadsOfKeys;
+  name: string;
+  trigger: TriggerSettings;
+  event: GenuineEvent;
+  signal: AbortSignal;
+}
+
+async function receive(of: Receiving): Promise<EventResult> {
+  const { redis, name, trigger, event, now } = of;
+  if (!fits(trigger.when, event)) return { kind: "ignored" };
+  const id = `hook-${name}-${event.delivery}`;
+  const { threadKey, channel } = trigger;
+  // The channel too: after it was changed in the settings, threads are opened there.
+  const keyed = threadKey === undefined ? `delivery ${id}` : `key ${fillKey(threadKey, event)}`;
+  const key = hash(`${channel} ${keyed}`);
+  const message: UserMessage = {
+    role: "user",
+    id,
+    author: trigger.onBehalfOf,
+    text: `(This task comes from the trigger ${name}.)\n\n${fillPrompt(trigger.prompt, event)}`,
+    at: now(),
+    scheduled: true,
+    ...(trigger.model !== undefined && { enclosed: { model: trigger.model } }),
+  };
+
+  // Of this delivery, not of the key: another event may have replaced a thread that is gone.
+  const chosen = keys.hookDelivery(name, event.delivery);
+  let thread: ThreadId | undefined = (await redis.get(chosen)) ?? undefined;
+  const isRepeated = thread !== undefined && (await redis.exists(keys.seen(thread, id))) === 1;
+  if (thread === undefined || !isRepeated) {
+    const permission = await of.mayAsk(`${channel}:none`, trigger.onBehalfOf);
+    if (!permission.allowed) {
+      of.onProblem(`An event of the trigger ${name} was refused. ${permission.why}`);
+      return { kind: "forbidden" };
+    }
+    const limit = { name, perHour: trigger.perHour, what: `the trigger ${name}` };
+    const retryAfterSeconds = await takeFromHour(of, limit, id);
+    if (retryAfterSeconds > 0) return { kind: "too-many", retryAfterSeconds };
+    thread ??= await chooseThread(of, chosen, (await openAndTell(of, key, message)).thread);
+  }
+  const { kind } = await deliver(redis, thread, message, {
+    ...{ onlyIfSession: false, seenSeconds, now: now() },
+  });
+  if (kind === "full") return { kind: "too-many", retryAfterSeconds: fullSeconds };
+  await of.queue.wake(thread);
+  return { kind: kind === "duplicate" ? kind : "accepted", thread };
+}
+
+/** Settles which thread the delivery goes to, for every gateway that gets it. @returns the one that was settled first */
+async function chooseThread({ redis }: Receiving, chosen: string, thread: ThreadId): Promise<ThreadId> {
+  const isFirst = await redis.set(chosen, thread, "EX", seenSeconds, "NX");
+  return isFirst ? thread : ((await redis.get(chosen)) ?? thread);
+}
+
+/** How many events may come from somewhere in an hour. */
+export interface HourLimit {
+  /** Of what is counted, in its keys. */
+  name: string;
+  perHour: number;
+  /** For the log, e.g. `the trigger alerts`. */
+  what: string;
+}
+
+/** Counts the event among those of the hour, once. @returns 0, or after how many seconds there is room again */
+export async function takeFromHour(
+  { redis, now, onProblem }: Pick<EventOptions, "redis" | "now" | "onProblem">,
+  { name, perHour, what }: HourLimit,
+  id: string,
+): Promise<number> {
+  const at = now();
+  const hour = Math.floor(at / hourMs);
+  const [taken, refused] = [keys.hookTaken(name, hour), keys.hookRefused(name, hour)];
+  // Together: an attempt of the same delivery that is being refused stands in the set for a moment.
+  const counted = await redis
+    .multi()
+    .sadd(taken, id)
+    .scard(taken)
+    .expire(taken, (2 * hourMs) / 1_000)
+    .exec();
+  const [isNew, count] = countsSchema.parse(counted?.map(([error, value]) => error ?? value));
+  if (isNew && count === 1) {
+    const before = await redis.getdel(keys.hookRefused(name, hour - 1));
+    if (before !== null)
+      onProblem(`In the hour before, ${before} requests of ${what} were beyond its limit.`);
+  }
+  if (count <= perHour) return 0;
+  if (isNew) await redis.srem(taken, id);
+  const all = await redis.incr(refused);
+  await redis.expire(refused, (3 * hourMs) / 1_000);
+  if (all === 1)
+    onProblem(
+      `${what.charAt(0).toUpperCase()}${what.slice(1)} has brought ${perHour} events in this hour, which is its limit: it takes no more until the next.`,
+    );
+  return Math.ceil(((hour + 1) * hourMs - at) / 1_000);
+}
+
+/** The event's thread, which shows the task already. One that is gone on its platform is replaced. */
+async function openAndTell(of: Receiving, key: string, message: UserMessage): Promise<KeyedThread> {
+  const { threads, name } = of;
+  const find = () =>
+    threads.findOrOpen(
+      { trigger: name, key, message: message.id },
+      (first, since) => open(of, `hook:${first}`, message, since),
+      of.signal,
+    );
+  const place = await find();
+  if (place.first === message.id) return place;
+  const news = { id: message.id, markdown: describe(name, message), what: `the trigger ${name}` };
+  if ((await announce(of, place.thread, news)) === "told") return place;
+  await threads.forget(name, key);
+  return await find();
+}
+
+async function open(
+  { trigger, name, surface: surfaceOf, output, redis, signal }: Receiving,
+  postKey: string,
+  message: UserMessage,
+  since: number | undefined,
+): Promise<ThreadId> {
+  const channel = parseThreadId(`${trigger.channel}:none`);
+  const surface = surfaceOf(channel.platform);
+  if (!surface.openThread) throw new Error(`No thread can be opened on ${channel.platform}.`);
+  const place = { ...channel, thread: channel.channel };
+  const opened = await output.write(surface, place, "question", signal, () =>
+    failpoint("reply", async () => surface.openThread?.(channel, describe(name, message), postKey, since)),
+  );
+  if (!opened) throw new Error(`No thread was opened on ${channel.platform}.`);
+  const thread = threadId(opened.thread);
+  await rememberMessages(redis, thread, [opened.ref]);
+  return thread;
+}
+
+/** Posted at most once an event: it only says why something begins. `gone`: nobody can be told anything there. */
+export async function announce(
+  {
+    redis,
+    output,
+    surface: surfaceOf,
+    onProblem,
+    signal,
+  }: Pick<EventOptions, "redis" | "output" | "surface" | "onProblem"> & { signal: AbortSignal },
+  thread: ThreadId,
+  { id, markdown, what }: { id: string; markdown: string; what: string },
+): Promise<"told" | "gone"> {
+  const isFirst = await redis.set(keys.announced(thread, id), "1", "EX", seenSeconds, "NX");
+  if (!isFirst) return "told";
+  const place = parseThreadId(thread);
+  const surface = surfaceOf(place.platform);
+  const post = () =>
+    failpoint("reply", () => surface.post(place, { kind: "notice", markdown }, `hook:${id}`));
+  try {
+    await rememberMessages(redis, thread, await output.write(surface, place, "question", signal, post));
+  } catch (error) {
+    if (!signal.aborted && !(error instanceof SurfaceError)) throw error;
+    if (error instanceof SurfaceError && error.kind === "gone") return "gone";
+    onProblem(`An event of ${what} could not be announced in ${thread}.`, error);
+  }
+  return "told";
+}
+
+function describe(name: string, { author, text }: UserMessage): string {
+  const shown = cutText(text.split("\n").slice(2).join("\n"), shownChars);
+  const quoted = shown.split("\n").map((line) => `> ${escapeMarkdown(line)}`);
+  return [`🔔 Trigger ${escapeMarkdown(name)}, for ${escapeMarkdown(author.name)}:`, ...quoted].join("\n");
+}

@@ -1,0 +1,210 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { SurfaceError } from "../chat/surface.ts";
+import type { TriggerSettings } from "../config/triggers.ts";
+import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
+import { createFeedbackReceiver, type FeedbackSource } from "./feedback.ts";
+import {
+  createEventReceiver,
+  type EventOptions,
+  type EventResult,
+  type GenuineEvent,
+} from "./receive-event.ts";
+import { type HookRequest, isGenuine, nameDelivery, readHeader } from "./verify.ts";
+
+/** Receives webhooks at `POST /hooks/<name>`. */
+export interface Hooks {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface HookOptions extends EventOptions {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** `secret` is missing where the environment lacks it: the trigger takes nothing then. */
+  triggers: ReadonlyMap<string, TriggerSettings & { secret: string | undefined }>;
+  /** The repositories whose hosts tell what became of pull requests, at `POST /hooks/repository/<name>`. */
+  repositories?: ReadonlyMap<string, FeedbackSource & { secret: string | undefined }>;
+  /** Resolves as `work` does once what it wrote is known to stay. @throws where that cannot be said */
+  confirm<T>(work: Promise<T>): Promise<T>;
+  /** How long `close` waits for requests that have not ended, ms. */
+  graceMs?: number;
+}
+
+const mostBytes = 1_048_576;
+const mostConnections = 256;
+/** How long a request may take to arrive, ms. */
+const arrivalMs = 10_000;
+/** How often that is looked at, ms. */
+const checkMs = 1_000;
+/** How long the end of the gateway waits for requests that are being answered, ms. */
+const graceMs = 2_000;
+
+interface Answer {
+  status: number;
+  body: object;
+  headers?: Record<string, string>;
+}
+
+/** @throws Error with a sentence for the operator where it cannot listen */
+export async function openHooks(options: HookOptions): Promise<Hooks> {
+  const answer = createAnswer(options);
+  const server = createServer({ connectionsCheckingInterval: checkMs }, (request, response) => {
+    void answer(request).then(
+      (given) => send(response, given),
+      (error: unknown) => {
+        options.onProblem("A webhook could not be taken.", error);
+        send(response, unavailable);
+      },
+    );
+  });
+  server.maxConnections = mostConnections;
+  server.requestTimeout = arrivalMs;
+  server.headersTimeout = arrivalMs;
+  try {
+    server.listen(options.port, options.host);
+    await once(server, "listening");
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    throw new Error(
+      `Webhooks cannot be received on ${options.host}:${options.port} (${code}): correct hooks.host or hooks.port in heddle.yaml.`,
+      { cause },
+    );
+  }
+  const bound = server.address();
+  return {
+    port: typeof bound === "object" && bound ? bound.port : options.port,
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeIdleConnections();
+      // A closing server checks no times: without this a sender who stops in the middle would hold up the end.
+      const late = setTimeout(() => server.closeAllConnections(), options.graceMs ?? graceMs);
+      await closed;
+      clearTimeout(late);
+    },
+  };
+}
+
+const unavailable: Answer = {
+  status: 503,
+  body: { error: "Not taken: send it again later." },
+  headers: { "retry-after": "10" },
+};
+
+/** What takes the events of one address. */
+interface Receiver {
+  proof: Pick<TriggerSettings, "verify" | "header" | "idHeader">;
+  secret: string | undefined;
+  /** For the log. */
+  what: string;
+  receive(event: GenuineEvent): Promise<EventResult>;
+}
+
+function createAnswer(options: HookOptions): (request: IncomingMessage) => Promise<Answer> {
+  const receiveEvent = createEventReceiver(options);
+  const receiveFeedback = createFeedbackReceiver(options);
+  const find = (path: string): Receiver | undefined => {
+    const [, name, repository] = /^\/hooks\/(?:([^/]+)|repository\/([^/]+))$/.exec(path) ?? [];
+    const trigger = name === undefined ? undefined : options.triggers.get(name);
+    if (name !== undefined && trigger) {
+      const receive = (event: GenuineEvent) => receiveEvent(name, trigger, event);
+      return { proof: trigger, secret: trigger.secret, what: `the trigger ${name}`, receive };
+    }
+    const source = repository === undefined ? undefined : options.repositories?.get(repository);
+    if (!source) return undefined;
+    const receive = (event: GenuineEvent) => receiveFeedback(source, event);
+    return { proof: { verify: "github" }, secret: source.secret, what: source.repository, receive };
+  };
+  return async (request) => {
+    const receiver = find((request.url ?? "").split("?")[0] ?? "");
+    if (!receiver) return refuse(404, "There is no trigger at this address.");
+    if (request.method !== "POST") return refuse(405, "Send a POST request.", { allow: "POST" });
+    const { proof, secret, what } = receiver;
+    if (secret === undefined) return unavailable;
+    const event = await readEvent(request, proof, secret, options.now());
+    if ("status" in event) return event;
+    try {
+      return toAnswer(await options.confirm(receiver.receive(event)));
+    } catch (error) {
+      const why = error instanceof SurfaceError ? ` ${error.message}` : "";
+      const isFull = error instanceof OutOfMemory || isOutOfMemory(error);
+      const full = isFull ? ", since Redis is full" : "";
+      options.onProblem(`An event of ${what} was not taken${full}.${why}`, error);
+      return unavailable;
+    }
+  };
+}
+
+/** The event, once its origin is proven, or the answer to what is none. */
+async function readEvent(
+  request: IncomingMessage,
+  proof: Receiver["proof"],
+  secret: string,
+  now: number,
+): Promise<GenuineEvent | Answer> {
+  const body = await readBody(request).catch(() => "broken" as const);
+  if (body === "broken") return refuse(400, "The body did not arrive.");
+  if (!body) return refuse(413, "The body has more than 1 MiB.", { connection: "close" });
+  const sent: HookRequest = { headers: request.headers, body };
+  if (!isGenuine(proof, secret, sent, now)) return refuse(401, "The proof of origin is wrong.");
+  const payload = parse(body);
+  if (payload === undefined) return refuse(400, "The body is not JSON.");
+  const kind = readKind(sent);
+  // GitHub's greeting of a new webhook.
+  if (proof.verify === "github" && kind === "ping") return { status: 200, body: { result: "pong" } };
+  return { kind, payload, delivery: nameDelivery(proof, sent, payload) };
+}
+
+function toAnswer(result: EventResult): Answer {
+  switch (result.kind) {
+    case "accepted":
+      return { status: 200, body: { result: "accepted", thread: result.thread } };
+    case "duplicate":
+      return { status: 202, body: { result: "duplicate", thread: result.thread } };
+    case "ignored":
+      return { status: 200, body: { result: "ignored" } };
+    case "forbidden":
+      return refuse(403, "Whoever the trigger acts for may not give work there.");
+    case "too-many":
+      return refuse(429, "Too many events.", { "retry-after": String(result.retryAfterSeconds) });
+  }
+}
+
+function refuse(status: number, error: string, headers?: Record<string, string>): Answer {
+  return { status, body: { error }, ...(headers && { headers }) };
+}
+
+function send(response: ServerResponse, { status, body, headers }: Answer): void {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(`${JSON.stringify(body)}\n`);
+}
+
+/** The bytes as they came; undefined where there are too many. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  if (Number(request.headers["content-length"] ?? 0) > mostBytes) return undefined;
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request.iterator({ destroyOnReturn: false })) {
+    if (!Buffer.isBuffer(part)) continue;
+    bytes += part.length;
+    if (bytes > mostBytes) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+const kindHeaders = ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"];
+
+function readKind({ headers }: HookRequest): string {
+  return kindHeaders.map((name) => readHeader(headers, name)).find(Boolean) ?? "";
+}
