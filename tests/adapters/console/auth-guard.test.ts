@@ -2,8 +2,9 @@ import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { connect, Socket } from "node:net";
 import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createAuthGuard } from "../../../src/adapters/console/auth-guard.ts";
-import { createAddressList } from "../../../src/adapters/console/client-address.ts";
+import { type AuthGuard, createAuthGuard } from "../../../src/adapters/console/auth-guard.ts";
+import { createSignIns } from "../../../src/operations/sign-ins.ts";
+import { type AddressList, createAddressList } from "../../../src/adapters/console/client-address.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call } from "./requests.ts";
 import { type ConsoleSettings, startConsole } from "./start-console.ts";
@@ -17,6 +18,11 @@ afterAll(() => redis.stop());
 const open = (settings: ConsoleSettings = {}) => startConsole({ redis, ...settings });
 const message = { method: "POST", json: { text: "hello", key: "first-key" } };
 const address = "/api/threads/abcdefgh12345678/messages";
+
+const statusOf = async (guard: AuthGuard, request: IncomingMessage) => {
+  const who = await guard.authenticate(request);
+  return who.ok ? undefined : who.refusal.status;
+};
 
 test("a console whose port is taken says what to do", async () => {
   await using console = await open();
@@ -96,6 +102,16 @@ describe("a console with a token", () => {
     return Object.assign(new IncomingMessage(socket), { headers });
   };
 
+  /** One at which a browser is signed in. */
+  const openSignedIn = async (settings: { proxies?: AddressList; now(): number }) => {
+    const signIns = createSignIns(redis.client());
+    const gate = createAuthGuard({ host: "0.0.0.0", token, signIns, ...settings });
+    const request = asked({ authorization: `Bearer ${token}` }, "192.0.2.1");
+    const who = await gate.authenticate(request);
+    const cookie = await gate.signIn(request, who.ok ? who.by : undefined);
+    return { gate, cookie: cookie?.split(";")[0] ?? "" };
+  };
+
   const proxies = createAddressList(["127.0.0.1", "172.18.0.0/16", "fd00::/8"]);
 
   test.each([
@@ -112,68 +128,64 @@ describe("a console with a token", () => {
     ["a near address that is not named, whatever it says", "10.0.0.1", "203.0.113.7", 429],
     ["a neighbour of the proxy on this machine", "127.0.0.2", "203.0.113.7", 429],
     ["a public address, whatever it says of others", "203.0.113.2", "203.0.113.7", 429],
-  ])("counts the wrong tokens of %s", (_, peer, forwarded, status) => {
+  ])("counts the wrong tokens of %s", async (_, peer, forwarded, status) => {
     const gate = createAuthGuard({ host: "0.0.0.0", token, proxies });
     const bearer = (text: string, from: string) =>
-      gate.authenticate(asked({ authorization: `Bearer ${text}`, "x-forwarded-for": from }, peer))?.status;
+      statusOf(gate, asked({ authorization: `Bearer ${text}`, "x-forwarded-for": from }, peer));
     const attacker = forwarded === "unknown" ? forwarded : "198.51.100.1, 203.0.113.1";
-    for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`, attacker)).toBe(401);
-    expect(bearer(token, attacker)).toBe(429);
-    expect(bearer(token, forwarded)).toBe(status);
+    for (const guess of Array(10).keys()) expect(await bearer(`guess-${guess}`, attacker)).toBe(401);
+    expect(await bearer(token, attacker)).toBe(429);
+    expect(await bearer(token, forwarded)).toBe(status);
   });
 
-  test("looks at 300 wrong tokens a minute of all clients of a proxy, while pages that are signed in go on", () => {
+  test("looks at 300 wrong tokens a minute of all clients of a proxy, while pages that are signed in go on", async () => {
     let now = 0;
-    const gate = createAuthGuard({ host: "0.0.0.0", token, proxies, now: () => now });
+    const { gate, cookie } = await openSignedIn({ proxies, now: () => now });
     const from = (n: number) => ({ "x-forwarded-for": `198.51.${n >> 8}.${n & 255}` });
     const guess = (n: number) =>
-      gate.authenticate(asked({ authorization: `Bearer guess-${n}`, ...from(n) }, "127.0.0.1"))?.status;
-    const statuses = Array.from({ length: 400 }, (_, n) => guess(n));
+      statusOf(gate, asked({ authorization: `Bearer guess-${n}`, ...from(n) }, "127.0.0.1"));
+    const statuses = await Promise.all(Array.from({ length: 400 }, (_, n) => guess(n)));
     expect(statuses.filter((status) => status === 401)).toHaveLength(300);
     expect(statuses.slice(300).every((status) => status === 429)).toBe(true);
-    const cookie = gate.cookie(asked({})).split(";")[0] ?? "";
-    expect(gate.authenticate(asked({ cookie, ...from(500) }, "127.0.0.1"))).toBeNull();
+    expect(await statusOf(gate, asked({ cookie, ...from(500) }, "127.0.0.1"))).toBeUndefined();
     now = 60_000;
-    expect(guess(401)).toBe(401);
+    expect(await guess(401)).toBe(401);
   });
 
-  test("counts the addresses of one IPv6 network together", () => {
+  test("counts the addresses of one IPv6 network together", async () => {
     const gate = createAuthGuard({ host: "0.0.0.0", token });
-    const statuses = Array.from(
-      { length: 11 },
-      (_, n) =>
-        gate.authenticate(asked({ authorization: `Bearer guess-${n}` }, `2001:db8:1:2::${n}`))?.status,
+    const guesses = Array.from({ length: 11 }, (_, n) =>
+      statusOf(gate, asked({ authorization: `Bearer guess-${n}` }, `2001:db8:1:2::${n}`)),
     );
+    const statuses = await Promise.all(guesses);
     expect(statuses.at(-1)).toBe(429);
   });
 
   test("looks at ten wrong tokens a minute, while a page that is signed in goes on", async () => {
     let now = 0;
-    const gate = createAuthGuard({ host: "0.0.0.0", token, now: () => now });
-    const bearer = (text: string) => gate.authenticate(asked({ authorization: `Bearer ${text}` }))?.status;
-    const cookie = gate.cookie(asked({})).split(";")[0] ?? "";
-    for (const guess of Array(10).keys()) expect(bearer(`guess-${guess}`)).toBe(401);
-    expect(bearer(token)).toBe(429);
-    expect(gate.authenticate(asked({ cookie, authorization: `Bearer ${token}` }))).toBeNull();
+    const { gate, cookie } = await openSignedIn({ now: () => now });
+    const bearer = (text: string) => statusOf(gate, asked({ authorization: `Bearer ${text}` }));
+    for (const guess of Array(10).keys()) expect(await bearer(`guess-${guess}`)).toBe(401);
+    expect(await bearer(token)).toBe(429);
+    expect(await statusOf(gate, asked({ cookie }))).toBeUndefined();
     now = 60_000;
-    expect(bearer(token)).toBeUndefined();
+    expect(await bearer(token)).toBeUndefined();
   });
 
-  test("takes the code of the login link once, to sign in and within 15 minutes", () => {
+  test("takes the code of the login link once, to sign in and within 15 minutes", async () => {
     let now = 0;
     const openGate = () =>
       createAuthGuard({ host: "127.0.0.1", token, loginCode: "from-the-link", now: () => now });
     const signIn = (gate: ReturnType<typeof openGate>, method: string, url: string) =>
-      gate.authenticate(Object.assign(asked({ authorization: "Bearer from-the-link" }), { method, url }))
-        ?.status;
+      statusOf(gate, Object.assign(asked({ authorization: "Bearer from-the-link" }), { method, url }));
     const gate = openGate();
-    expect(signIn(gate, "GET", "/api/status")).toBe(401);
-    expect(signIn(gate, "POST", "/api/threads")).toBe(401);
-    expect(signIn(gate, "POST", "/api/session")).toBeUndefined();
-    expect(signIn(gate, "POST", "/api/session")).toBe(401);
+    expect(await signIn(gate, "GET", "/api/status")).toBe(401);
+    expect(await signIn(gate, "POST", "/api/threads")).toBe(401);
+    expect(await signIn(gate, "POST", "/api/v1/session")).toBeUndefined();
+    expect(await signIn(gate, "POST", "/api/session")).toBe(401);
     const late = openGate();
     now = 15 * 60_000;
-    expect(signIn(late, "POST", "/api/session")).toBe(401);
+    expect(await signIn(late, "POST", "/api/session")).toBe(401);
   });
 
   test("trades the token for a cookie that scripts and other sites cannot use", async () => {

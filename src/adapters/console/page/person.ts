@@ -1,0 +1,21 @@
+/** Who is signed in, and what they may do: a control that would be refused is not shown. */
+import type { Act } from "../../../chat/roles.ts";
+import type { SignedIn } from "../services.ts";
+
+let allowed: readonly Act[] | undefined;
+
+/** Takes over who the server says this is. */
+export function setPerson(me: SignedIn): void {
+  allowed = me.may;
+  // Styles hide what is for others.
+  document.body.dataset.may = me.may.join(" ");
+}
+
+export function may(act: Act): boolean {
+  return allowed?.includes(act) ?? true;
+}
+
+/** Whether the person may write, answer and stop in that thread of any platform. */
+export function mayWorkIn(thread: string): boolean {
+  return may(thread.startsWith("local:") ? "work" : "operate");
+}
