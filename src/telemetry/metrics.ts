@@ -17,6 +17,8 @@ export interface Metrics {
   readonly observer: Observer;
   /** How writing the audit log goes. */
   auditHealth(health: AuditHealth): void;
+  /** How the configuration of this process stands. */
+  configuration(state: { at: number; problem?: string; restart: readonly string[] }): void;
   readonly contentType: string;
   /** The figures in Prometheus' text format. */
   render(): Promise<string>;
@@ -121,13 +123,29 @@ export function createMetrics(redis: Redis): Metrics {
 
   return {
     observer,
-    auditHealth: createAuditMetrics(registry),
+    ...createStateMetrics(registry),
     contentType: registry.contentType,
     async render() {
       await readAll();
       return await registry.metrics();
     },
     close: unsubscribe,
+  };
+}
+
+function createStateMetrics(registry: Registry): Pick<Metrics, "auditHealth" | "configuration"> {
+  return { auditHealth: createAuditMetrics(registry), configuration: createConfigurationMetrics(registry) };
+}
+
+function createConfigurationMetrics(registry: Registry): Metrics["configuration"] {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
+  const since = gauge("heddle_configuration_timestamp_seconds", "Since when the configuration is in force.");
+  const refused = gauge("heddle_configuration_refused", "1 while the files say what is not in force.");
+  const restart = gauge("heddle_configuration_restart_needed", "Changed settings that wait for a restart.");
+  return (state) => {
+    since.set(state.at / 1_000);
+    refused.set(state.problem === undefined ? 0 : 1);
+    restart.set(state.restart.length);
   };
 }
 

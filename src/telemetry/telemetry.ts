@@ -9,6 +9,7 @@ import { AuditBusy, moveToFiles } from "./audit/files.ts";
 import { type AuditKey, openAuditKey } from "./audit/key.ts";
 import { type AuditLog, openAuditLog, readAuditHead } from "./audit/log.ts";
 import { auditObserver } from "./audit/observer.ts";
+import { createPeopleSeals } from "./audit/people.ts";
 import { createAuditProblems } from "./audit/problems.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -72,7 +73,7 @@ async function openConfiguredAudit(
     Date.now,
     (problem, error) => log.error({ ...(error !== undefined && { err: error }) }, problem),
     {
-      ...{ key, known },
+      ...{ key, known, people: createPeopleSeals(redis, Date.now) },
       required: config.settings.telemetry.auditRequired,
       onHealth(health) {
         metrics?.auditHealth(health);

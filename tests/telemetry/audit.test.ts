@@ -265,6 +265,7 @@ const silent: TurnDisplay = {
   continued: () => ({ kind: "notice", markdown: "" }),
   waiting: () => ({}),
   closing: () => ({}),
+  interrupted: async () => undefined,
   close: async () => false,
   ended() {},
 };

@@ -5,6 +5,7 @@ export const noDisplay: TurnDisplay = {
   took: () => undefined,
   event: () => undefined,
   question: () => ({ kind: "question", markdown: "" }),
+  interrupted: async () => undefined,
   settled: () => ({ kind: "question", markdown: "" }),
   continued: () => ({ kind: "notice", markdown: "" }),
   waiting: () => ({}),

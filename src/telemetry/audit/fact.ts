@@ -3,17 +3,49 @@ import type { TurnOutcome } from "../../agent/events.ts";
 import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
 import { cutText } from "../../agent/text.ts";
 import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
+import type { Role } from "../../chat/roles.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { IntakeAuditEvent } from "../../intake/intake.ts";
 import type { ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 
 /** What is done that no observed contract shows. */
-export type AuditEvent = IntakeAuditEvent | ScheduleAuditEvent | ThreadAuditEvent;
+export type AuditEvent =
+  | IntakeAuditEvent
+  | ScheduleAuditEvent
+  | ThreadAuditEvent
+  | TokenAuditEvent
+  | PersonAuditEvent;
 
 /** Somebody at the console, or an operator's command, did something with a whole thread. */
 export interface ThreadAuditEvent {
-  action: "thread-renamed" | "thread-archived" | "thread-reopened" | "thread-exported" | "thread-deleted";
+  action:
+    | "thread-renamed"
+    | "thread-archived"
+    | "thread-reopened"
+    | "thread-exported"
+    | "thread-deleted"
+    /** Of a thread in which one person talks to the bot alone. */
+    | "direct-read";
   thread: ThreadId;
+  by: Speaker;
+}
+
+/** An operator gave somebody a token, or ended it. */
+export interface TokenAuditEvent {
+  action: "token-created" | "token-revoked";
+  /** Its id, which opens nothing. */
+  token: string;
+  /** Whose it is. */
+  person: string;
+  role: Role;
+  by: Speaker;
+}
+
+/** An operator had a person forgotten. */
+export interface PersonAuditEvent {
+  action: "person-forgotten";
+  /** What stands for them in the log. */
+  alias: string;
   by: Speaker;
 }
 
@@ -43,7 +75,22 @@ export type AuditFact =
     }
   /** Somebody changed what waits: took a message out, or had it taken first. */
   | { what: "queue-removed" | "queue-advanced"; thread: ThreadId; message: string; by: Speaker }
+  /** An administrator has changed a setting in chat, or an operator has taken that back. */
+  | {
+      what: "setting-changed";
+      thread?: ThreadId;
+      setting: string;
+      of: string;
+      was: string;
+      is: string;
+      by: Speaker;
+    }
   | { what: ThreadAuditEvent["action"]; thread: ThreadId; by: Speaker }
+  /** Somebody had turns undone. `turns`: ids, the newest first. */
+  | { what: "turns-undone"; thread: ThreadId; turns: string[]; by: Speaker }
+  | { what: "undo-taken-back" | "thread-forked"; thread: ThreadId; by: Speaker }
+  | { what: TokenAuditEvent["action"]; token: string; person: string; role: Role; by: Speaker }
+  | { what: PersonAuditEvent["action"]; alias: string; by: Speaker }
   /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
   | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }
   /** `workspace`: `platform:workspace`; an older Heddle did not write it. */
@@ -69,14 +116,13 @@ export type AuditFact =
       status: ToolStatus;
       ms: number;
     }
-  /** `by`: who stopped it. `killed` and `survivors`: processes. */
+  /** `killed` and `survivors`: processes. Who stopped it is in the entry `stopped`. */
   | {
       what: "turn-ended";
       thread: ThreadId;
       turn: string;
       outcome: TurnOutcome["kind"];
       steps: number;
-      by?: string;
       killed?: number;
       survivors?: number;
     }
@@ -132,8 +178,15 @@ export function toInboundFact(event: InboundEvent, result: IntakeResult): AuditF
 
 /** What somebody did, as it is told apart from any contract. */
 export function toAuditFact(event: AuditEvent): AuditFact {
-  const { action, thread } = event;
   const by = person(event.by);
+  if ("token" in event)
+    return { what: event.action, token: event.token, person: event.person, role: event.role, by };
+  if ("alias" in event) return { what: event.action, alias: event.alias, by };
+  if (event.action === "setting-changed") {
+    const { thread: place, setting, of, was, is } = event;
+    return { what: event.action, ...(place !== undefined && { thread: place }), setting, of, was, is, by };
+  }
+  const { action, thread } = event;
   switch (action) {
     case "decided":
     case "refused": {
@@ -156,11 +209,16 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     case "queue-removed":
     case "queue-advanced":
       return { what: action, thread, message: event.message, by };
+    case "turns-undone":
+      return { what: action, thread, turns: event.turns, by };
+    case "undo-taken-back":
+    case "thread-forked":
     case "thread-renamed":
     case "thread-archived":
     case "thread-reopened":
     case "thread-exported":
     case "thread-deleted":
+    case "direct-read":
       return { what: action, thread, by };
   }
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Redis } from "ioredis";
 import { keys } from "../../queue/redis/keys.ts";
+import { takeLock } from "../../queue/redis/lock.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { type AuditEntry, parseEntry } from "./chain.ts";
 import { readAuditLines } from "./log.ts";
@@ -25,15 +26,16 @@ export class AuditBusy extends Error {
 
 /** Does the work while nobody moves entries. @throws AuditBusy */
 export async function withAuditLock<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
-  if (!(await redis.set(keys.auditHeld, "1", "EX", heldSeconds, "NX"))) throw new AuditBusy();
+  const lock = await takeLock(redis, keys.auditHeld, heldSeconds);
+  if (!lock) throw new AuditBusy();
   const renewal = setInterval(() => {
-    redis.expire(keys.auditHeld, heldSeconds).catch(() => undefined);
+    lock.extend().catch(() => undefined);
   }, renewMs);
   try {
     return await work();
   } finally {
     clearInterval(renewal);
-    await redis.del(keys.auditHeld);
+    await lock.release();
   }
 }
 
@@ -113,6 +115,14 @@ export async function* readAllLines(redis: Redis, folder: string): AsyncGenerato
     }
   }
   yield* readAuditLines(redis, last + 1);
+}
+
+/** All entries, the first first. Nothing is proven. */
+export async function* readAllEntries(redis: Redis, folder: string): AsyncGenerator<AuditEntry> {
+  for await (const line of readAllLines(redis, folder)) {
+    const entry = parseEntry(line);
+    if (entry) yield entry;
+  }
 }
 
 /**

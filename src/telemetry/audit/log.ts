@@ -6,6 +6,7 @@ import { genesis, type Link } from "./chain.ts";
 import { type ChainWriter, createChainWriter, type Stamped } from "./chain-writer.ts";
 import type { AuditFact } from "./fact.ts";
 import type { AuditKey } from "./key.ts";
+import type { PeopleSeals } from "./people.ts";
 
 /** Writes the audit log, which all processes share: one chain, in one order. */
 export interface AuditLog {
@@ -37,6 +38,8 @@ export interface AuditLogOptions {
   key?: AuditKey | undefined;
   /** The newest head that is known from elsewhere than Redis. */
   known?: Link | undefined;
+  /** Without it, names are written in clear. */
+  people?: PeopleSeals | undefined;
   /** Refuse what cannot be written before it is done. */
   required?: boolean;
   /** Facts that wait in memory at most. */
@@ -141,7 +144,7 @@ class QueuedLog implements AuditLog {
       const batch = again.length > 0 ? again : this.#waiting.splice(0, batchSize);
       again = [];
       try {
-        await this.#writer.write(batch);
+        await this.#writer.write(await this.#seal(batch));
         for (const { resolve } of batch) resolve();
         this.#recovered();
       } catch (error) {
@@ -156,6 +159,12 @@ class QueuedLog implements AuditLog {
       }
     }
     this.#writing = undefined;
+  }
+
+  async #seal(batch: readonly Stamped[]): Promise<Stamped[]> {
+    const facts = batch.map(({ fact }) => fact);
+    const sealed = (await this.#options.people?.seal(facts)) ?? facts;
+    return batch.map(({ at, fact }, index) => ({ at, fact: sealed[index] ?? fact }));
   }
 
   #failed(error: unknown): void {

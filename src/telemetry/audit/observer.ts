@@ -101,7 +101,6 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
               turn,
               outcome: outcome.kind,
               steps: outcome.steps,
-              ...(outcome.kind === "stopped" && { by: outcome.order.by }),
               ...(killed && { killed: killed.processes, survivors: killed.survivors }),
             });
           }

@@ -2,8 +2,10 @@ import type { Redis } from "ioredis";
 import { type Anchor, readAnchor } from "./anchor.ts";
 import { type AuditEntry, genesis, type Link, parseEntry, proveEntry, verifyLink } from "./chain.ts";
 import { readAllLines } from "./files.ts";
+import { keys } from "../../queue/redis/keys.ts";
 import type { AuditKey } from "./key.ts";
 import { readAuditHead } from "./log.ts";
+import { listAliases, readPeople } from "./people.ts";
 
 export type Checked =
   | { kind: "entry"; entry: AuditEntry; line: string }
@@ -44,6 +46,7 @@ export async function* verifyLog(
   const head = await readAuditHead(redis);
   const noted = [options.anchor, kept?.head, kept?.since, head].filter((link) => link !== undefined);
   const proofs = new Proofs(options, kept);
+  const people = new NamedPeople();
   let faults = 0;
   let isLost = false;
   let link = genesis;
@@ -64,12 +67,14 @@ export async function* verifyLog(
       isLost = false;
     }
     proofs.look(entry, link);
+    people.look(entry);
     link = { n: entry.n, hash: entry.hash };
     yield { kind: "entry", entry, line };
   }
   for (const found of [
     ...findHeadFaults(link, Math.max(...noted.map(({ n }) => n)), await readAuditHead(redis)),
     ...proofs.listFaults(),
+    ...people.listFaults(await readPeople(redis), link),
   ]) {
     yield fault(found.text, found.before);
   }
@@ -133,6 +138,28 @@ class Proofs {
     for (const [proof, { count, first, last, before }] of this.#unproven) {
       yield { text: describe[proof](count, first, last), before };
     }
+  }
+}
+
+/** Who is named under seal, and who was forgotten, so that nobody becomes nameless unseen. */
+class NamedPeople {
+  readonly #named = new Set<string>();
+  readonly #forgotten = new Set<string>();
+
+  look(entry: AuditEntry): void {
+    for (const alias of listAliases(entry)) this.#named.add(alias);
+    if (entry.what === "person-forgotten") this.#forgotten.add(entry.alias);
+  }
+
+  *listFaults(
+    { has }: { has(alias: string): boolean },
+    before: Link,
+  ): Generator<{ text: string; before: Link }> {
+    const lost = [...this.#named].filter((alias) => !has(alias) && !this.#forgotten.has(alias));
+    if (lost.length === 0) return;
+    const who = lost.length === 1 ? "one person" : `${lost.length} people`;
+    const text = `The names of ${who} cannot be read (${lost.slice(0, 5).join(", ")}): their keys are gone from Redis, and no entry says that they were to be forgotten. Entries are sound; a backup of ${keys.auditPeople} has the names.`;
+    yield { text, before };
   }
 }
 

@@ -1,0 +1,30 @@
+import { Conversations } from "../adapters/console/conversations.ts";
+import type { Speaker } from "../agent/messages.ts";
+import { parseThreadId, type ThreadId } from "../chat/threads.ts";
+import { createWorkspaceFiles } from "../operations/files.ts";
+import { createThreadManager } from "../operations/manage.ts";
+import type { AppContext } from "./context.ts";
+
+/** Deletes a thread with all that belongs to it; resolves with why nothing, or not all of it, was done. */
+export type RemoveThread = (thread: ThreadId, by: Speaker) => Promise<string | undefined>;
+
+/** What deletes threads outside the console's pages: for commands, and for what channels keep no longer. */
+export function openThreadRemoval({
+  redis,
+  sandbox,
+  telemetry,
+  log,
+}: Pick<AppContext, "redis" | "sandbox" | "telemetry" | "log">): RemoveThread {
+  const manager = createThreadManager({
+    ...{ redis, audit: telemetry.audit, now: Date.now },
+    workspaces: createWorkspaceFiles(sandbox),
+    onError: (error) => log.warn({ err: error }, "A thread that was deleted could not be told of."),
+  });
+  const conversations = new Conversations(redis, Date.now);
+  return async (thread, by) => {
+    const problem = await manager.remove(thread, by);
+    const { platform, thread: id } = parseThreadId(thread);
+    if (problem === undefined && platform === "local") await conversations.forget(id);
+    return problem;
+  };
+}
