@@ -35,6 +35,9 @@ await reporting(async () => {
     const files = await readdir(join(folder, "out"));
     if (!said.includes("calculator.py") || !files.includes("calculator.py"))
       throw new SetupFailure("heddle run of the installed package did not do its task.");
+    const client =
+      "const { HeddleClient } = await import('heddle/client'); new HeddleClient({ url: 'http://127.0.0.1' });";
+    run(folder, "node", "--input-type=module", "--eval", client);
     console.log("The installed package runs.");
   } finally {
     await rm(folder, { recursive: true, force: true });

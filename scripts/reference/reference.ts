@@ -1,8 +1,10 @@
-/** `npm run reference`: writes docs/configuration.md, heddle.example.yaml and the JSON Schema that editors use. */
+/** `npm run reference`: writes docs/configuration.md, docs/openapi.json, heddle.example.yaml and the JSON Schema that editors use. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { z } from "zod";
+import { routes } from "../../src/adapters/console/api.ts";
+import { describeApi } from "../../src/adapters/console/openapi.ts";
 import { environmentSchema } from "../../src/config/environment.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 
@@ -32,6 +34,7 @@ export const beyondSchema: readonly { place: RegExp; about: string }[] = [
     place: /^providers\.[^.]+\.(protocol|baseUrl): /,
     about: "a provider with a name of your own has a protocol and a `baseUrl`",
   },
+  { place: /^console\.identityHeader: /, about: "`console.identityHeader` comes with `console.proxies`" },
   { place: /: there is no provider /, about: "models name a provider that there is" },
   { place: /\.headers\./, about: "variables that headers name are set" },
 ];
@@ -41,6 +44,7 @@ export function reference(): Record<string, string> {
   const environment = z.toJSONSchema(environmentSchema, { io: "input" });
   const settings = z.toJSONSchema(settingsSchema, { io: "input" });
   return {
+    "docs/openapi.json": `${JSON.stringify(describeApi(routes), null, 2)}\n`,
     "docs/configuration.md": `# Configuration
 
 Secrets and endpoints come from the environment or a file \`.env\`, everything else from \`heddle.yaml\`. A wrong key or

@@ -47,7 +47,7 @@ test("npx finds the program, on every Node that there is", () => {
     .object({ bin: z.record(z.string(), z.string()), exports: z.record(z.string(), z.unknown()) })
     .parse(JSON.parse(read("package.json")));
   expect(bin).toEqual({ heddle: "dist/heddle.js" });
-  expect(Object.keys(exports)).toEqual(["./agent"]);
+  expect(Object.keys(exports)).toEqual(["./agent", "./client"]);
   expect(read("src/heddle.js")).toMatch(/^#!\/usr\/bin\/env node\n/);
 });
 
