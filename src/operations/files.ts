@@ -16,6 +16,9 @@ export function createWorkspaceFiles(sandbox: SandboxHealth): WorkspaceFiles {
     async read(thread, path) {
       return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
     },
+    async archive(thread, path) {
+      return sandbox.probe.ok && (await (await sandbox.backend.workspaces()).export(threadId(thread), path));
+    },
     async remove(thread, before) {
       if (!sandbox.probe.ok) return true;
       return (await sandbox.backend.workspaces()).remove(threadId(thread), before);
@@ -31,6 +34,8 @@ export interface WorkspaceFiles {
     thread: ThreadRef,
     path: string,
   ): Promise<{ ok: true; data: Buffer; truncated: boolean } | FileFailure>;
+  /** Writes all of it to that path, as a tar archive; false where there is none. */
+  archive(thread: ThreadRef, path: string): Promise<boolean>;
   /** Removes all of it, unless it was used after `before` (ms). False while something runs there. */
   remove(thread: ThreadRef, before: number): Promise<boolean>;
 }

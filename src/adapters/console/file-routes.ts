@@ -1,30 +1,84 @@
 import { basename } from "node:path/posix";
+import { z } from "zod";
 import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import type { FileFailure } from "../../sandbox/sandbox.ts";
 import { threadExists } from "./conversation-routes.ts";
-import { readBody, type Reply, replyDownload, replyJson, replyPreview, replyProblem } from "./http.ts";
-import { isSession } from "./operation-routes.ts";
-import { consoleThread, isThreadId } from "./refs.ts";
+import {
+  isPicture,
+  readBody,
+  type Reply,
+  replyDownload,
+  replyJson,
+  replyPreview,
+  replyProblem,
+} from "./http.ts";
+import { consoleThread, isSession, isThreadId } from "./refs.ts";
 import { type ApiCall, replyNotFound, type Route } from "./route.ts";
+import { fileList } from "./schemas/common.ts";
 import type { Services } from "./services.ts";
-import { maxUploadBytes } from "./uploads.ts";
+import { maxThumbnailBytes, maxUploadBytes } from "./uploads.ts";
 
-/**
- * Files of threads. ID is a console thread's or, for the workspace, that of a thread of any platform.
- *
- * | request                             | answer                                 |
- * | ----------------------------------- | -------------------------------------- |
- * | GET  /api/threads/ID/files          | `{ entries, truncated }`, the workspace |
- * | GET  /api/threads/ID/file?path=PATH | a file of the workspace                |
- * | GET  /api/threads/ID/uploads/ID     | the file that came with a message      |
- * | GET  …/file?path=PATH&preview=1, …/uploads/ID?preview=1 | the same to be shown: a picture, PDF, HTML or SVG; 204 for others |
- * | POST /api/threads/ID/attachments?name=NAME&type=TYPE | `{ id }`, for the bytes of a file that a message names within the hour; 429 when too many wait |
- */
+const previewQuery = z.object({
+  preview: z.string().optional().describe("to be shown instead of saved; 204 where that is not possible"),
+});
+const fileQuery = previewQuery.extend({ path: z.string() });
+const attachmentQuery = z.object({ name: z.string(), type: z.string().optional() });
+
+/** Files of threads. `:thread` is a console thread's id or, for the workspace, that of a thread of any platform. */
 export const fileRoutes: readonly Route[] = [
-  { method: "GET", path: "/api/threads/:thread/files", answer: listFiles },
-  { method: "GET", path: "/api/threads/:thread/file", answer: readFile },
-  { method: "GET", path: "/api/threads/:thread/uploads/:message", answer: readUpload },
-  { method: "POST", path: "/api/threads/:thread/attachments", answer: postAttachment },
+  {
+    method: "GET",
+    path: "/api/v1/threads/:thread/files",
+    needs: "read",
+    summary: "Lists the workspace of a thread",
+    answers: fileList,
+    answer: listFiles,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/threads/:thread/file",
+    needs: "read",
+    summary: "A file of the workspace",
+    query: fileQuery,
+    answers: "file",
+    answer: readFile,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/threads/:thread/uploads/:message",
+    needs: "read",
+    summary: "The file that came with a message",
+    query: previewQuery,
+    answers: "file",
+    answer: readUpload,
+  },
+  {
+    method: "POST",
+    path: "/api/v1/threads/:thread/attachments",
+    needs: "work",
+    summary: "Keeps a file that a message may name within the hour",
+    query: attachmentQuery,
+    body: "bytes",
+    answers: z.strictObject({ id: z.string() }),
+    answer: postAttachment,
+  },
+  {
+    method: "POST",
+    path: "/api/v1/threads/:thread/attachments/:upload/thumbnail",
+    needs: "work",
+    summary: "Keeps a small picture of such a file, to be shown with its message",
+    body: "bytes",
+    answers: "nothing",
+    answer: postThumbnail,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/threads/:thread/thumbnails/:upload",
+    needs: "read",
+    summary: "The small picture of a file that a message has brought",
+    answers: "file",
+    answer: readThumbnail,
+  },
 ];
 
 /** Undefined where nobody has begun such a thread: looking must not make a workspace. */
@@ -77,11 +131,40 @@ async function postAttachment({ uploads }: Services, call: ApiCall): Promise<Rep
   const name = query.get("name") ?? "";
   if (name === "" || name.length > 255)
     return replyProblem(400, "The file needs a name of at most 255 characters.");
-  const body = await readBody(request, "application/octet-stream", maxUploadBytes);
+  // A sender that does not say how much it sends may send the most.
+  const bytes = Math.min(Number(request.headers["content-length"] ?? maxUploadBytes), maxUploadBytes);
+  const reply = await uploads.receive(bytes, async () => {
+    const body = await readBody(request, "application/octet-stream", maxUploadBytes);
+    if (!body.ok) return body.reply;
+    const mediaType = query.get("type") || "application/octet-stream";
+    const kept = await uploads.keep(id, { name, mediaType, data: body.data });
+    return kept.ok ? replyJson(200, { id: kept.id }) : replyProblem(429, kept.why);
+  });
+  return reply ?? replyBusy();
+}
+
+function replyBusy(): Reply {
+  const why =
+    "The file was not taken: others are sending large files at the moment. Send it again in a minute.";
+  const reply = replyProblem(429, why);
+  return { ...reply, headers: { ...reply.headers, "retry-after": "60" } };
+}
+
+async function postThumbnail({ uploads }: Services, { request, parameters }: ApiCall): Promise<Reply> {
+  const [id = "", upload = ""] = parameters;
+  if (!isThreadId(id)) return replyProblem(404, "There is no such thread.");
+  const body = await readBody(request, "application/octet-stream", maxThumbnailBytes);
   if (!body.ok) return body.reply;
-  const mediaType = query.get("type") || "application/octet-stream";
-  const kept = await uploads.keep(id, { name, mediaType, data: body.data });
-  return kept.ok ? replyJson(200, { id: kept.id }) : replyProblem(429, kept.why);
+  if (!isPicture(body.data)) return replyProblem(400, "A thumbnail is a PNG, JPEG, GIF or WebP.");
+  const isKept = await uploads.keepThumbnail(id, upload, body.data);
+  return isKept ? { status: 204 } : replyProblem(404, "There is no such file that waits for its message.");
+}
+
+async function readThumbnail(services: Services, { parameters }: ApiCall): Promise<Reply> {
+  const [id = "", upload = ""] = parameters;
+  if (!(await threadExists(services, id))) return replyNotFound();
+  const data = await services.uploads.readThumbnail(id, upload);
+  return (data && replyPreview("", data)) ?? replyProblem(404, "The console no longer holds this picture.");
 }
 
 function replyFailure(failure: FileFailure): Reply {

@@ -16,6 +16,8 @@ import { consoleThread } from "./refs.ts";
 /** The largest file that the console stores, in bytes. */
 export const maxUploadBytes = 16 * 1024 * 1024;
 
+export const maxThumbnailBytes = 256 * 1024;
+
 export interface FileQuota {
   /** Bytes of one thread's files, and of those of all threads. */
   threadBytes: number;
@@ -26,6 +28,9 @@ const mebibyte = 1024 * 1024;
 
 /** Each for the files that people send, and for those that the agent shares. */
 const fileQuota: FileQuota = { threadBytes: 150 * mebibyte, allBytes: 512 * mebibyte };
+
+/** Bytes of files that one gateway receives at a time: until they are whole they lie in its memory. */
+const receivedAtOnce = 64 * mebibyte;
 
 /** A small file counts as so many bytes, so that the number of files is bounded too. */
 const leastCharge = 64 * 1024;
@@ -62,11 +67,26 @@ export class Uploads {
   readonly #redis: Redis;
   readonly #now: () => number;
   readonly #quota: FileQuota;
+  #receiving = 0;
 
   constructor(redis: Redis, now: () => number, quota: FileQuota = fileQuota) {
     this.#redis = redis;
     this.#now = now;
     this.#quota = quota;
+  }
+
+  /**
+   * Calls `read`, which receives so many bytes, unless what others are sending at the moment leaves no room for them in
+   * this process; then undefined.
+   */
+  async receive<T>(bytes: number, read: () => Promise<T>): Promise<T | undefined> {
+    if (this.#receiving + bytes > receivedAtOnce) return undefined;
+    this.#receiving += bytes;
+    try {
+      return await read();
+    } finally {
+      this.#receiving -= bytes;
+    }
   }
 
   /** Stores a file that a message of the thread has an hour to name. */
@@ -84,6 +104,32 @@ export class Uploads {
     const about = JSON.stringify({ name, mediaType, bytes: data.length });
     await this.#redis.eval(store, 1, incomingKey(thread), id, about, data, unclaimedMs);
     return { ok: true, id };
+  }
+
+  /**
+   * Keeps a small picture of a file that no message has named yet, among the files that are shared: it outlives the file
+   * here, which goes when a worker has read it. False where there is no such file.
+   */
+  async keepThumbnail(thread: string, id: string, data: Buffer): Promise<boolean> {
+    if ((await this.#redis.hexists(incomingKey(thread), `${id} about`)) === 0) return false;
+    const key = filesKey(thread);
+    await run(this.#redis.multi().hset(key, thumbnailField(id), data).pexpire(key, keptForMs));
+    const file = { thread, message: thumbnailField(id), bytes: data.length, at: this.#now() };
+    await makeRoomForShared(this.#redis, file, this.#quota);
+    return true;
+  }
+
+  /** For each file that a message brings its id, where it has a thumbnail. */
+  async listThumbnails(thread: string, files: readonly AttachmentHandle[]): Promise<(string | null)[]> {
+    const ids = files.map(({ handle }) => parseHandle(handle).id);
+    const found = await Promise.all(
+      ids.map((id) => this.#redis.hexists(filesKey(thread), thumbnailField(id))),
+    );
+    return ids.map((id, index) => (found[index] === 1 ? id : null));
+  }
+
+  async readThumbnail(thread: string, id: string): Promise<Buffer | null> {
+    return await this.#redis.hgetBuffer(filesKey(thread), thumbnailField(id));
   }
 
   /** The handle of a file that a message names, which is then kept until a worker has read it; null when it is gone. */
@@ -168,6 +214,11 @@ export async function run(transaction: ChainableCommander): Promise<void> {
   for (const [error] of (await transaction.exec()) ?? []) {
     if (error) throw error;
   }
+}
+
+/** Apart from ids of messages, and of their alphabet, which the scripts know. */
+function thumbnailField(id: string): string {
+  return `thumbnail${id}`;
 }
 
 function incomingKey(thread: string): string {

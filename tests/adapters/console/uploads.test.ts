@@ -5,6 +5,8 @@ import { createConsoleThread } from "../../../src/adapters/console/intake.ts";
 import { createConsoleSurface } from "../../../src/adapters/console/surface.ts";
 import { makeRoomForShared, Uploads } from "../../../src/adapters/console/uploads.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { call } from "./requests.ts";
+import { startConsole } from "./start-console.ts";
 
 const kibibyte = 1024;
 const minutes = 60_000;
@@ -131,4 +133,34 @@ describe.each([
     await makeRoomForShared(redis, { ...added, thread: "another12345", at: now + 30 * days + 1 }, quota);
     expect(await redis.zcard("heddle:local:shared")).toBe(1);
   });
+});
+
+test("a thumbnail is a small picture of a file that is there, and is sent as nothing but a picture", async () => {
+  await using console = await startConsole();
+  const { thread } = createConsoleThread();
+  const post = async (path: string, body: string) => {
+    const headers = { "content-type": "application/octet-stream" };
+    return await call(console.url, `/api/v1/threads/${thread}/${path}`, { method: "POST", headers, body });
+  };
+  const { id } = (await post("attachments?name=a.png", "the file")).json() as { id: string };
+  const keep = async (upload: string, body: string) =>
+    (await post(`attachments/${upload}/thumbnail`, body)).status;
+  expect(await keep(id, "<svg onload='alert(1)'/>")).toBe(400);
+  expect(await keep(id, "%PDF-1.7")).toBe(400);
+  expect(await keep("0123456789abcdef0123", "GIF89a")).toBe(404);
+  expect(await keep(id, `GIF89a${"x".repeat(300_000)}`)).toBe(413);
+  expect([await keep(id, "GIF89a"), console.errors]).toEqual([204, []]);
+  await call(console.url, `/api/v1/threads/${thread}/messages`, {
+    method: "POST",
+    json: { text: "Look", key: "first-key", attachments: [id] },
+  });
+  const [message] = await new Conversations(console.redis.client(), Date.now).messages(thread);
+  expect(message).toMatchObject({ files: ["a.png"], pictures: [id] });
+  const shown = await call(console.url, `/api/v1/threads/${thread}/thumbnails/${id}`);
+  expect(shown).toMatchObject({
+    ...{ status: 200, body: "GIF89a" },
+    headers: { "content-type": "image/gif", "content-security-policy": expect.stringContaining("sandbox") },
+  });
+  const other = `/api/v1/threads/${createConsoleThread().thread}/thumbnails/${id}`;
+  expect((await call(console.url, other)).status).toBe(404);
 });

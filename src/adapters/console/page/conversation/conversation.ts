@@ -14,15 +14,18 @@ import {
   randomId,
   replyOf,
   sendFile,
+  sendThumbnail,
   stopThread,
 } from "../api.ts";
 import { byId } from "../dom.ts";
 import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
 import { followNeeds } from "../needs.ts";
+import { may } from "../person.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
+import { drawThumbnail } from "./draw-thumbnail.ts";
 import { Conversation } from "./messages.ts";
 import { colorOf, ThreadList } from "./thread-list.ts";
 
@@ -183,12 +186,15 @@ async function fileId(thread: string, file: File): Promise<string> {
   if (known?.thread === thread) return known.id;
   const id = await sendFile(thread, file);
   sent.set(file, { thread, id });
+  const picture = await drawThumbnail(file);
+  // The file goes without one where that fails.
+  if (picture) await sendThumbnail(thread, id, picture).catch(() => undefined);
   return id;
 }
 
 /** Stops what the open conversation runs; false when there is nothing. */
 export function stopRunning(): boolean {
-  if (!conversation.running) return false;
+  if (!conversation.running || !may("work")) return false;
   void stop();
   return true;
 }
@@ -251,7 +257,7 @@ function showJump(): void {
 }
 
 function showRunning(): void {
-  const { running } = conversation;
+  const running = conversation.running && may("work");
   document.body.classList.toggle("running", running);
   stopButton.hidden = !running;
   if (!running) showStopping(false);

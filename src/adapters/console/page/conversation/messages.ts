@@ -2,7 +2,7 @@
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../console-message.ts";
 import { wholeThread } from "../addresses.ts";
-import { uploadAddress } from "../api.ts";
+import { thumbnailAddress, uploadAddress } from "../api.ts";
 import { copyButton } from "../copy.ts";
 import { element, formatBytes, icon, type IconName, redraw, timeElement } from "../dom.ts";
 import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
@@ -16,6 +16,7 @@ const markWords = {
   answered: "Answered",
   stopped: "Stopped",
   failed: "Failed",
+  paused: "Paused",
 };
 
 /** Whether work goes on because of this message, so that it can be stopped. */
@@ -128,7 +129,8 @@ function messageElement({ stop, press, retry, edit }: MessageHandlers) {
     const who = message.kind === "person" ? message.name : "Heddle";
     redraw(name, who, () => [who]);
     redraw(time, message.at, () => [timeElement(message.at)]);
-    if (message.kind === "person") redraw(body, [message.text, message.files], () => writtenBody(message));
+    if (message.kind === "person")
+      redraw(body, [message.text, message.files], () => writtenBody(thread, message));
     else if (message.kind === "file") {
       const { id, name: file, bytes } = message;
       redraw(body, [thread, id], () => [fileCard(file, bytes, uploadAddress(thread, id))]);
@@ -156,7 +158,8 @@ function messageElement({ stop, press, retry, edit }: MessageHandlers) {
     const footer = "footer" in message ? message.footer : undefined;
     redraw(print, footer, () => (footer ? renderMarkdown(footer) : []));
     print.hidden = !footer;
-    const state = asks && isRunning(message) && message.mark ? "question" : message.mark;
+    const own = message.paused ? "paused" : message.mark;
+    const state = asks && isRunning(message) && own ? "question" : own;
     mark.className = `mark ${state ?? ""}`;
     mark.hidden = !state;
     const place = message.ahead ? `, no. ${message.ahead}` : "";
@@ -206,17 +209,25 @@ const pictureName = /\.(png|jpe?g|gif|webp|svg)$/i;
 
 /** Of a picture by its name; it goes where the server finds none in the file. */
 function thumbnail(name: string, address: string): HTMLElement[] {
-  if (!pictureName.test(name)) return [];
-  const attributes = { class: "thumbnail", src: `${address}?preview=1`, alt: "", loading: "lazy" };
-  const picture: HTMLElement = element("img", { ...attributes, onerror: () => picture.remove() });
-  return [picture];
+  return pictureName.test(name) ? [picture(`${address}?preview=1`)] : [];
 }
 
-/** `files`: the names of those that came with it; the workspace has them. */
-function writtenBody({ text, files = [] }: { text: string; files?: string[] }): HTMLElement[] {
-  const cards = files.map((name) =>
-    element("span", { class: "file-card" }, icon("file"), element("span", {}, name)),
-  );
+function picture(src: string): HTMLElement {
+  const attributes = { class: "thumbnail", src, alt: "", loading: "lazy" };
+  const shown: HTMLElement = element("img", { ...attributes, onerror: () => shown.remove() });
+  return shown;
+}
+
+/** `files`: the names of those that came with it; the workspace has them. `pictures`: what is kept of these to be shown. */
+function writtenBody(
+  thread: string,
+  { text, files = [], pictures = [] }: { text: string; files?: string[]; pictures?: (string | null)[] },
+): HTMLElement[] {
+  const cards = files.map((name, index) => {
+    const upload = pictures[index];
+    const shown = upload ? [picture(thumbnailAddress(thread, upload))] : [];
+    return element("span", { class: "file-card" }, ...shown, icon("file"), element("span", {}, name));
+  });
   return [
     // As it was written: people do not expect their asterisks to vanish.
     ...(text ? [element("p", { class: "plain" }, ...renderPlain(text))] : []),

@@ -20,6 +20,7 @@ const stateWords = {
   answered: "answered",
   stopped: "stopped",
   failed: "failed",
+  paused: "paused",
 };
 
 /** The class that gives a thread its colour, the same on every page. */
@@ -119,7 +120,8 @@ export class ThreadList {
     return line;
   }
 
-  #line({ id, title, activeAt, state }: ThreadSummary): HTMLElement {
+  #line({ id, title, activeAt, paused, state: mark }: ThreadSummary): HTMLElement {
+    const state = paused ? "paused" : mark;
     const attributes: Attributes = { href: threadAddress(id), class: colorOf(id) };
     if (id === this.#current) attributes["aria-current"] = "page";
     const need = this.#needs.get(id);
