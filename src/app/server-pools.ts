@@ -1,0 +1,113 @@
+import type { McpConfig, McpTimeouts } from "../agent/mcp/config.ts";
+import type { McpOffer } from "../agent/mcp/offer.ts";
+import type { McpPool } from "../agent/mcp/pool.ts";
+
+/** What a turn has of the MCP servers while it runs. */
+export interface HeldPool extends McpPool {
+  /** Keeps its servers open until what it returns is called. */
+  hold(): () => void;
+}
+
+export interface ServerPools {
+  /** The servers of a configuration; those that another one has unchanged keep their connections and processes. */
+  open(config: McpConfig, timeouts: McpTimeouts): Promise<HeldPool>;
+  /** Ends the servers that this one has and the one in its place has not, once no turn has them any more. */
+  replace(old: HeldPool, next: HeldPool): void;
+  close(): Promise<void>;
+}
+
+/** One server, however many configurations have it. */
+interface Entry {
+  key: string;
+  pool: McpPool;
+  holders: number;
+  /** No configuration in force has it. */
+  retired: boolean;
+}
+
+/**
+ * MCP servers that come and go with the configuration: a change of one restarts only that one, and a turn that runs
+ * keeps those that it began with.
+ */
+export function createServerPools(options: {
+  /** @see openMcpPool */
+  openPool(config: McpConfig, timeouts: McpTimeouts): Promise<McpPool>;
+  onError(error: unknown): void;
+}): ServerPools {
+  const entries = new Map<string, Entry>();
+  const entriesOf = new WeakMap<McpPool, readonly Entry[]>();
+
+  const closeUnused = (entry: Entry) => {
+    if (!entry.retired || entry.holders > 0 || entries.get(entry.key) !== entry) return;
+    entries.delete(entry.key);
+    entry.pool.close().catch(options.onError);
+  };
+
+  return {
+    async open(config, timeouts) {
+      const mine = await Promise.all(
+        config.servers.map(async (server): Promise<Entry> => {
+          const key = JSON.stringify([server, timeouts]);
+          const known = entries.get(key);
+          if (known) return known;
+          const pool = await options.openPool({ servers: [server], secrets: config.secrets }, timeouts);
+          const entry = { key, pool, holders: 0, retired: false };
+          entries.set(key, entry);
+          return entry;
+        }),
+      );
+      const pool = joinPools(mine, closeUnused);
+      entriesOf.set(pool, mine);
+      return pool;
+    },
+    replace(old, next) {
+      const kept = new Set(entriesOf.get(next));
+      for (const entry of kept) entry.retired = false;
+      for (const entry of entriesOf.get(old) ?? []) {
+        if (kept.has(entry)) continue;
+        entry.retired = true;
+        closeUnused(entry);
+      }
+    },
+    async close() {
+      await Promise.all([...entries.values()].map(({ pool }) => pool.close()));
+    },
+  };
+}
+
+function joinPools(entries: readonly Entry[], closeUnused: (entry: Entry) => void): HeldPool {
+  return {
+    async offer(signal) {
+      return joinOffers(await Promise.all(entries.map(({ pool }) => pool.offer(signal))));
+    },
+    status: () => entries.flatMap(({ pool }) => pool.status()),
+    async close() {
+      await Promise.all(entries.map(({ pool }) => pool.close()));
+    },
+    hold() {
+      for (const entry of entries) entry.holders += 1;
+      return () => {
+        for (const entry of entries) {
+          entry.holders -= 1;
+          closeUnused(entry);
+        }
+      };
+    },
+  };
+}
+
+function joinOffers(offers: readonly McpOffer[]): McpOffer {
+  const tools = offers.flatMap((offer) => offer.tools);
+  return {
+    // Names collide only when a server imitates another one's; then the first in the file keeps it.
+    tools: tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index),
+    instructions: offers.flatMap(({ instructions }) => instructions),
+    async renew(signal) {
+      const renewed = await Promise.all(offers.map((offer) => offer.renew(signal)));
+      if (renewed.every((offer) => offer === undefined)) return undefined;
+      return joinOffers(renewed.map((offer, index) => offer ?? offers[index] ?? emptyOffer));
+    },
+  };
+}
+
+const emptyOffer: McpOffer = { tools: [], instructions: [], renew: async () => undefined };

@@ -1,0 +1,59 @@
+import { stringify } from "yaml";
+import { consoleAuthor } from "../adapters/console/intake.ts";
+import { type AppContext, createAppContext } from "../app/context.ts";
+import { formatChange, removeChange } from "../queue/administration/changes.ts";
+import type { ChangeableSetting } from "./changeable-settings.ts";
+import { createCommandContext } from "./context.ts";
+import { stripControls } from "./run/terminal-view.ts";
+
+/** Prints the settings in force, the file's and what administrators have changed in chat over them. */
+export async function showCommand({ json }: { json?: true }): Promise<number> {
+  return await withContext(async ({ configuration, masker }) => {
+    const { settings } = configuration.current();
+    const { stored, ignored } = configuration.changes();
+    const changes = stored.map((change) => ({
+      ...change,
+      ...(ignored.some((one) => one.change === change) && { counts: false }),
+    }));
+    const text = json
+      ? `${JSON.stringify({ settings, changes })}\n`
+      : `${stringify(settings)}${stored.length > 0 ? "\n# Changed by administrators in chat, and contained above:\n" : ""}${stored
+          .map((change) => {
+            const { setting, of, by, at } = change;
+            const why = ignored.find((one) => one.change === change)?.why;
+            const value = JSON.stringify(formatChange(change));
+            const note = why === undefined ? "" : ` (does not count: ${why})`;
+            return `# ${setting} of ${of}: ${value}, by ${by.name} on ${new Date(at).toISOString()}${note}\n`;
+          })
+          .join("")}`;
+    process.stdout.write(masker.mask(json ? text : stripControls(text)));
+    return 0;
+  });
+}
+
+/** Takes back, as the operator, what an administrator has changed. */
+export async function resetCommand(setting: ChangeableSetting, of: string): Promise<number> {
+  return await withContext(async ({ redis, telemetry }) => {
+    const { before } = await removeChange(redis, { setting, of });
+    if (before) {
+      const by = { ...consoleAuthor(), id: "operator" };
+      const is = "as in the file";
+      telemetry.audit({ action: "setting-changed", setting, of, was: formatChange(before), is, by });
+    }
+    process.stdout.write(
+      before
+        ? `${setting} of ${of} is again what the file says.\n`
+        : `${setting} of ${of} was not changed.\n`,
+    );
+    return before ? 0 : 1;
+  });
+}
+
+async function withContext(work: (context: AppContext) => Promise<number>): Promise<number> {
+  const context = await createAppContext(await createCommandContext("warn"));
+  try {
+    return await work(context);
+  } finally {
+    await context.close();
+  }
+}

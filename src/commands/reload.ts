@@ -1,0 +1,46 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { createAppContext } from "../app/context.ts";
+import { findConfigurationProblems, readConfigurations } from "../operations/configurations.ts";
+import type { ProcessReport } from "../operations/operations.ts";
+import { channels } from "../queue/redis/keys.ts";
+import { createCommandContext } from "./context.ts";
+
+/** Between two looks at what the processes say, and how long they have, ms. */
+const lookMs = 100;
+const patienceMs = 10_000;
+
+/** Has every process read its files again, and prints what became of it. */
+export async function command({ json }: { json?: true }): Promise<number> {
+  // A wrong file is told by the processes: this command needs only to find Redis.
+  const context = await createAppContext(await createCommandContext("warn"));
+  try {
+    const asked = randomUUID();
+    const until = Date.now() + patienceMs;
+    await context.redis.publish(channels.configuration, `reload ${asked}`);
+    const isDone = (report: ProcessReport) => report.asked === asked;
+    let reports = await readConfigurations(context.redis);
+    while (!reports.every(isDone) && Date.now() < until) {
+      await delay(lookMs);
+      reports = await readConfigurations(context.redis);
+    }
+    const problems = findConfigurationProblems(reports);
+    const silent = reports.filter((report) => !isDone(report));
+    if (json) process.stdout.write(`${JSON.stringify({ processes: reports, problems })}\n`);
+    else {
+      const lines = [
+        ...reports.map(
+          ({ role, pid, host, hash, at }) =>
+            `${role} ${pid} on ${host}: ${hash}, in force since ${new Date(at).toISOString()}`,
+        ),
+        ...silent.map(({ role, pid, host }) => `The ${role} ${pid} on ${host} has not answered yet.`),
+        ...problems,
+        ...(reports.length === 0 ? ["No process serves."] : []),
+      ];
+      process.stdout.write(context.masker.mask(`${lines.join("\n")}\n`));
+    }
+    return reports.length > 0 && silent.length + problems.length === 0 ? 0 : 1;
+  } finally {
+    await context.close();
+  }
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import type { McpConfig, McpServer } from "../../src/agent/mcp/config.ts";
+import { createServerPools } from "../../src/app/server-pools.ts";
+import { plainPool } from "../agent/mcp/plain-pool.ts";
+
+const timeouts = { connectMs: 1, executeMs: 1, readMs: 1 };
+
+const configOf = (...servers: [name: string, url: string][]): McpConfig => ({
+  secrets: [],
+  servers: servers.map(
+    ([name, url]): McpServer => ({
+      ...{ state: "enabled", name, timeouts: {}, trust: false, always: false },
+      endpoint: { kind: "http", url: new URL(url), headers: {} },
+    }),
+  ),
+});
+
+function pools() {
+  const done: string[] = [];
+  const made = createServerPools({
+    async openPool({ servers: [server] }) {
+      const name = `${server?.name} ${server && "endpoint" in server && "url" in server.endpoint ? server.endpoint.url.pathname : ""}`;
+      done.push(`open ${name}`);
+      return { ...plainPool(), close: async () => void done.push(`close ${name}`) };
+    },
+    onError(error) {
+      throw error;
+    },
+  });
+  return { ...made, done };
+}
+
+describe("MCP servers of a configuration that changes", () => {
+  test("only the one that has changed is ended and started", async () => {
+    const { open, replace, done } = pools();
+    const first = await open(configOf(["a", "https://h/1"], ["b", "https://h/1"]), timeouts);
+    const second = await open(configOf(["a", "https://h/1"], ["b", "https://h/2"]), timeouts);
+    replace(first, second);
+    expect(done).toEqual(["open a /1", "open b /1", "open b /2", "close b /1"]);
+  });
+
+  test("a turn that has begun keeps its servers until its end", async () => {
+    const { open, replace, done } = pools();
+    const first = await open(configOf(["a", "https://h/1"]), timeouts);
+    const release = first.hold();
+    replace(first, await open(configOf(), timeouts));
+    expect(done).toEqual(["open a /1"]);
+    release();
+    expect(done).toEqual(["open a /1", "close a /1"]);
+  });
+
+  test("one that comes back while a turn still has it goes on", async () => {
+    const { open, replace, close, done } = pools();
+    const first = await open(configOf(["a", "https://h/1"]), timeouts);
+    const release = first.hold();
+    const without = await open(configOf(), timeouts);
+    replace(first, without);
+    replace(without, await open(configOf(["a", "https://h/1"]), timeouts));
+    release();
+    expect(done).toEqual(["open a /1"]);
+    await close();
+    expect(done).toEqual(["open a /1", "close a /1"]);
+  });
+});

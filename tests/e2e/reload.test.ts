@@ -1,0 +1,84 @@
+import { rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { SystemReport } from "../../src/operations/operations.ts";
+import { runs, says } from "../fakes/anthropic-replies.ts";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { modelEnvironment } from "./environment.ts";
+import { useSetting } from "./hooks.ts";
+import { patienceMs } from "./program.ts";
+
+const here = useSetting();
+
+/** As editors do it: a new file in place of the old one. */
+async function save(text: string): Promise<void> {
+  const path = join(here.place.folder, "heddle.yaml");
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
+}
+
+test("a file that is wrong changes nothing; a right one counts for a running turn's calls at once and for the rest with the next turn", {
+  timeout: 3 * patienceMs,
+}, async () => {
+  const asked = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  let requests = 0;
+  const model = await startFakeAnthropic({
+    async replies() {
+      requests += 1;
+      if (requests === 1) {
+        asked.resolve();
+        await go.promise;
+        return runs("echo forbidden-later");
+      }
+      return says("Done.");
+    },
+  });
+  await save("agent: { instructions: Words of the first file. }\n");
+  const program = here.place.start(["start"], { REDIS_URL: here.redis.path, ...modelEnvironment(model) });
+  const line = await program.line(/console +http/);
+  const api = `${(line.trim().split(/ +/)[1] ?? "").replace(/\/$/, "")}/api`;
+  const say = (key: string) =>
+    fetch(`${api}/threads/reload01/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text: "go on", key }),
+    });
+  expect((await say("12345678")).ok).toBe(true);
+  await asked.promise;
+
+  await save("agent: { instruction: misspelt }\n");
+  await program.line(/refused, and what was in force stays.*agent\.instruction: unknown key/);
+  const system = async () => (await (await fetch(`${api}/system`)).json()) as SystemReport;
+  const ownHash = (await system()).configuration.processes[0]?.hash;
+  expect((await system()).configuration.problems.join()).toMatch(/refuses .*instruction: unknown key/);
+  await save("");
+  await program.line(/heddle\.yaml is gone or empty/);
+  await save(
+    `agent: { instructions: Words of the second file. }
+sandbox: { memoryMb: 500 }
+tools: { rules: [{ tool: bash, command: "echo *", action: deny, why: Not any more. }] }
+`,
+  );
+  await program.line(/has changed and is in force.*need a restart: sandbox/);
+  const [own] = (await system()).configuration.processes;
+  expect(own).toMatchObject({ role: "gateway and worker", restart: ["sandbox"] });
+  expect(own?.hash).not.toBe(ownHash);
+  go.resolve();
+  await expect.poll(() => model.bodies.length, { timeout: patienceMs }).toBe(2);
+  expect(JSON.stringify(model.bodies[1]?.messages.at(-1))).toContain("Not any more.");
+  expect(JSON.stringify(model.bodies[1]?.system)).toContain("Words of the first file.");
+
+  await expect
+    .poll(async () => (await fetch(`${api}/sessions/local:console:main:reload01/timeline`)).text(), {
+      timeout: patienceMs,
+    })
+    .toContain("Done.");
+  expect((await say("12345679")).ok).toBe(true);
+  await expect.poll(() => model.bodies.length, { timeout: patienceMs }).toBe(3);
+  expect(JSON.stringify(model.bodies[2]?.system)).toContain("Words of the second file.");
+
+  program.signal("SIGTERM");
+  expect(await program.ended).toBe(0);
+  await model.close();
+});
