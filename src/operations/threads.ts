@@ -3,7 +3,7 @@ import { z } from "zod";
 import { agentEventOptions } from "../agent/event-schemas.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { createStoredParser } from "../agent/parse-stored.ts";
-import { parseThreadId, type ThreadId } from "../chat/threads.ts";
+import { isDirect, parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { makeTitle } from "../chat/title.ts";
 import type { LiveFeed } from "../queue/outbox/live-events.ts";
 import { channels } from "../queue/redis/keys.ts";
@@ -52,26 +52,9 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   };
 
   const maskOnce = (session: SessionLine): ThreadLine => {
-    const line = masked.get(session) ?? toMaskedLine(session);
+    const line = masked.get(session) ?? toMaskedLine(session, mask);
     masked.set(session, line);
     return line;
-  };
-
-  const toMaskedLine = (session: SessionLine): ThreadLine => {
-    const { thread, text, author, status, questions, ended, activeAt, cost, place, unsaid } = session;
-    const { limit, model, title, archived } = session;
-    return {
-      ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
-      platform: parseThreadId(thread).platform,
-      author: mask(author),
-      title: makeTitle(mask(title ?? text), titleChars),
-      ...(archived && { archived }),
-      ...(cost !== undefined && { cost }),
-      ...(place !== undefined && { place }),
-      ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
-      ...(limit !== undefined && { limit }),
-      ...(model !== undefined && { model }),
-    };
   };
 
   /** Who is asked for is the latest person: their message carries the mark of what goes on. */
@@ -92,7 +75,8 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
     },
     search: ({ words = "", ...filter }, after) =>
       oneByOne(async () => {
-        const lines = filterThreads(await toLines(await catalog.lines()), filter);
+        const all = (await catalog.lines()).filter(({ thread }) => !isDirect(parseThreadId(thread)));
+        const lines = filterThreads(await toLines(all), filter);
         return searchSaid(redis, lines, { words, after }, mask, Date.now);
       }),
     async titles() {
@@ -138,6 +122,26 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
         const news = event?.ok ? toTransientEvent(event.value, mask) : null;
         if (news !== undefined) onNews(news);
       }),
+  };
+}
+
+function toMaskedLine(session: SessionLine, mask: Mask): ThreadLine {
+  const { thread, text, author, status, questions, ended, activeAt, cost, unsaid } = session;
+  const { limit, model, title, archived, place: queued } = session;
+  const place = parseThreadId(thread);
+  // Everybody who may open the list sees it; what was said there is not for all of them.
+  const said = isDirect(place) ? "Direct message" : text;
+  return {
+    ...{ thread, activeAt, state: questions > 0 ? "asking" : status },
+    platform: place.platform,
+    author: mask(author),
+    title: makeTitle(mask(title ?? said), titleChars),
+    ...(archived && { archived }),
+    ...(cost !== undefined && { cost }),
+    ...(queued !== undefined && { place: queued }),
+    ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
+    ...(limit !== undefined && { limit }),
+    ...(model !== undefined && { model }),
   };
 }
 
