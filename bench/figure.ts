@@ -32,7 +32,10 @@ export interface Table {
 }
 
 export interface Goal {
+  /** The same from run to run, so that runs can be compared. */
   what: string;
+  value: number;
+  /** The value as people read it. */
   measured: string;
   aim: string;
   met: boolean;
@@ -64,6 +67,23 @@ export interface Bar {
   value: number;
   /** Drawn in the colour of our own. */
   ours: boolean;
+}
+
+/** A goal that is met below a limit, or also at it; unit "×" is a ratio, and "" a count. */
+export function goal(
+  what: string,
+  value: number,
+  unit: "ms" | "MB" | "×" | "",
+  limit: { below: number } | { atMost: number },
+): Goal {
+  const [sign, most] = "below" in limit ? (["<", limit.below] as const) : (["≤", limit.atMost] as const);
+  const write = (number: number) =>
+    unit === "×" ? ratio(number) : unit === "" ? String(number) : quantity(number, unit);
+  return {
+    ...{ what, value, measured: write(value) },
+    aim: `${sign} ${write(most)}`,
+    met: sign === "<" ? value < most : value <= most,
+  };
 }
 
 /** A number with three significant digits and a unit. */

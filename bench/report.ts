@@ -37,7 +37,10 @@ export function terminalSection({ figure, findings, problem }: Outcome): string 
 }
 
 /** The page `docs/benchmarks.md`. */
-export function page(outcomes: readonly Outcome[], { quick }: { quick: boolean }): string {
+export function page(
+  outcomes: readonly Outcome[],
+  { quick, change }: { quick: boolean; change?: { since: string; table: Table } },
+): string {
   const goals = outcomes.flatMap(({ findings }) => findings?.goals ?? []);
   const checks = outcomes.flatMap(({ findings }) => findings?.checks ?? []);
   const missing = outcomes.flatMap(({ figure, findings, problem }) => [
@@ -50,6 +53,7 @@ export function page(outcomes: readonly Outcome[], { quick }: { quick: boolean }
     markdownTable(machine()),
     "## Goals",
     markdownTable(goalTable(goals)),
+    ...(change ? [`## Since ${change.since}`, changeMethod, markdownTable(change.table)] : []),
     ...(checks.length > 0 ? ["## Checks", checks.map((check) => `- ${checkLine(check)}`).join("\n")] : []),
     ...(missing.length > 0 ? ["## Not measured", missing.map((part) => `- ${part}`).join("\n")] : []),
     ...outcomes.flatMap(({ figure, findings }) => (findings ? [markdownSection(figure, findings)] : [])),
@@ -59,6 +63,9 @@ export function page(outcomes: readonly Outcome[], { quick }: { quick: boolean }
     .trimEnd()
     .concat("\n");
 }
+
+const changeMethod =
+  "The same figures of the last whole run that `bench/history.jsonl` keeps, in the same units. On another machine only ratios and counts compare.";
 
 export function goalTable(goals: readonly Goal[]): Table {
   return {
@@ -72,7 +79,7 @@ function markdownSection({ title, method }: Figure, { table, charts = [] }: Find
   return [`## ${title}`, method, markdownTable(table), ...images].join("\n\n");
 }
 
-function markdownTable({ columns, rows }: Table): string {
+export function markdownTable({ columns, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [
     line(columns),
@@ -85,19 +92,28 @@ function checkLine({ rule, holds, seen }: Check): string {
   return `${holds ? "✓" : "✗ DOES NOT HOLD:"} ${rule} (${seen})`;
 }
 
+/** What decides most about times. */
+export function machineNames(): { processor: string; node: string; redis: string } {
+  return {
+    processor: `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}`,
+    node: process.versions.node,
+    redis: firstLine("redis-server", /v=(\S+)/),
+  };
+}
+
 /** What the figures depend on. */
-function machine(): Table {
-  const [first] = cpus();
+export function machine(): Table {
+  const { processor, node, redis } = machineNames();
   const gigabytes = Math.round(totalmem() / 1024 ** 3);
   return {
     columns: ["", ""],
     rows: [
       ["date", new Date().toISOString().slice(0, 10)],
-      ["processor", `${cpus().length} × ${first?.model.trim() ?? "unknown"}`],
+      ["processor", processor],
       ["memory", `${gigabytes} GB`],
       ["kernel", `Linux ${release().split("-")[0]}`],
-      ["Node", process.versions.node],
-      ["Redis", firstLine("redis-server", /v=(\S+)/)],
+      ["Node", node],
+      ["Redis", redis],
       ["bubblewrap", firstLine("bwrap", /(\d\S*)/)],
       ["packages", packages(root)],
       ["peers", packages(join(root, "bench/peers"))],

@@ -17,7 +17,8 @@ import { stop } from "./figures/stop.ts";
 import { threads } from "./figures/threads.ts";
 import { tokens } from "./figures/tokens.ts";
 import { workers } from "./figures/workers.ts";
-import { goalTable, type Outcome, page, terminalSection, terminalTable } from "./report.ts";
+import { changeTable, describeEntry, keepEntry, lastEntry } from "./history.ts";
+import { goalTable, machineNames, type Outcome, page, terminalSection, terminalTable } from "./report.ts";
 
 const figures: readonly Figure[] = [
   step,
@@ -60,9 +61,18 @@ for (const figure of figures.filter(({ id }) => wanted?.includes(id) ?? true)) {
 const goals = outcomes.flatMap(({ findings }) => findings?.goals ?? []);
 process.stdout.write(`Goals\n${terminalTable(goalTable(goals))}\n`);
 
+const last = await lastEntry();
+const change = last && changeTable(goals, last);
+if (last && change) process.stdout.write(`Since ${describeEntry(last)}\n${terminalTable(change)}\n`);
 if (out) {
   await mkdir(join(out, "images"), { recursive: true });
-  await writeFile(join(out, "benchmarks.md"), page(outcomes, { quick }));
+  await writeFile(
+    join(out, "benchmarks.md"),
+    page(outcomes, {
+      quick,
+      ...(last && change && { change: { since: describeEntry(last), table: change } }),
+    }),
+  );
   for (const chart of outcomes.flatMap(({ findings }) => findings?.charts ?? [])) {
     await writeFile(join(out, "images", `bench-${chart.name}.svg`), drawChart(chart));
   }
@@ -72,6 +82,7 @@ if (broken.length > 0) {
   process.stderr.write(`These rules do not hold: ${broken.map(({ rule }) => rule).join("; ")}.\n`);
   process.exitCode = 1;
 }
+if (!values.out && !quick && !only && broken.length === 0) await keepEntry(goals, machineNames());
 
 /** A figure that fails is told as missing: the others are worth having without it. */
 async function measured(figure: Figure): Promise<Outcome> {

@@ -1,14 +1,17 @@
 /** The process of one candidate: `node process.ts <module> <base URL>`; answers each order over IPC. */
+import { writeFileSync } from "node:fs";
 import { instantModelName } from "../instant-model.ts";
 import type { Open } from "./candidate.ts";
+import { beginRecording, type EndRecording } from "../profile/recording.ts";
 import { conversation } from "./conversation.ts";
 
-export interface Order {
-  /** Messages before the task. */
-  history: number;
-}
+export type Order =
+  /** A turn behind that many messages. */
+  | { history: number }
+  /** To record what this process does from here on, or to write what was recorded to that file. */
+  | { record: "begin" | { to: string } };
 
-export type Report = { answer: string } | { failed: string } | { ready: true };
+export type Report = { answer: string } | { failed: string } | { ready: true } | { recorded: true };
 
 const [module = "", baseUrl = ""] = process.argv.slice(2);
 const tell = (report: Report) => process.send?.(report);
@@ -16,13 +19,20 @@ const tell = (report: Report) => process.send?.(report);
 // Every candidate's module exports it.
 const { open } = (await import(module)) as { open: Open };
 const candidate = await open({ baseUrl, model: instantModelName });
-process.on("message", ({ history }: Order) => {
-  candidate.ask(conversation(history), "Add them up.").then(
-    (answer) => tell({ answer }),
-    (error: unknown) =>
-      tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+let endRecording: EndRecording | undefined;
+process.on("message", (order: Order) => {
+  follow(order).then(tell, (error: unknown) =>
+    tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
   );
 });
+
+async function follow(order: Order): Promise<Report> {
+  if ("history" in order) return { answer: await candidate.ask(conversation(order.history), "Add them up.") };
+  if (order.record === "begin") endRecording = await beginRecording();
+  else writeFileSync(order.record.to, JSON.stringify(await endRecording?.()));
+  return { recorded: true };
+}
+
 process.once("disconnect", () => {
   // Libraries keep connections and timers that would keep the process.
   void Promise.resolve(candidate.close?.()).finally(() => process.exit());

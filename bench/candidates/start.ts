@@ -10,6 +10,8 @@ export interface Running {
   readyMs: number;
   /** Runs one turn behind that many messages and returns its last words. @throws Error what the candidate threw */
   turn(history: number): Promise<string>;
+  /** Records what its process does from here on, or writes what was recorded to a file. */
+  record(what: "begin" | { to: string }): Promise<void>;
   /** Resident memory now, in bytes. */
   memory(): number;
   close(): Promise<void>;
@@ -43,6 +45,11 @@ export async function startCandidate(module: string, baseUrl: string): Promise<R
       const report = await next();
       if ("answer" in report) return report.answer;
       throw new Error("failed" in report ? report.failed : "The candidate started again.");
+    },
+    async record(what) {
+      child.send({ record: what } satisfies Order);
+      const report = await next();
+      if (!("recorded" in report)) throw new Error("failed" in report ? report.failed : "Not recorded.");
     },
     memory: () => residentMemory(child.pid ?? 0, "now"),
     async close() {

@@ -5,7 +5,7 @@ import { keys } from "../../src/queue/redis/keys.ts";
 import { listUnreadable } from "../../src/queue/redis/unreadable.ts";
 import { readSessionStatus } from "../../src/queue/session/sessions.ts";
 import { says } from "../../tests/fakes/anthropic-replies.ts";
-import { type Effort, type Figure, type Findings, ms, quantity, ratio } from "../figure.ts";
+import { type Effort, type Figure, type Findings, goal, ms, quantity } from "../figure.ts";
 import { writeLongJournal } from "../long-journal.ts";
 import { spread } from "../measure.ts";
 import { residentMemory, workerOf } from "../process-tree.ts";
@@ -73,24 +73,14 @@ async function measure(effort: Effort): Promise<Findings> {
       ]),
     },
     goals: [
-      {
-        what: `${what}, time`,
-        measured: ratio(against.ms),
-        aim: `≤ ${mostRatio}`,
-        met: against.ms <= mostRatio,
-      },
-      {
-        what: `${what}, memory`,
-        measured: ratio(against.bytes),
-        aim: `≤ ${mostRatio}`,
-        met: against.bytes <= mostRatio,
-      },
-      {
-        what: `the first turn after ${old.count.toLocaleString("en")} turns without a snapshot`,
-        measured: ms(old.first.ms),
-        aim: `< ${ms(mostFirstMs)}`,
-        met: old.first.ms < mostFirstMs,
-      },
+      goal(`${what}, time`, against.ms, "×", { atMost: mostRatio }),
+      goal(`${what}, memory`, against.bytes, "×", { atMost: mostRatio }),
+      goal(
+        `the first turn after ${old.count.toLocaleString("en")} turns without a snapshot`,
+        old.first.ms,
+        "ms",
+        { below: mostFirstMs },
+      ),
     ],
     checks: [
       {

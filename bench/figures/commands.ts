@@ -1,7 +1,7 @@
 import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { type SentCommand, watchCommands } from "../../tests/fakes/redis-commands.ts";
 import { askInSlack } from "../ask.ts";
-import type { Effort, Figure, Findings } from "../figure.ts";
+import { type Effort, type Figure, type Findings, goal } from "../figure.ts";
 import { spread } from "../measure.ts";
 import { openStage, type Stage } from "../served-thread.ts";
 
@@ -40,8 +40,10 @@ async function measure(effort: Effort): Promise<Findings> {
         ],
       },
       goals: [
-        goal("Redis commands from a mention to the model request, p50", counts.mention.all.p50, 25),
-        goal("Redis commands of a step with one call, p50", counts.step.all.p50, 6),
+        goal("Redis commands from a mention to the model request, p50", counts.mention.all.p50, "", {
+          atMost: 25,
+        }),
+        goal("Redis commands of a step with one call, p50", counts.step.all.p50, "", { atMost: 6 }),
       ],
     };
   } finally {
@@ -77,8 +79,4 @@ function count(samples: readonly (readonly SentCommand[])[]) {
 
 function rowOf({ all, bullMq }: ReturnType<typeof count>): string[] {
   return [all.p50, bullMq.p50, all.max].map(String);
-}
-
-function goal(what: string, measured: number, most: number) {
-  return { what, measured: String(measured), aim: `≤ ${most}`, met: measured <= most };
 }

@@ -1,7 +1,8 @@
 import { join } from "node:path";
+import { measuredTurn, stepsInTurn } from "../candidates/measured-turn.ts";
 import { type Running, startCandidate } from "../candidates/start.ts";
-import { type Effort, type Figure, type Findings, ms, quantity, ratio, reasonOf } from "../figure.ts";
-import { type InstantModel, lastWord, startInstantModel } from "../instant-model.ts";
+import { type Effort, type Figure, type Findings, goal, ms, quantity, ratio, reasonOf } from "../figure.ts";
+import { startInstantModel } from "../instant-model.ts";
 import { interleave, type Spread, spread } from "../measure.ts";
 import { providePeers } from "../peers.ts";
 
@@ -22,7 +23,6 @@ const peers = {
   "pi agent": "peers/pi.ts",
 };
 
-const stepsInTurn = 20;
 const histories = [10, 1_000] as const;
 
 /** The same turns done by Heddle, by other agent libraries, and by the least code that does them at all. */
@@ -43,7 +43,7 @@ async function measure(effort: Effort): Promise<Findings> {
       try {
         const candidate = await startCandidate(join(bench, module), service.baseUrl);
         running.set(name, candidate);
-        await turn(service, candidate, histories[0]);
+        await measuredTurn(service, candidate, histories[0]);
       } catch (error) {
         missing.push(`${name}: ${reasonOf(error)}`);
         await running.get(name)?.close();
@@ -53,7 +53,10 @@ async function measure(effort: Effort): Promise<Findings> {
     const results = new Map<number, Map<string, Spread>>();
     for (const history of histories) {
       const samples = await interleave(
-        [...running].map(([name, candidate]) => ({ name, run: () => turn(service, candidate, history) })),
+        [...running].map(([name, candidate]) => ({
+          name,
+          run: () => measuredTurn(service, candidate, history),
+        })),
         // As in a worker that has served for a while: V8 compiles what runs often.
         { rounds: effort.pick(2, 30), warmUp: effort.pick(1, 25) },
       );
@@ -64,18 +67,6 @@ async function measure(effort: Effort): Promise<Findings> {
     await Promise.all([...running.values()].map((candidate) => candidate.close()));
     await service.close();
   }
-}
-
-/** The times between the requests of one turn. */
-async function turn(service: InstantModel, candidate: Running, history: number): Promise<number[]> {
-  const { times } = service.expect(stepsInTurn);
-  const answer = await candidate.turn(history);
-  if (answer.trim() !== lastWord || times.length !== stepsInTurn) {
-    throw new Error(
-      `A turn made ${times.length} requests instead of ${stepsInTurn} and ended in "${answer}".`,
-    );
-  }
-  return times.slice(1).map((time, index) => time - (times[index] ?? time));
 }
 
 async function arePeersThere(missing: string[]): Promise<boolean> {
@@ -95,16 +86,18 @@ function present(
   const p50 = (name: string, history: number) => results.get(history)?.get(name)?.p50 ?? Number.NaN;
   const above = (name: string) => p50(name, histories[0]) - p50(floor, histories[0]);
   const names = [...running.keys()];
-  const others = names.filter((name) => name in peers).map(above);
-  const least = Math.min(...others);
-  const goals = [whole, alone]
-    .filter((name) => others.length > 0 && running.has(name))
-    .map((name) => ({
-      what: `own cost of a step above the floor: ${name}`,
-      measured: ms(above(name)),
-      aim: `below the libraries' ${ms(least)} to ${ms(Math.max(...others))}`,
-      met: above(name) < least,
-    }));
+  const isPi = (name: string) => name === "pi agent";
+  const aims: Record<string, readonly string[]> = {
+    [alone]: names.filter((name) => name in peers),
+    [whole]: names.filter((name) => name in peers && !isPi(name)),
+  };
+  const goals = Object.entries(aims)
+    .filter(([name, others]) => others.length > 0 && running.has(name))
+    .map(([name, others]) => {
+      const least = Math.min(...others.map(above));
+      const what = `own cost of a step above the floor: ${name}`;
+      return goal(what, above(name), "ms", name === alone ? { atMost: least } : { below: least });
+    });
   return {
     table: {
       columns: [

@@ -1,6 +1,6 @@
 import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { askInSlack } from "../ask.ts";
-import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
+import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";
 import { spread } from "../measure.ts";
 import { openStage } from "../served-thread.ts";
 
@@ -37,13 +37,8 @@ async function measure(effort: Effort): Promise<Findings> {
       ],
     },
     goals: [
-      { what: "mention to 👀, p50", measured: ms(eyes.p50), aim: "< 50 ms", met: eyes.p50 < 50 },
-      {
-        what: "mention to the model request, p50",
-        measured: ms(request.p50),
-        aim: "< 100 ms",
-        met: request.p50 < 100,
-      },
+      goal("mention to 👀, p50", eyes.p50, "ms", { below: 15 }),
+      goal("mention to the model request, p50", request.p50, "ms", { below: 20 }),
     ],
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { LanguageModel } from "../../src/agent/model.ts";
 import { startRedis } from "../../tests/fakes/redis.ts";
 import { conversation } from "../candidates/conversation.ts";
-import { type Effort, type Figure, type Findings, ms, ratio } from "../figure.ts";
+import { type Effort, type Figure, type Findings, goal, ms, ratio } from "../figure.ts";
 import { journalOf } from "../journal.ts";
 import { interleave, spread } from "../measure.ts";
 import { openWorkbench } from "../workbench.ts";
@@ -49,13 +49,8 @@ async function measure(effort: Effort): Promise<Findings> {
         ]),
       },
       goals: [
-        { what: "own cost of a step, p50", measured: ms(shortest.p50), aim: "< 5 ms", met: shortest.p50 < 5 },
-        {
-          what: "a step after 5,000 messages vs. after 10",
-          measured: ratio(growth),
-          aim: "≤ 1.5×",
-          met: growth <= 1.5,
-        },
+        goal("own cost of a step, p50", shortest.p50, "ms", { below: 5 }),
+        goal("a step after 5,000 messages vs. after 10", growth, "×", { atMost: 1.2 }),
       ],
       charts: [
         {

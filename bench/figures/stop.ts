@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { processesWith, running, uniqueSleep } from "../../tests/e2e/processes.ts";
 import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
-import { type Effort, type Figure, type Findings, ms } from "../figure.ts";
+import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";
 import { spread } from "../measure.ts";
 import { openStage, type Stage } from "../served-thread.ts";
 
@@ -42,8 +42,8 @@ async function measure(effort: Effort): Promise<Findings> {
       ],
     },
     goals: [
-      { what: "stop to no process alive, p50", measured: ms(dead.p50), aim: "< 100 ms", met: dead.p50 < 100 },
-      { what: "stop to the receipt, p50", measured: ms(told.p50), aim: "< 300 ms", met: told.p50 < 300 },
+      goal("stop to no process alive, p50", dead.p50, "ms", { below: 15 }),
+      goal("stop to the receipt, p50", told.p50, "ms", { below: 50 }),
     ],
     checks: [
       {

@@ -2,10 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Program } from "../../tests/e2e/program.ts";
-import { runs } from "../../tests/fakes/anthropic-replies.ts";
-import { type Effort, type Figure, type Findings, ms, quantity } from "../figure.ts";
+import { openBurst } from "../burst.ts";
+import { type Effort, type Figure, type Findings, goal, ms, quantity } from "../figure.ts";
 import { residentMemory, treeMemory, workerOf } from "../process-tree.ts";
-import { openStage } from "../served-thread.ts";
 
 /** How much one worker process carries at once. */
 export const threads: Figure = {
@@ -18,10 +17,10 @@ export const threads: Figure = {
 
 async function measure(effort: Effort): Promise<Findings> {
   const rows: string[][] = [];
-  let last: Awaited<ReturnType<typeof burst>> | undefined;
+  let last: Awaited<ReturnType<typeof oneBurst>> | undefined;
   const counts = effort.pick([200], [10, 50, 100, 200]);
   for (const count of counts) {
-    last = await burst(count);
+    last = await oneBurst(count);
     rows.push([
       String(count),
       quantity(last.seconds, "s"),
@@ -34,7 +33,7 @@ async function measure(effort: Effort): Promise<Findings> {
     ]);
   }
   if (!last) throw new Error("No burst was measured.");
-  const count = counts.at(-1);
+  const { count } = last;
   return {
     table: {
       columns: [
@@ -50,59 +49,31 @@ async function measure(effort: Effort): Promise<Findings> {
       rows,
     },
     goals: [
-      {
-        what: `memory of a worker with ${count} threads at once`,
-        measured: quantity(last.peakBytes / 1e6, "MB"),
-        aim: "< 350 MB",
-        met: last.peakBytes < 350e6,
-      },
-      {
-        what: `event-loop lag with ${count} threads at once, p99`,
-        measured: ms(last.lag.p99),
-        aim: "< 50 ms",
-        met: last.lag.p99 < 50,
-      },
+      goal(
+        `memory a thread above the idle worker, ${count} threads at once`,
+        (last.peakBytes - last.idleBytes) / last.count / 1e6,
+        "MB",
+        { below: 1 },
+      ),
+      goal(`event-loop lag with ${count} threads at once, p99`, last.lag.p99, "ms", { below: 40 }),
     ],
   };
 }
 
-/** Longest wait for all answers of a burst, ms. */
-const burstMs = 120_000;
-
-async function burst(count: number) {
-  const allHere = Promise.withResolvers<void>();
-  let here = 0;
-  await using stage = await openStage(
-    async (said) => {
-      if (said.includes("tool_result")) {
-        const text = "An answer of many words, one after the other. ".repeat(40);
-        return { content: [{ type: "text", text }], deltaSize: text.length / 200, delayMs: 5 };
-      }
-      here += 1;
-      if (here === count) allHere.resolve();
-      await allHere.promise;
-      return runs("echo working");
-    },
-    { queue: { concurrency: count } },
-  );
-  const { slack } = stage;
-  await stage.heddle(["--role", "gateway"]);
+async function oneBurst(count: number) {
+  await using burst = await openBurst(count);
   const lagModule = join(import.meta.dirname, "../lag.ts");
-  const worker = await stage.heddle(["--role", "worker"], { NODE_OPTIONS: `--import=${lagModule}` });
-  const places = Array.from({ length: count }, (_, index) => slack.channel(`burst-${index}`));
+  const worker = await burst.worker({ NODE_OPTIONS: `--import=${lagModule}` });
   const pid = workerOf(worker.pid);
   const idleBytes = residentMemory(pid, "now");
   // Sets the peak back to what is resident now (proc(5)): that of the start does not count.
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
   await lag(worker, pid, 1); // What came before does not count.
   const startedAt = performance.now();
-  await Promise.all(places.map((place, index) => slack.user(`person-${index}`).says(place, "<@BOT> work")));
-  await slack.until(
-    () => places.every(({ messages }) => messages.some(({ text }) => text.includes("An answer of many"))),
-    burstMs,
-  );
+  await burst.run();
   const seconds = (performance.now() - startedAt) / 1_000;
   return {
+    count,
     seconds,
     idleBytes,
     peakBytes: residentMemory(pid, "most"),
