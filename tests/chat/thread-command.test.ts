@@ -1,11 +1,19 @@
 import { expect, test } from "vitest";
-import { readThreadCommand } from "../../src/chat/thread-command.ts";
+import {
+  isAboutPeople,
+  isForChannels,
+  readCommandTask,
+  readThreadCommand,
+} from "../../src/chat/thread-command.ts";
+import { readAdminCommand } from "../../src/intake/administration/commands.ts";
 import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import { readModelCommand } from "../../src/intake/text-commands/model.ts";
+import { readPlanTask } from "../../src/intake/text-commands/plan.ts";
 import { readQueueCommand } from "../../src/intake/text-commands/queue.ts";
 import { readScheduleCommand } from "../../src/intake/text-commands/schedules.ts";
 import { isStatusCommand } from "../../src/intake/text-commands/status.ts";
 import { isStopCommand } from "../../src/intake/text-commands/stop.ts";
+import { readUndoCommand } from "../../src/intake/text-commands/undo.ts";
 import { readVerbosityCommand } from "../../src/intake/text-commands/verbosity.ts";
 
 const readings = [
@@ -16,6 +24,7 @@ const readings = [
   readScheduleCommand,
   readQueueCommand,
   readModelCommand,
+  readUndoCommand,
 ];
 
 test.each([
@@ -29,6 +38,10 @@ test.each([
   "model",
   "queue",
   "queue remove m7",
+  "undo",
+  "undo 3",
+  "redo",
+  "fork",
 ])("the word %s is no task for a new thread, and does in a thread what it says", (word) => {
   expect(readThreadCommand(word)).toBe(word);
   expect(readThreadCommand(`!${word.toUpperCase()}`)).toBe(word);
@@ -41,4 +54,49 @@ test("the order to compact, which the agent's loop takes, is no task for a new t
 
 test("a task that begins with such a word is one", () => {
   expect(readThreadCommand("stop the server")).toBeUndefined();
+});
+
+test.each(["plan: move the report", "Plan : move the report", "plan:move the report"])(
+  "behind a command, %s is a task that is planned first",
+  (text) => {
+    expect(readPlanTask(readCommandTask(text))).toBe("move the report");
+  },
+);
+
+test.each(["plan a party", "plan:", "planning: later", "what is the plan: a or b?", "!plan x"])(
+  "behind a command, %s stays as it is written",
+  (text) => {
+    expect(readCommandTask(text)).toBe(text);
+  },
+);
+
+test.each([
+  "allow <@U012345>",
+  "deny <@!80351110224678912>, U012345",
+  "people",
+  "people reset <@U012345>",
+  "channel",
+  "channel model openai/Small",
+  "channel instructions Answer in French.\nAnd briefly.",
+])("the administrator's %j is no task, keeps its case, and is read by the intake", (text) => {
+  expect(readThreadCommand(text)).toBe(text);
+  expect(readThreadCommand(`!${text}`)).toBe(text);
+  expect(isForChannels(text)).toBe(true);
+  expect(readAdminCommand(`!${text}`)).not.toMatchObject({ do: "explain" });
+});
+
+test.each([
+  "allow me to ask something",
+  "channel the water of the river",
+  "people of Rome",
+  "deny everything",
+])("%j is a task", (text) => {
+  expect(readThreadCommand(text)).toBeUndefined();
+});
+
+test("only in a command about people do mentions stay what they are", () => {
+  expect(isAboutPeople("!allow <@U012345>")).toBe(true);
+  expect(isAboutPeople("!people reset <@U012345|ada>")).toBe(true);
+  expect(isAboutPeople("!allow <@U012345> to do it")).toBe(false);
+  expect(isAboutPeople("ask <@U012345>")).toBe(false);
 });

@@ -80,6 +80,9 @@ describe("Who may give work", () => {
     expect(accessFor().permission(says("slack", person("guest")))).toMatchObject({
       reply: expect.stringContaining("as a guest"),
     });
+    expect(accessFor().permission(says("slack", person("external")))).toMatchObject({
+      reply: expect.stringContaining("as a visitor from another organisation"),
+    });
     expect(accessFor().permission(says("discord", person("member")))).toMatchObject({
       reply: expect.stringMatching(/access\.discord, and your id is U1\.$/),
     });
@@ -87,6 +90,17 @@ describe("Who may give work", () => {
       reply: expect.stringContaining("accepted the rules of this server"),
     });
   });
+});
+
+test.each([
+  ["operator", ["read", "oversee", "work", "operate"]],
+  ["member", ["read", "work"]],
+  ["viewer", ["read", "oversee"]],
+] as const)("At the console a person who is %s may %j", (role, allowed) => {
+  const access = accessFor();
+  const acts = ["read", "oversee", "work", "operate", "read-direct"] as const;
+  expect(acts.filter((act) => access.mayUse(role, act))).toEqual(allowed);
+  expect(accessFor({ directMessages: [role] }).mayUse(role, "read-direct")).toBe(true);
 });
 
 describe("Who may stop, approve and continue", () => {

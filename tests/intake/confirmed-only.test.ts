@@ -35,3 +35,34 @@ test("So many events wait for Redis; further ones are rejected at once, until th
   expect([await receive(), await receive()]).not.toContainEqual(tooMany);
   expect(await receive()).toEqual(tooMany);
 });
+
+test("An event is confirmed only once replicas have what was written for its thread", async () => {
+  const replicated: unknown[] = [];
+  let result: IntakeResult = accepted;
+  let isBehind = false;
+  const intake = confirmedOnly(
+    { receive: async () => result },
+    {
+      confirm: (work) => work,
+      async replicate(thread) {
+        replicated.push(thread);
+        if (isBehind) throw new Error("No replica has it.");
+      },
+    },
+  );
+  const author = { id: "U1", name: "Ada", standing: "member" as const, roles: [] };
+  const stop = (target: Extract<InboundEvent, { kind: "stop" }>["target"]): InboundEvent => ({
+    ...{ kind: "stop", target, author, at: 1 },
+  });
+  expect(await intake.receive(message)).toEqual(accepted);
+  result = { kind: "duplicate" };
+  for (const event of [
+    message,
+    stop({ thread: { ...place, thread: "2" } }),
+    stop({ message: { ...place, message: "3" } }),
+  ])
+    await intake.receive(event);
+  expect(replicated).toEqual(["memory:w:c:1", "memory:w:c:1", "memory:w:c:2", undefined]);
+  isBehind = true;
+  await expect(intake.receive(message)).rejects.toThrow("No replica has it.");
+});

@@ -45,7 +45,11 @@ async function heddle(budgets: Partial<BudgetSettings>, replies: Reply[], steps 
   let sent = 0;
   const place = { platform: "memory", workspace: "w", channel: "c" };
   return {
+    chat,
     requests,
+    /** The id of the message that was sent last. */
+    sent: () => `${thread.thread}-${sent}`,
+    lastMark: (message: string) => chat.marks.get(message)?.at(-1),
     passes: (ms: number) => (now += ms),
     says: (author: Author, text: string) => {
       const ref = { ...place, message: `${thread.thread}-${++sent}` };
@@ -193,16 +197,19 @@ describe("A budget that is used up", () => {
   });
 });
 
-test("A turn that ended at its step limit goes on when anybody presses Continue", async () => {
-  const { says, presses, shows } = await heddle(
+test("A turn that ended at its step limit is shown as paused, and goes on when anybody presses Continue", async () => {
+  const { chat, says, presses, shows, sent, lastMark } = await heddle(
     {},
     [look, { text: "Half of it." }, { text: "The rest." }],
     1,
   );
   await says(ada, "look");
+  const request = sent();
   const paused = await shows("Paused at the limit of 1 step for one turn");
+  await chat.until(() => lastMark(request) === "paused");
   expect(await presses(bob, paused)).toMatchObject({ kind: "acted" });
   await shows("The rest.");
+  await chat.until(() => lastMark(request) === "answered");
 });
 
 test("A turn that ended at its step limit goes on for the requester alone, where access says so", async () => {

@@ -72,3 +72,26 @@ test("A message that is told again much later is left to Redis, which may have l
   expect(await intake.receive(message("1"))).toEqual(accepted);
   expect(heard).toHaveLength(2);
 });
+
+test("Of a thousand and one messages the one that was handed on the longest ago is left to Redis", async () => {
+  const heard: string[] = [];
+  let time = 0;
+  const intake = dropRepeats(
+    {
+      async receive(event) {
+        if (event.kind === "message") heard.push(event.ref.message);
+        return accepted;
+      },
+    },
+    () => time,
+  );
+  for (let number = 1; number <= 1_000; number += 1) await intake.receive(message(String(number)));
+  time = 20_000;
+  // Handed on once more, as it was told so much later, and so the newest.
+  await intake.receive(message("1"));
+  time = 5_000;
+  await intake.receive(message("1001"));
+  heard.length = 0;
+  for (const id of ["3", "1", "2"]) await intake.receive(message(id));
+  expect(heard).toEqual(["2"]);
+});

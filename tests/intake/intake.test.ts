@@ -152,6 +152,20 @@ describe("What people without permission write", () => {
     ]);
   });
 
+  test("is marked as refused where the words were said a moment ago, and not without end", async () => {
+    const { chat, says, redis } = thread();
+    const eve = person(`Eve ${randomUUID()}`, "guest");
+    for (let calls = 0; calls < 13; calls += 1) await says(eve, "do something");
+    await chat.until(() => chat.marks.size >= 10);
+    await says(ada, "/status");
+    await chat.until(() => [...chat.marks.values()].some((shown) => shown.includes("answered")));
+    const refused = [...chat.marks.values()].filter((shown) => shown.includes("failed"));
+    expect(refused).toHaveLength(10);
+    // Counted for a time, not for ever.
+    const [counted = ""] = await redis.keys(`*refusals~${eve.id}*`);
+    expect(await redis.ttl(counted)).toBeGreaterThan(0);
+  });
+
   test("is refused by a reply where a post would begin a thread", async () => {
     const { chat, says } = thread();
     const replies: [string, string][] = [];
@@ -428,6 +442,16 @@ describe("A stop that only the requester may give", () => {
     expect(await stops(ada)).toMatchObject({ kind: "stopping" });
   });
 
+  test("that is told again is the same stop", async () => {
+    const { says, intake, ref } = thread();
+    await says(ada, "start");
+    const stop: InboundEvent = { kind: "stop", target: { thread: ref }, author: ada, at: 9 };
+    const first = await intake.receive(stop);
+    expect(first).toMatchObject({ kind: "stopping" });
+    expect(first).not.toHaveProperty("unchanged");
+    expect(await intake.receive(stop)).toMatchObject({ kind: "stopping", unchanged: true });
+  });
+
   test("is nothing to tell anybody of where nothing runs or waits, or where a button tells it", async () => {
     const { says, stops, intake, ref, chat } = thread({ stop: "requester" });
     expect(await stops(bob)).toMatchObject({ kind: "ignored" });
@@ -570,6 +594,36 @@ test("An edit of a message that waits keeps what came with it", async () => {
   await says(ada, "reed this", { attachments: files, ref: message });
   await intake.receive({ kind: "edit", thread: ref, ref: message, author: ada, text: "read this", at: 9 });
   expect(await waiting()).toMatchObject([{ text: "read this", enclosed: { files } }]);
+});
+
+describe("help", () => {
+  test.each([
+    ["help", "direct"],
+    ["Help!", "follow-up"],
+    ["!help", "mention"],
+    ["/help", "mention"],
+  ] as const)("%j is answered without a turn (%s)", async (text, addressed) => {
+    const { says, chat, waiting } = thread();
+    await says(ada, "a task");
+    expect(await says(ada, text, { addressed })).toMatchObject({ kind: "acted" });
+    const shown = await chat.until(() => chat.shown[0]);
+    expect(shown.message.markdown).toContain("`stop`, the Stop button or 🛑");
+    expect(await waiting()).toHaveLength(1);
+  });
+
+  test.each([
+    ["help me with the build", "follow-up"],
+    ["help", "mention"],
+  ] as const)("%j is a task (%s)", async (text, addressed) => {
+    const { says, waiting } = thread();
+    await says(ada, "a task");
+    expect(await says(ada, text, { addressed })).toMatchObject({ kind: "accepted" });
+    expect(await waiting()).toHaveLength(2);
+  });
+
+  test("means nothing in a thread that is not ours", async () => {
+    expect(await thread().says(ada, "help", { addressed: "follow-up" })).toMatchObject({ kind: "ignored" });
+  });
 });
 
 describe("/status", () => {

@@ -101,6 +101,24 @@ describe("!queue", () => {
     );
   });
 
+  test("has buttons for the first messages, which do for whoever may what the commands do", async () => {
+    const { says, chooses, waiting, chat } = channel({ stop: "requester" });
+    for (const text of ["one", "two", "three", "four"]) await says(ada, "one", text);
+    await says(ada, "one", "!queue");
+    const { message } = await chat.until(() => chat.shown[0]);
+    const labels = ["Take out m1", "Take out m2", "Take out m3", "m2 first", "m3 first"];
+    expect(message.actions?.map(({ label }) => label)).toEqual(labels);
+    const id = (label: string) => message.actions?.find((action) => action.label === label)?.id ?? "";
+    expect(await chooses(bob, "one", id("Take out m1"))).toMatchObject({ kind: "refused" });
+    expect(await chooses(ada, "one", id("Take out m2"))).toMatchObject({ kind: "acted" });
+    expect(await chooses(ada, "one", id("m3 first"))).toMatchObject({ kind: "acted" });
+    expect(await waiting("one")).toEqual(["three", "one", "four"]);
+    expect(await chooses(ada, "one", id("m2 first"))).toMatchObject({
+      kind: "refused",
+      reply: expect.stringContaining("does not wait here"),
+    });
+  });
+
   test("counts the threads that not everybody may read, and tells nothing of them", async () => {
     const { says } = channel({}, ["secret"]);
     await says(ada, "secret", "about a person");

@@ -105,7 +105,18 @@ describe("Files that came with a message", () => {
       { sandbox, chat, limits },
     );
     expect(seen.images).toHaveLength(2);
-    expect(text).toContain("attachments/c (text/csv, 3000108 bytes)");
+    expect(text).toContain(
+      "attachments/c (text/csv, 3000108 bytes; not shown: too many at once; look at it with read_file)",
+    );
+  });
+
+  test("are said not to be shown where an image alone is too large", async () => {
+    const { sandbox } = await workspace();
+    const chat = memoryChat({ files: { a: [Buffer.concat([png, Buffer.alloc(5_000_000)])] } });
+    const limits = { fileBytes: 8_000_000, messageBytes: 20_000_000 };
+    const { seen, text } = await read({ files: [file("a")] }, { sandbox, chat, limits });
+    expect(seen.images).toBeUndefined();
+    expect(text).toContain("not shown: larger than 4 MB; make a smaller copy and look at that");
   });
 
   test("of a name that many have are told apart by their content", async () => {

@@ -10,6 +10,7 @@ import {
 } from "../../../src/queue/budgets/budgets.ts";
 import { createDayBudgets } from "../../../src/queue/budgets/state.ts";
 import { readUsage } from "../../../src/queue/budgets/usage.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -201,6 +202,28 @@ describe("A day's budget", () => {
     ]);
   });
 
+  test("is not warned of before four fifths of it are used", async () => {
+    const { open, warnings } = newDay({ channel: { cost: 1 } });
+    const turnBudget = open().turnBudget(general, ada);
+    await spend(turnBudget, used(0.799));
+    await refusal(turnBudget, 0.001);
+    expect(warnings).toEqual([]);
+    await spend(turnBudget, used(0.001));
+    await refusal(turnBudget, 0.001);
+    expect(warnings).toHaveLength(1);
+  });
+
+  test("is warned of together with each other one that is as far used", async () => {
+    const { open, warnings } = newDay({ channel: { cost: 1 }, user: { tokens: 1_000 } });
+    const turnBudget = open().turnBudget(general, ada);
+    await spend(turnBudget, used(0.9, 900));
+    await refusal(turnBudget, 0.01, 1);
+    expect(warnings.toSorted()).toEqual([
+      expect.stringContaining("$1.00 a day for this channel is used"),
+      expect.stringContaining("1,000 tokens a day for one person is used"),
+    ]);
+  });
+
   test("is extended once for each turn that it has ended", async () => {
     const { open, passes } = newDay({ user: { cost: 1 } });
     const budgets = open();
@@ -253,6 +276,10 @@ test("The usage of a day is kept by person, channel and model, without any budge
   ]);
   const one = rows.find(({ id }) => id === "test/one");
   expect(one?.usage).toEqual(whole);
+  // Nothing else is written, and it is forgotten some day.
+  const fields = await server.client().hkeys(keys.usage(day()));
+  expect(fields.filter((field) => !/^(all|(user|channel|model):\S+) [a-zA-Z]+$/.test(field))).toEqual([]);
+  expect(await server.client().ttl(keys.usage(day()))).toBeGreaterThan(unlimited.keepDays * 80_000);
 });
 
 test("A person reads how much of the own budget of today is used, and others' budgets nowhere", async () => {

@@ -22,6 +22,7 @@ import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
 import { advanceWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
+import { orderUndo } from "../../../src/queue/undo/order.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -178,6 +179,12 @@ const cases: Case[] = [
     work: (redis) => decide(redis, thread, "q", { kind: "approved", by: ada, at: 2 }, 2),
     told: { kind: "decided" },
     toldTwice: { kind: "earlier", decision: { kind: "approved", by: ada, at: 2 } },
+  },
+  {
+    ...{ scripts: ["order-undo"], what: "an order to undo" },
+    before: (redis) => begin(redis),
+    work: (redis) => orderUndo(redis, thread, { v: 1, id: "1", do: "show", turns: 1, by: ada, at: 2 }, ""),
+    told: true,
   },
   {
     ...{ scripts: ["store-unauthorized"], what: "a message of somebody without permission" },

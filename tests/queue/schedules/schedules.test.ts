@@ -153,6 +153,16 @@ describe("A task that is due", () => {
     ]);
   });
 
+  test("wakes a worker", async () => {
+    const woken: string[] = [];
+    const { times } = await worker(memoryChat(), {
+      queue: { ...queue, wake: async (id) => void woken.push(id) },
+    });
+    await planSoon("look");
+    await times(1);
+    expect(woken).toEqual([thread]);
+  });
+
   test("comes also when it is due before it is stored", async () => {
     const ticked = Promise.withResolvers<void>();
     const { times } = await worker(memoryChat(), {}, ticked.resolve);
@@ -165,6 +175,16 @@ describe("A task that is due", () => {
     await planSoon("look", slow);
     await times(1);
     expect(await waiting()).toHaveLength(1);
+  });
+
+  test("comes at its own time, and one of a later time not with it", async () => {
+    const { times } = await worker();
+    await plans().add({ task: "in an hour", when: { kind: "once", at: Date.now() + hourMs } });
+    await planSoon("at once");
+    await times(1);
+    expect((await waiting()).map(({ text }) => text.split("\n")[0])).toEqual(["at once"]);
+    expect((await plans().list()).map(({ task }) => task)).toEqual(["in an hour"]);
+    expect(await clock.threads()).toEqual([thread]);
   });
 
   test("again and again comes each time, until it is cancelled", async () => {
@@ -347,6 +367,20 @@ describe("The words /schedules and /unschedule", () => {
 });
 
 describe("A plan", () => {
+  test("that is cancelled by the turn is in the audit log, and one that is not there is not", async () => {
+    const added = await plans().add({ task: "look", when: daily });
+    const id = "schedule" in added ? added.schedule.id : "";
+    const cancelled = [await plans().cancel("s0"), await plans().cancel(id), await plans().cancel(id)];
+    expect(cancelled).toEqual([false, true, false]);
+    expect(deeds.map(({ action }) => action)).toEqual(["schedule-planned", "schedule-cancelled"]);
+  });
+
+  test("that cannot be read hides no other one", async () => {
+    await plans().add({ task: "look", when: daily });
+    await server.client().hset(keys.schedules(thread), "s1", JSON.stringify({ v: 99 }));
+    expect((await plans().list()).map(({ task }) => task)).toEqual(["look"]);
+  });
+
   test("of nine in the morning is at nine in the morning, in summer and in winter", async () => {
     for (const [day, next] of [
       ["2026-03-27T12:00:00Z", "2026-03-28T08:00:00.000Z"],

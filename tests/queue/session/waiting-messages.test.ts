@@ -29,6 +29,8 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ does: fc.constant("deliver" as const), n: fc.nat(8) }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant("remove" as const), n: fc.nat(8) }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant("advance" as const), n: fc.nat(8) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("delete" as const), n: fc.nat(8) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("edit" as const), n: fc.nat(8) }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant("take" as const), n: fc.constant(0) }) },
 );
 
@@ -42,6 +44,8 @@ describe("What waits in a thread", () => {
         let waiting: number[] = [];
         const seen = new Set<number>();
         const removed = new Set<number>();
+        const deleted = new Set<number>();
+        let edits = 0;
         for (const { does, n } of steps) {
           const waits = waiting.includes(n);
           const others = waiting.filter((other) => other !== n);
@@ -62,10 +66,26 @@ describe("What waits in a thread", () => {
               expect(await advanceWaiting(redis, thread, `m${n}`)).toBe(waits);
               if (waits) waiting = [n, ...others];
               break;
-            case "take":
-              expect((await lease.take(start)).taken.map(({ id }) => id)).toEqual(
-                waiting.map((taken) => `m${taken}`),
+            case "delete":
+              // What a turn works on is stopped or corrected instead.
+              if (seen.has(n) && !waits && !removed.has(n) && !deleted.has(n)) break;
+              expect(await deleteMessage(redis, thread, { message: `m${n}`, author: ada, at: 99 })).toBe(
+                waits ? "withdrawn" : deleted.has(n) ? "repeated" : "too-late",
               );
+              if (waits) deleted.add(n);
+              waiting = others;
+              break;
+            case "edit": {
+              const text = "edited".repeat(edits);
+              edits += 1;
+              await editMessage(redis, thread, { message: `m${n}`, author: ada, at: 50 + edits, text });
+              break;
+            }
+            case "take":
+              // Corrections of what the turn works on come among them.
+              expect(
+                (await lease.take(start)).taken.map(({ id }) => id).filter((id) => !id.includes("~")),
+              ).toEqual(waiting.map((taken) => `m${taken}`));
               waiting = [];
           }
           expect((await listWaiting(redis, thread)).map(({ id }) => id)).toEqual(

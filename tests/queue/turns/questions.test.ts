@@ -621,16 +621,20 @@ test.each(["gone", "forbidden", "rejected"] as const)(
   },
 );
 
-test("While a turn waits for people, its message says that it is taken, and what comes meanwhile that it waits", async () => {
+test("While a turn waits for people, its message says so, and what comes meanwhile that it waits; then both go on", async () => {
   const chat = memoryChat();
   const thread = people(chat);
-  await worker(chat, [push], { commands: [] });
+  await worker(chat, [push, { text: "Both done." }], { commands: [] });
   const first = await thread.says("push it");
   await asked(chat);
   const second = await thread.says("and then?");
   await parked(thread);
   const markOf = ({ message }: MessageRef) => chat.marks.get(message)?.at(-1);
-  await chat.until(() => markOf(first) === "taken" && markOf(second) === "waiting");
+  await chat.until(() => markOf(first) === "paused" && markOf(second) === "waiting");
+  await thread.press("Approve").result;
+  await chat.until(() => markOf(first) === "answered" && markOf(second) === "answered");
+  const marksOfFirst = [...(chat.marks.get(first.message) ?? [])];
+  expect(marksOfFirst.slice(0, 3)).toEqual(["taken", "paused", "taken"]);
 });
 
 describe("A question of the agent", () => {
