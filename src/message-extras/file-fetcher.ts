@@ -68,12 +68,12 @@ export function createFileFetcher(
           const { handle, data } = await fetchFile(file, to, limits, limits.messageBytes - bytes);
           bytes += data.length;
           const hasRoom = images.length < shownImages && imageBytes + data.length <= shownImageBytes;
-          const image = toImage(data, hasRoom && to.images);
-          if (image) {
-            images.push(image);
+          const sight = show(data, { wanted: to.images, hasRoom });
+          if (typeof sight === "object") {
+            images.push(sight);
             imageBytes += data.length;
           }
-          lines.push(`- ${await place(handle, data, to, image !== undefined)}`);
+          lines.push(`- ${await place(handle, data, to, sight)}`);
         } catch (error) {
           to.signal.throwIfAborted();
           const isExpected = error instanceof FileProblem;
@@ -128,9 +128,14 @@ async function place(
   { name, mediaType }: AttachmentHandle,
   data: Buffer,
   { sandbox, signal }: Destination,
-  isShown: boolean,
+  sight: Sight,
 ): Promise<string> {
-  const shown = isShown ? "; you see it with this message" : "";
+  const isShown = typeof sight === "object";
+  const shown = isShown
+    ? "; you see it with this message"
+    : sight === undefined
+      ? ""
+      : `; not shown: ${sight}`;
   const kind = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(mediaType) ? `${mediaType}, ` : "";
   const facts = `(${kind}${data.length} bytes${shown})`;
   const safe = sanitizeFileName(name);
@@ -163,9 +168,16 @@ function listNames(name: string, sha256: string): string[] {
   return [...numbered, numberName(name, sha256.slice(0, 12))];
 }
 
-function toImage(data: Buffer, wanted: boolean): Image | undefined {
-  const mediaType = wanted && data.length <= maxImageBytes ? imageType(data) : undefined;
-  return mediaType && { mediaType, data: data.toString("base64") };
+/** How the model sees a file: as that image, or not although it is one, with the reason; undefined where it is none. */
+type Sight = Image | string | undefined;
+
+function show(data: Buffer, { wanted, hasRoom }: { wanted: boolean; hasRoom: boolean }): Sight {
+  const mediaType = imageType(data);
+  if (!mediaType || !wanted) return undefined;
+  if (data.length > maxImageBytes)
+    return `larger than ${formatMegabytes(maxImageBytes)}; make a smaller copy and look at that`;
+  if (!hasRoom) return "too many at once; look at it with read_file";
+  return { mediaType, data: data.toString("base64") };
 }
 
 function formatMegabytes(bytes: number): string {

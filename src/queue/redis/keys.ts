@@ -96,6 +96,8 @@ export const keys = {
   auditHeld: "heddle:{audit}:held",
   /** Hash: what fails in which process to JSON of why, for an hour after the last word of any. */
   auditFailing: "heddle:{audit}:failing",
+  /** Hash: `platform:workspace:id` of a person to JSON of the key that their names in the audit log are sealed with. */
+  auditPeople: "heddle:{audit}:people",
   /** Hash: `<subject> <measure>` to what was used on that day. All of budgets share one cluster slot. */
   usage: (day: string) => `heddle:{budget}:usage:${day}`,
   /** Hash: reservation to what it sets aside in the budget of that subject and day. */
@@ -115,13 +117,45 @@ export const keys = {
   /** JSON of what a worker says of itself; gone when it is silent. */
   worker: (id: string) => `heddle:worker:${id}`,
 
+  /** Hash: setting and whom it is about to JSON of what an administrator has changed in chat. */
+  adminChanges: "heddle:admin-changes",
+
+  /** Set and JSON like those of workers: every process that serves, with its configuration. */
+  processes: "heddle:processes",
+  process: (id: string) => `heddle:process:${id}`,
+
   /** Hash: a place whose value cannot be read to JSON of why, for a week after the last one. */
   unreadable: "heddle:unreadable",
 
+  /** Hash: id to JSON of a person's access token, without the token itself. */
+  accessTokens: "heddle:tokens",
+  /** JSON of which token a browser has shown that is signed in at the console; `cookie` is a digest. */
+  signedIn: (cookie: string) => `heddle:signed-in:${cookie}`,
+  /** JSON of the request that came with an idempotency key; `id` is made of the person and the key. */
+  idempotent: (id: string) => `heddle:idempotent:${id}`,
   /** Hash: MCP server to the installation's account there, sealed. */
   mcpAccounts: "heddle:mcp:accounts",
   /** Present while a process renews the token of that account. */
   mcpRenewing: (server: string) => `heddle:mcp:renewing:${server}`,
+
+  /** Hash: model, with a digest of its address, to JSON of what refusals have shown of its window. */
+  learntWindows: "heddle:models:learnt",
+  /** JSON of which thread has pushed a branch; `part` is the number of its pull request, or `branch:` and its name. */
+  pullRequest: (repository: string, part: string) => `heddle:{pull:${repository}}:${part}`,
+
+  /** Present for an hour after a process has looked for threads that their channels keep no longer. */
+  forgetting: "heddle:forgetting",
+
+  /** JSON of the thread that the events of a trigger with that key go to; `key` is a hash. */
+  hookThread: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:thread`,
+  /** Present while a gateway opens that thread. */
+  hookOpening: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:opening`,
+  /** The thread that a delivery of a trigger went to; `delivery` is a hash. */
+  hookDelivery: (trigger: string, delivery: string) => `heddle:{hook:${trigger}}:delivery:${delivery}`,
+  /** Set: messages that a trigger has brought in that hour. */
+  hookTaken: (trigger: string, hour: number) => `heddle:{hook:${trigger}}:taken:${hour}`,
+  /** How many more came in that hour and were refused. */
+  hookRefused: (trigger: string, hour: number) => `heddle:{hook:${trigger}}:refused:${hour}`,
 
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
   names: "heddle:names",
@@ -143,6 +177,8 @@ export const keys = {
 export const channels = {
   /** Thread ids with a new stop order, or where a worker has told what it ended on one. */
   stops: "heddle:stops",
+  /** `changes` when an administrator has changed a setting; `reload <id>` when all processes are to read their files. */
+  configuration: "heddle:configuration",
   /** Thread ids whose line in a list of sessions may have changed. */
   sessions: "heddle:sessions",
   /** Turn events of one thread, for live viewers. */

@@ -4,6 +4,8 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
+import { keys } from "../redis/keys.ts";
+import { readUndone } from "../undo/stored.ts";
 import { readLastRecord } from "./journal.ts";
 import type { TurnEnd } from "./snapshot.ts";
 import { postedField } from "./open-questions.ts";
@@ -28,7 +30,16 @@ export function readContinueAction(action: string): string | undefined {
 
 /** The thread's last turn, if a limit has ended it and nothing has happened since. */
 export async function readPausedTurn(redis: Redis, thread: ThreadId): Promise<PausedTurn | undefined> {
-  return pausedBy(await readLastRecord(redis, thread));
+  const paused = pausedBy(await readLastRecord(redis, thread));
+  return paused && !(await isLastUndone(redis, thread)) ? paused : undefined;
+}
+
+async function isLastUndone(redis: Redis, thread: ThreadId): Promise<boolean> {
+  const [length, undone] = await Promise.all([
+    redis.llen(keys.log(thread)),
+    redis.hget(keys.head(thread), "undone"),
+  ]);
+  return readUndone(redis, thread, { undone }).some(({ to }) => to === length);
 }
 
 /** What becomes of the message with the button when the next turn has begun, if the head knows it. */

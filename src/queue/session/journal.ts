@@ -3,6 +3,7 @@ import type { JournalPiece, JournalReader, JournalRecord } from "../../agent/jou
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { readUndone } from "../undo/stored.ts";
 import { readMessage, readRecord, readRecords } from "./stored.ts";
 
 /**
@@ -86,12 +87,26 @@ export async function* readBackward(
   }
 }
 
+/** For the agent: of turns that were undone it reads nothing, and all others keep their positions. */
 export function createJournalReader(redis: Redis, thread: ThreadId): JournalReader {
+  async function* hideUndone(pieces: AsyncIterable<JournalPiece>): AsyncGenerator<JournalPiece> {
+    const undone = await redis.hget(keys.head(thread), "undone");
+    const spans = readUndone(redis, thread, { undone });
+    for await (const piece of pieces) {
+      const isHidden = (at: number) => spans.some(({ from, to }) => from <= at && at < to);
+      const shown = (record: JournalRecord, index: number) =>
+        isHidden(piece.from + index) ? hidden : record;
+      yield spans.length === 0 ? piece : { ...piece, records: piece.records.map(shown) };
+    }
+  }
   return {
-    forward: (from) => readForward(redis, thread, from),
-    backward: (before) => readBackward(redis, thread, before),
+    forward: (from) => hideUndone(readForward(redis, thread, from)),
+    backward: (before) => hideUndone(readBackward(redis, thread, before)),
   };
 }
+
+/** Says nothing. */
+const hidden: JournalRecord = { type: "withdrawn", id: "", reason: "stopped" };
 
 export function charsOf(entries: readonly string[]): number {
   return entries.reduce((chars, entry) => chars + entry.length, 0);

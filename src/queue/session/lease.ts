@@ -57,8 +57,15 @@ export interface HeadFields {
   seq?: string;
   /** `1`: the platform did not take the last turn's message, so that only the journal has it for sure. */
   unsaid?: string;
+  /** JSON of the messages that are shown as paused by a limit, see paused-marks.ts. */
+  paused?: string;
   /** What the turns that have ended cost together, US dollars. */
   cost?: string;
+  /** See undo/stored.ts. */
+  undo?: string;
+  undone?: string;
+  redo?: string;
+  restoring?: string;
   /** By id; see questions.ts. */
   [
     question:
@@ -126,9 +133,13 @@ export interface SessionLease {
    * Puts a snapshot of the journal as it stands in the place of the one before; see snapshot.ts. @throws LeaseLost
    *
    * @param lines in pieces; asked for one after the other
+   * @param alongside fields of the head, set with the same write
    * @returns how long the journal is; undefined when the snapshot does not fit it and was dropped
    */
-  keepSnapshot(pieces: (position: number) => AsyncIterable<readonly string[]>): Promise<number | undefined>;
+  keepSnapshot(
+    pieces: (position: number) => AsyncIterable<readonly string[]>,
+    alongside?: HeadFields,
+  ): Promise<number | undefined>;
   /** With each later write `drain` is asked for hints, which are published by the same command. */
   carryHints(drain: () => readonly Hint[]): void;
 }
@@ -256,11 +267,14 @@ function openLease(redis: Redis, thread: ThreadId, claimed: z.infer<typeof claim
     },
     take: (start, before) => move(start ? json(start) : "", "1", before),
     withdraw: async () => (await move("", "0")).withdrawn,
-    async keepSnapshot(pieces) {
+    async keepSnapshot(pieces, alongside = {}) {
       const position = journal.length();
       const staged = await stageSnapshot(redis, keys.stagedSnapshot(thread, epoch), pieces(position));
       const scriptKeys = [head, log, staged, keys.snapshot(thread)];
-      return (await write(snapshotScript, scriptKeys, [position])) === 1 ? position : undefined;
+      const set = Object.entries(alongside).filter((entry) => entry[1] !== undefined);
+      return (await write(snapshotScript, scriptKeys, [position, ...set.flat()])) === 1
+        ? position
+        : undefined;
     },
     carryHints(source) {
       drain = source;

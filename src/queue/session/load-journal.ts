@@ -8,6 +8,7 @@ import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import { findCancelled } from "./cancelled-messages.ts";
 import { charsOf, readBackward, readForward } from "./journal.ts";
+import { partsOutside, type Span } from "../undo/spans.ts";
 import { type FoundJournal, readSnapshot, type TurnEnd } from "./snapshot.ts";
 import { isStandIn, readRecords } from "./stored.ts";
 
@@ -38,14 +39,20 @@ export interface LoadedJournal {
 /** A journal without a snapshot that is no longer than this is read from its beginning. */
 const mostReplayed = 5_000;
 
-/** Reads what a claim has found, from the newest snapshot on; without one from as far back as the next turn needs. */
+/**
+ * Reads what a claim has found, from the newest snapshot on; without one from as far back as the next turn needs.
+ *
+ * @param undone parts of the journal that were undone; a snapshot stands for none of them
+ */
 export async function loadJournal(
   redis: Redis,
   thread: ThreadId,
   found: FoundJournal,
+  undone: readonly Span[] = [],
 ): Promise<LoadedJournal> {
   const kept = await readSnapshot(redis, thread, found);
-  if (!kept && found.length > mostReplayed) return loadWithoutSnapshot(redis, thread, found.length);
+  if (!kept && (found.length > mostReplayed || undone.length > 0))
+    return loadWithoutSnapshot(redis, thread, found.length, undone);
   const { position, withdrawn, lastEnd, ...base } = kept?.snapshot ?? nothing;
   const loaded = startLoading(startReplay(base), withdrawn, lastEnd);
   loaded.snapshotChars = kept?.chars ?? 0;
@@ -100,24 +107,50 @@ const farther = 8;
 
 /**
  * A long journal of which there is no snapshot: an older Heddle has written it, or the snapshot is lost. It is read from
- * before its last summary on, or from before an earlier one, where that one was undone.
+ * before its last summary on, or from before an earlier one, where that one was undone. So is any journal as it was
+ * before some of its turns.
+ *
+ * @param undone parts that are passed over
  */
-async function loadWithoutSnapshot(redis: Redis, thread: ThreadId, length: number): Promise<LoadedJournal> {
-  const { chosenModel, withdrawn, summaries } = await surveyJournal(redis, thread, length);
+export async function loadWithoutSnapshot(
+  redis: Redis,
+  thread: ThreadId,
+  length: number,
+  undone: readonly Span[] = [],
+): Promise<LoadedJournal> {
+  const parts = partsOutside(undone, length);
+  const isLong = length > mostReplayed;
+  const { chosenModel, withdrawn, summaries } = isLong
+    ? await surveyJournal(redis, thread, parts)
+    : nothingSeen;
+  // People were told of these as well.
+  const passedOver = undone.length > 0 ? (await surveyJournal(redis, thread, undone)).withdrawn : 0;
   const [summary = 0] = summaries;
   for (let reach = firstReach; reach < summary; reach *= farther) {
-    const start = await findTurnEnd(redis, thread, summary - reach);
+    const start = await findTurnEnd(redis, thread, parts, summary - reach);
     if (!start) break;
     const loaded = startLoading(startReplay({ chosenModel }), 0, start.lastEnd);
-    await readTail(redis, thread, loaded, start.position, length);
+    await readParts(redis, thread, loaded, parts, start.position);
     if (!loaded.replay.isWhole()) continue;
-    loaded.withdrawn.before = withdrawn - loaded.withdrawn.messages.length;
+    loaded.withdrawn.before = withdrawn + passedOver - loaded.withdrawn.messages.length;
     loaded.wasSurveyed = true;
     return loaded;
   }
-  const loaded = startLoading(startReplay(), 0, undefined);
-  await readTail(redis, thread, loaded, 0, length);
+  const loaded = startLoading(startReplay(), passedOver, undefined);
+  await readParts(redis, thread, loaded, parts, 0);
   return loaded;
+}
+
+async function readParts(
+  redis: Redis,
+  thread: ThreadId,
+  loaded: LoadedJournal,
+  parts: readonly Span[],
+  from: number,
+): Promise<void> {
+  for (const part of parts) {
+    if (part.to > from) await readTail(redis, thread, loaded, Math.max(part.from, from), part.to);
+  }
 }
 
 const surveyedAtOnce = 1_000;
@@ -132,17 +165,17 @@ interface Survey {
   summaries: number[];
 }
 
+const nothingSeen: Survey = { chosenModel: undefined, withdrawn: 0, summaries: [] };
+
 /** Looks through all of a journal without reading it: Redis says what a replay of its last part cannot know. */
-async function surveyJournal(redis: Redis, thread: ThreadId, length: number): Promise<Survey> {
+async function surveyJournal(redis: Redis, thread: ThreadId, parts: readonly Span[]): Promise<Survey> {
   const survey: Survey = { chosenModel: undefined, withdrawn: 0, summaries: [] };
-  for (let end = length; end > 0; end -= surveyedAtOnce * surveysAhead) {
-    const parts = Array.from({ length: surveysAhead }, (_, index) => end - index * surveyedAtOnce);
+  const pieces = parts.toReversed().flatMap(cutForSurvey);
+  for (let first = 0; first < pieces.length; first += surveysAhead) {
     const answers = await Promise.all(
-      parts
-        .filter((before) => before > 0)
-        .map((before) =>
-          surveyScript.run(redis, [keys.log(thread)], [Math.max(0, before - surveyedAtOnce), before - 1]),
-        ),
+      pieces
+        .slice(first, first + surveysAhead)
+        .map(({ from, to }) => surveyScript.run(redis, [keys.log(thread)], [from, to - 1])),
     );
     for (const answer of answers) {
       const [withdrawn, model, summaries] = surveyReply.parse(answer);
@@ -154,16 +187,31 @@ async function surveyJournal(redis: Redis, thread: ThreadId, length: number): Pr
   return survey;
 }
 
+/** Its pieces, the last one first. */
+function cutForSurvey({ from, to }: Span): Span[] {
+  const pieces: Span[] = [];
+  for (let end = to; end > from; end -= surveyedAtOnce)
+    pieces.push({ from: Math.max(from, end - surveyedAtOnce), to: end });
+  return pieces;
+}
+
 /** The last end of a turn before that position, and where the record behind it stands. */
 async function findTurnEnd(
   redis: Redis,
   thread: ThreadId,
+  parts: readonly Span[],
   before: number,
 ): Promise<{ position: number; lastEnd: TurnEnd } | undefined> {
-  for await (const { records, from } of readBackward(redis, thread, before)) {
-    const index = records.findLastIndex(({ type }) => type === "turn-end");
-    const lastEnd = records[index];
-    if (lastEnd?.type === "turn-end") return { position: from + index + 1, lastEnd };
+  for (const part of parts.toReversed()) {
+    if (part.from >= before) continue;
+    for await (const { records, from } of readBackward(redis, thread, Math.min(part.to, before))) {
+      const index = records.findLastIndex(
+        ({ type }, place) => type === "turn-end" && from + place >= part.from,
+      );
+      const lastEnd = records[index];
+      if (lastEnd?.type === "turn-end") return { position: from + index + 1, lastEnd };
+      if (from <= part.from) break;
+    }
   }
   return undefined;
 }

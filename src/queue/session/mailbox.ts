@@ -40,13 +40,20 @@ interface Beside {
  * @throws {OutOfMemory} when nothing of it could be stored
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
  * @param botLimit for a message of a bot: so many are taken without one of a person between them
+ * @param seenSeconds how long the message is known when it is delivered again. Default: a day
  * @param mayOverflow take it however much waits: nobody could send it again
  */
 export async function deliver(
   redis: Redis,
   thread: ThreadId,
   message: UserMessage,
-  options: { onlyIfSession: boolean; botLimit?: number; mayOverflow?: boolean; now: number },
+  options: {
+    onlyIfSession: boolean;
+    botLimit?: number;
+    seenSeconds?: number;
+    mayOverflow?: boolean;
+    now: number;
+  },
 ): Promise<Delivery> {
   const most = options.mayOverflow ? { messages: "", bytes: "" } : mostWaiting;
   const record: JournalRecord = { type: "user", message };
@@ -57,7 +64,7 @@ export async function deliver(
       [keys.head(thread), keys.mail(thread), keys.seen(thread, message.id)],
       [
         scriptJson(record),
-        daySeconds,
+        options.seenSeconds ?? daySeconds,
         options.onlyIfSession ? "1" : "0",
         options.now,
         options.botLimit ?? "",

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { isBranchOf } from "../repositories/pull-requests.ts";
 import { readForward } from "./journal.ts";
 import { claimUnheldSession } from "./lease.ts";
 import { platformMessageId } from "./message-changes.ts";
@@ -43,7 +44,10 @@ export async function deleteSession(redis: Redis, thread: ThreadId, now: number)
   await redis.zadd(keys.deleted, now, thread);
   await redis.zremrangebyscore(keys.deleted, "-inf", now - rememberedMs);
   await removeReferences(redis, thread);
-  for (const node of primariesOf(redis)) await removeKeys(node, `heddle:{${escapeGlob(thread)}}:*`);
+  for (const node of primariesOf(redis)) {
+    await eachKey(node, `heddle:{${escapeGlob(thread)}}:*`, (found) => node.unlink(...found));
+    await eachKey(node, "heddle:{pull:*", (found) => removeBranches(node, found, thread));
+  }
   await Promise.all([redis.zrem(keys.threads, thread), redis.zrem(keys.waiting, thread)]);
   return true;
 }
@@ -70,11 +74,22 @@ async function removeReferences(redis: Redis, thread: ThreadId): Promise<void> {
   }
 }
 
-async function removeKeys(node: Redis, pattern: string): Promise<void> {
+/** Which branches it has pushed: their names say whose they are only inside. */
+async function removeBranches(node: Redis, found: readonly string[], thread: ThreadId): Promise<void> {
+  for (const key of found) {
+    const json = await node.get(key);
+    if (json !== null && isBranchOf(json, thread)) await node.unlink(key);
+  }
+}
+
+async function eachKey(
+  node: Redis,
+  pattern: string,
+  act: (found: readonly string[]) => Promise<unknown>,
+): Promise<void> {
   for (let cursor = "0"; ; ) {
     const [next, found] = await node.scan(cursor, "MATCH", pattern, "COUNT", scanned);
-    for (let at = 0; at < found.length; at += removedAtOnce)
-      await node.unlink(...found.slice(at, at + removedAtOnce));
+    for (let at = 0; at < found.length; at += removedAtOnce) await act(found.slice(at, at + removedAtOnce));
     cursor = next;
     if (cursor === "0") return;
   }

@@ -17,6 +17,9 @@ export interface Backlog {
 /** More threads with something to do are not looked at: the figures then are the least that it is. */
 const mostThreads = 2_000;
 
+/** How many entries of a mailbox are looked at for the oldest: people may have moved newer messages before it. */
+const lookedAt = 10;
+
 /** @param now milliseconds since the epoch */
 export async function readBacklog(redis: Redis, now: number): Promise<Backlog> {
   const [threads, running] = await Promise.all([
@@ -27,11 +30,11 @@ export async function readBacklog(redis: Redis, now: number): Promise<Backlog> {
     threads.map(async (thread) => {
       const [messages, first, outbox] = await Promise.all([
         redis.llen(keys.mail(thread)),
-        redis.lindex(keys.mail(thread), 0),
+        redis.lrange(keys.mail(thread), 0, lookedAt - 1),
         redis.hlen(keys.outbox(thread)),
       ]);
-      const message = first === null ? undefined : readMessage(redis, thread, first);
-      return { messages, outbox, ageMs: message ? Math.max(0, now - message.at) : 0 };
+      const ages = first.map((entry) => now - (readMessage(redis, thread, entry)?.at ?? now));
+      return { messages, outbox, ageMs: Math.max(0, ...ages) };
     }),
   );
   return each.reduce<Backlog>(

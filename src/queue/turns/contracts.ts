@@ -12,6 +12,7 @@ import type { SessionLease } from "../session/lease.ts";
 import type { RenderDecision } from "../session/open-questions.ts";
 import type { ThreadModel } from "../session/thread-model.ts";
 import type { Verbosity } from "../session/verbosity.ts";
+import type { UndoDeps } from "../undo/contracts.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import type { CatchUpHold } from "./hold-for-catch-up.ts";
 import type { SessionHolder, Unproven } from "./lost-holders.ts";
@@ -44,7 +45,13 @@ export interface TurnRunner {
   /** Resolves when the last background job of the thread in this process has ended; undefined when none runs. */
   jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   /** What the thread's turn has done to the files of the workspace since `since` (ms). */
-  fileChanges(thread: ThreadId, since: number): Promise<FileChanges>;
+  fileChanges(thread: ThreadId, since: number): Promise<TurnChanges>;
+}
+
+/** What a turn has done to files, as its receipt tells it. */
+export interface TurnChanges extends FileChanges {
+  /** Those of them that the plan which people approved does not name. */
+  unplanned?: string[];
 }
 
 export const noChanges: FileChanges = { changed: [], deleted: [] };
@@ -55,7 +62,7 @@ export interface Receipt {
   /** The waiting for people left out. */
   durationMs: number;
   /** Absent where nobody could look. */
-  files?: FileChanges;
+  files?: TurnChanges;
   /** Present when something was killed on a stop. */
   killed?: KillReport;
   /** From the order, wherever it was heard, to the last process gone, ms. */
@@ -83,6 +90,8 @@ export interface TurnDisplay {
   waiting(): Record<string, OutboxEntry>;
   /** What must be in the thread when the turn is over: the last message, the progress message's end, the marks. */
   closing(receipt: Receipt): Record<string, OutboxEntry>;
+  /** Shows that the turn is left to another worker; resolves soon, whether the platform has taken it or not. */
+  interrupted(): Promise<void>;
   /** Shows nothing more; resolves when nothing is under way. See `OutboxOptions.progressQuiet`. */
   close(): Promise<boolean>;
   /** Tells those who look on at this moment. */
@@ -96,6 +105,8 @@ export interface ShownTurn {
   startedAt: number;
   /** Another worker began it, and may have shown something. */
   resumed: boolean;
+  /** It has waited for people, and was shown so. */
+  waited?: boolean;
   /** The progress message, if one is known. */
   progress: MessageRef | undefined;
   /** What it has done so far. */
@@ -110,6 +121,8 @@ export interface SessionRunnerOptions {
   /** Keeps turns from going on before stops that nobody has heard yet were looked for. */
   catchUpHold: CatchUpHold;
   background: BackgroundJobs;
+  /** Absent where nothing can be undone. */
+  undo?: UndoDeps | undefined;
   runner: TurnRunner;
   /** Ends what earlier holders of a session have left running on this host. */
   processes: HostProcesses;

@@ -55,6 +55,8 @@ export async function runOneTurn(
     const receipt: Receipt = { outcome, durationMs, files: noChanges, withdrawn: [] };
     if (outcome.kind === "waiting") return { receipt };
     if (outcome.kind === "suspended" || outcome.kind === "lost-lease") {
+      // While the session is still held: whoever goes on shows that it works after this.
+      if (outcome.kind === "suspended") await display.interrupted();
       void display.close();
       return { receipt };
     }

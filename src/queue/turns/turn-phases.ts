@@ -12,6 +12,7 @@ import { readVerbosity } from "../session/verbosity.ts";
 import { type CurrentTurn, type HeldSession, readHistory } from "./claimed-session.ts";
 import type { Receipt, TurnDisplay } from "./contracts.ts";
 import { endsBy, writeLost } from "./lost-holders.ts";
+import { followPausedMarks } from "./paused-marks.ts";
 import { serializeEntries } from "./stop-notice.ts";
 import { isOver } from "./stops.ts";
 
@@ -19,12 +20,12 @@ import { isOver } from "./stops.ts";
 
 export function openDisplay(
   { lease, options }: HeldSession,
-  { id, startedAt, calls }: OpenTurn,
+  { id, startedAt, calls, waitedMs, waitingSince }: OpenTurn,
   resumed: boolean,
   head: Readonly<Record<string, string>>,
 ): TurnDisplay {
   return options.display(lease, {
-    ...{ id, startedAt, resumed, calls },
+    ...{ id, startedAt, resumed, calls, waited: waitedMs > 0 || waitingSince !== undefined },
     progress: readMessageRef(options.redis, lease.thread, "progress", head["progress"]),
     verbosity: readVerbosity(head["verbosity"]),
   });
@@ -78,8 +79,11 @@ export async function finishTurn(
     records.push({ type: "turn-start", turn: options.newId(), at: now });
     records.push(...newer.map((message) => ({ type: "user", message }) as const));
   }
+  const closing = display.closing(receipt);
+  const paused = followPausedMarks(options.redis, lease.thread, head, { turn: turn.id, closing });
   const end: Change = {
     fields: {
+      ...paused.fields,
       status: newer.length > 0 ? "running" : "idle",
       unsaid: "",
       cost: String(
@@ -88,7 +92,7 @@ export async function finishTurn(
       ...markNotified(cancelled),
       ...Object.assign({}, ...told.map(writeLost)),
     },
-    outbox: serializeEntries(display.closing(receipt)),
+    outbox: serializeEntries({ ...paused.outbox, ...closing }),
   };
   await lease.append(records, mergeChanges([abandonQuestions(history.open, display.settled), end]));
   setNotified(cancelled);

@@ -14,6 +14,14 @@ interface Presence {
   close(): Promise<void>;
 }
 
+/** Who is present: workers, or all processes that serve. */
+const lists = {
+  workers: { set: keys.workers, one: keys.worker },
+  processes: { set: keys.processes, one: keys.process },
+};
+
+type List = keyof typeof lists;
+
 /** Says in Redis, for as long as the event loop turns, that this Heddle serves. */
 export async function startHeartbeat(options: {
   redis: Redis;
@@ -32,8 +40,8 @@ export async function isAlive(redis: Redis, instance: string): Promise<boolean> 
 }
 
 /**
- * Says in Redis that a worker takes turns, and what it is and does, for processes that have no worker themselves. It
- * is what the worker says of itself at that time. Closing it takes the worker off the list.
+ * Says in Redis that a worker takes turns, or that a process serves, and what it is and does, for other processes. It
+ * is what it says of itself at that time. Closing it takes it off the list.
  *
  * @param describe what becomes JSON; small, and without secrets
  */
@@ -41,37 +49,49 @@ export async function startPresence(options: {
   redis: Redis;
   describe(): object;
   onError(error: unknown): void;
-}): Promise<Presence> {
-  const { redis, describe } = options;
+  list?: List;
+}): Promise<Presence & { tell(): Promise<void> }> {
+  const { redis, describe, list = "workers" } = options;
+  const { set, one } = lists[list];
   const id = randomUUID();
-  const stop = await beat(options, async () => {
-    await redis.set(keys.worker(id), JSON.stringify(describe()), "EX", silentSeconds);
-    await redis.sadd(keys.workers, id);
-    // With the last worker goes the set.
-    await redis.expire(keys.workers, setSeconds);
-    // Those that died without a word, some at a time: with many workers all of them look.
-    const some = await redis.srandmember(keys.workers, mostLookedAt);
-    await dropSilent(redis, some);
-  });
+  const tell = async () => {
+    await redis.set(one(id), JSON.stringify(describe()), "EX", silentSeconds);
+    await redis.sadd(set, id);
+    // With the last one goes the set.
+    await redis.expire(set, setSeconds);
+    // Those that died without a word, some at a time: where there are many, all of them look.
+    const some = await redis.srandmember(set, mostLookedAt);
+    await dropSilent(redis, list, some);
+  };
+  const stop = await beat(options, tell);
   return {
+    tell,
     async close() {
       stop();
-      await Promise.all([redis.srem(keys.workers, id), redis.del(keys.worker(id))]);
+      await Promise.all([redis.srem(set, id), redis.del(one(id))]);
     },
   };
 }
 
-/** What the workers that were heard of in the last 15 s say of themselves, as JSON. */
-export async function readPresence(redis: Redis): Promise<{ id: string; report: string }[]> {
-  return await dropSilent(redis, await redis.smembers(keys.workers));
+/** What those that were heard of in the last 15 s say of themselves, as JSON. */
+export async function readPresence(
+  redis: Redis,
+  list: List = "workers",
+): Promise<{ id: string; report: string }[]> {
+  return await dropSilent(redis, list, await redis.smembers(lists[list].set));
 }
 
-/** Takes those of the workers off the list that were not heard of in the last 15 s, and returns the others. */
-async function dropSilent(redis: Redis, ids: readonly string[]): Promise<{ id: string; report: string }[]> {
+/** Takes those off the list that were not heard of in the last 15 s, and returns the others. */
+async function dropSilent(
+  redis: Redis,
+  list: List,
+  ids: readonly string[],
+): Promise<{ id: string; report: string }[]> {
+  const { set, one } = lists[list];
   const found: { id: string; report: string }[] = [];
   for (const id of ids) {
-    const report = await redis.get(keys.worker(id));
-    if (report === null) await redis.srem(keys.workers, id);
+    const report = await redis.get(one(id));
+    if (report === null) await redis.srem(set, id);
     else found.push({ id, report });
   }
   return found;

@@ -15,17 +15,17 @@
     0  not a message that waits or is being worked on
 ]]
 -- @include decode
+-- @include find-waiting
+-- @include mail-size
 -- @include newest-stop
 local head, mail, asked, stop, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local message, note, order, seconds = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-for _, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
-  local waiting = decode(entry).message
-  if type(waiting) == "table" and waiting.id == message then
-    redis.call("LREM", mail, 1, entry)
-    redis.call("SET", seen, "1", "EX", seconds)
-    return 1
-  end
+local entry = findWaiting(mail, message)
+if entry then
+  removeEntry(head, mail, entry)
+  redis.call("SET", seen, "1", "EX", seconds)
+  return 1
 end
 if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
   return redis.call("EXISTS", seen) == 1 and 4 or 0
@@ -42,6 +42,6 @@ if others == 0 and redis.call("LLEN", mail) == 0 then
   return redis.call("SET", seen, "1", "NX", "EX", seconds) and 3 or 4
 end
 redis.call("SREM", asked, message)
-redis.call("RPUSH", mail, note)
+addEntry(head, mail, note)
 redis.call("SET", seen, "1", "EX", seconds)
 return 2

@@ -13,6 +13,7 @@
     0  not a message that waits or is being worked on
 ]]
 -- @include decode
+-- @include mail-size
 local head, mail, asked, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local message, text, correction, seconds = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -24,7 +25,9 @@ for index, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
       return 3
     end
     record.message.text = text
-    redis.call("LSET", mail, index - 1, cjson.encode(record))
+    local changed = cjson.encode(record)
+    redis.call("LSET", mail, index - 1, changed)
+    resizeMail(head, #changed - #entry)
     return 1
   end
 end
@@ -34,5 +37,5 @@ end
 if not redis.call("SET", seen, "1", "NX", "EX", seconds) then
   return 3
 end
-redis.call("RPUSH", mail, correction)
+addEntry(head, mail, correction)
 return 2

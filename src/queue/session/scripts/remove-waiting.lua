@@ -14,6 +14,7 @@
 ]]
 -- @include decode
 -- @include find-waiting
+-- @include mail-size
 local head, mail, seen = KEYS[1], KEYS[2], KEYS[3]
 local message, seconds = ARGV[1], ARGV[2]
 
@@ -22,11 +23,6 @@ if not entry then
   return redis.call("EXISTS", seen) == 1 and 2 or 0
 end
 -- A Redis without memory refuses only a script's first write, and never an LREM.
-redis.call("LREM", mail, 1, entry)
--- See deliver.lua. A head that has expired is not made anew.
-local bytes = tonumber(redis.call("HGET", head, "mailBytes"))
-if bytes then
-  redis.call("HSET", head, "mailBytes", math.max(0, bytes - #entry))
-end
+removeEntry(head, mail, entry)
 redis.call("SET", seen, "1", "EX", seconds)
 return 1
