@@ -1,7 +1,15 @@
 import { readFileSync } from "node:fs";
-import { z } from "zod";
 
-/** What package.json says of this program, in a clone and in an installed package alike. */
-export const packageInfo = z
-  .object({ version: z.string(), engines: z.object({ node: z.string() }) })
-  .parse(JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")));
+interface PackageInfo {
+  version: string;
+  engines: { node: string };
+}
+
+/**
+ * What package.json says of this program, in a clone and in an installed package alike. Not parsed by zod: every
+ * process needs it, the supervisor too, which starts without.
+ */
+// Our own file, which comes with the program.
+export const packageInfo = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+) as PackageInfo;

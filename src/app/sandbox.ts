@@ -1,11 +1,13 @@
 import { validateHeaderValue } from "node:http";
+import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
+import { registryHosts } from "../config/repositories.ts";
 import type { Settings } from "../config/schema.ts";
 import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";
-import { createEgress, type Egress } from "../sandbox/egress/egress.ts";
+import { createEgress, type Egress, type RepositoriesOf } from "../sandbox/egress/egress.ts";
 import { deriveTotals, type SandboxLimits } from "../sandbox/limits.ts";
 import { createUnconfinedBackend } from "../sandbox/plain/backend.ts";
 import type { FenceTimes } from "../sandbox/running/fence.ts";
@@ -22,22 +24,31 @@ const dayMs = 86_400_000;
  * The sandbox of this host, as the operator wants it. Its probe tells whether it can be used.
  *
  * @param outside.readOnly folders that every sandbox sees, the same array for as long as nothing has changed
+ * @param outside.repositoriesOf what threads have of the repositories; absent where there are none
  * @param outside.moved counts what threads move over the network; without it this process counts for itself
  * @throws ConfigError for settings that contradict each other
  */
 export function openSandboxBackend(
   config: Pick<Config, "dataDir" | "environment" | "secretFiles" | "settings" | "variables">,
-  outside: { readOnly?(): readonly ReadOnlyMount[]; log?(line: string): void; moved?: DayCounter } = {},
+  outside: {
+    readOnly?(): readonly ReadOnlyMount[];
+    log?(line: string): void;
+    moved?: DayCounter;
+    repositoriesOf?: RepositoriesOf | undefined;
+  } = {},
 ): SandboxBackend {
-  const { moved, ...seen } = outside;
-  const { queue, sandbox, workspaces } = config.settings;
+  const { queue, repositories, sandbox, workspaces } = config.settings;
+  // Who only looks at the host needs to know that there are some.
+  const none = Object.keys(repositories).length > 0 ? () => [] : undefined;
+  const { moved, repositoriesOf = none, ...seen } = outside;
   const options: BackendOptions = {
     dataDir: config.dataDir,
     limits: readSandboxLimits(sandbox),
     fence: readFence(queue),
     requiresGroups: sandbox.require === "cgroup",
     secretFiles: config.secretFiles,
-    egress: egressOf(config, outside.log ?? (() => {}), moved),
+    checkpoints: readCheckpointLimits(config),
+    egress: egressOf(config, { log: outside.log ?? (() => {}), counter: moved, repositoriesOf }),
     ...(workspaces.store !== undefined && { store: createFolderStore(workspaces.store) }),
     ...seen,
   };
@@ -83,6 +94,18 @@ export function readCleanPolicy({ settings: { agent, sandbox, workspaces } }: Pi
   };
 }
 
+/** What is kept of files for an undo. Workers that share workspaces share that as well. */
+function readCheckpointLimits({
+  settings: { undo, workspaces },
+}: Pick<Config, "settings">): NonNullable<BackendOptions["checkpoints"]> {
+  return {
+    most: undo.checkpoints,
+    bytes: undo.megabytes * mebibyte,
+    ageMs: undo.days * dayMs,
+    ...(workspaces.store !== undefined && { folder: join(workspaces.store, "checkpoints") }),
+  };
+}
+
 /** How long something may run without a word from Redis. */
 export function readFence({ fenceSeconds, jobFenceSeconds, lockSeconds }: Settings["queue"]): FenceTimes {
   const turn = fenceSeconds ?? Math.max(60, 2 * lockSeconds);
@@ -121,8 +144,15 @@ export function readSandboxLimits(sandbox: Settings["sandbox"]): SandboxLimits {
 
 function egressOf(
   { settings, variables }: Pick<Config, "settings" | "variables">,
-  log: (line: string) => void,
-  counter: DayCounter | undefined,
+  {
+    log,
+    counter,
+    repositoriesOf,
+  }: {
+    log: (line: string) => void;
+    counter: DayCounter | undefined;
+    repositoriesOf: RepositoriesOf | undefined;
+  },
 ): Egress {
   const { egress } = settings;
   const credentials = egress.credentials.map(({ host, header, variable, channels }) => {
@@ -149,17 +179,24 @@ function egressOf(
     },
     limits: { connections: egress.connections, bytesPerDay: egress.mbPerDay * mebibyte },
     ...(counter && { counter }),
+    repositoriesOf,
     log,
   });
 }
 
-/** What a channel may reach besides `egress.allow`; both places that can say so count. */
-function channelHosts({ egress, channels }: Config["settings"]): Record<string, string[]> {
+/** What a channel may reach besides `egress.allow`; all places that can say so count. */
+function channelHosts({ egress, channels, repositories }: Config["settings"]): Record<string, string[]> {
   const names = [...Object.keys(egress.channels), ...Object.keys(channels)];
   return Object.fromEntries(
     names.map((name) => [
       name,
-      [...(egress.channels[name]?.allow ?? []), ...(channels[name]?.network ?? [])],
+      [
+        ...(egress.channels[name]?.allow ?? []),
+        ...(channels[name]?.network ?? []),
+        ...(channels[name]?.repositories ?? []).flatMap((repository) =>
+          (repositories[repository]?.registries ?? []).flatMap((preset) => registryHosts[preset]),
+        ),
+      ],
     ]),
   );
 }

@@ -8,6 +8,7 @@ import { createAfterStop } from "../queue/turns/stop-waiting.ts";
 import { type StopWatch, watchStops } from "../queue/turns/stops.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
+import type { Configuration } from "./configuration/live-configuration.ts";
 import { channelSettings } from "./channel-settings.ts";
 import { createTurnOutput, type TurnOutputDeps } from "./turn-engine.ts";
 
@@ -18,6 +19,7 @@ const closingMs = 5_000;
 
 interface StopTrackingDeps extends Pick<TurnOutputDeps, "redis" | "output" | "surface"> {
   config: Config;
+  configuration: Pick<Configuration, "current">;
   log: Logger;
   masker: Masker;
   queue: Pick<TurnQueue, "wake" | "drop">;
@@ -31,6 +33,7 @@ type StopTracking = ReturnType<typeof trackStops>;
 /** What this process does about stops that it has recorded. */
 export function openStopTracking({
   config,
+  configuration,
   log,
   masker,
   redis,
@@ -43,7 +46,7 @@ export function openStopTracking({
   const expireSeconds = config.settings.sessions.expireDays * 86_400;
   const turnOutput = createTurnOutput({
     ...{ redis, output, surface, observe },
-    verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
+    verbosity: (thread) => channelSettings(configuration.current().settings, thread).verbosity,
     mask: (text) => masker.mask(text),
     onProblem: (problem, error, where) => log.warn({ err: error, ...where }, problem),
     onError: (error) => log.warn({ err: error }, "Those who look on were not told of a stop."),

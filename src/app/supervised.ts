@@ -6,8 +6,8 @@
 /** In the environment of a process that is watched. */
 export const supervisedMark = "HEDDLE_SUPERVISED";
 
-/** What the watched process says: that it is alive, and once that it serves. */
-export type Report = "alive" | "serving";
+/** What the watched process says: after which silence it hangs, that it is alive, and once that it serves. */
+export type Report = { hangMs: number } | "alive" | "serving";
 
 /** Fast enough to tell a hang within its second. */
 export const beatMs = 250;
@@ -30,10 +30,16 @@ export function endWithSupervisor(): void {
   supervised = true;
 }
 
-/** Whether somebody watches this process. From then on it says that it is alive. */
+/** Whether somebody watches this process. */
 export function isSupervised(): boolean {
-  if (supervised) setInterval(() => report("alive"), beatMs).unref();
   return supervised;
+}
+
+/** Tells the supervisor, if there is one, after which silence this process hangs, and from then on that it is alive. */
+export function startReporting(hangMs: number): void {
+  if (!supervised) return;
+  report({ hangMs });
+  setInterval(() => report("alive"), beatMs).unref();
 }
 
 /** Tells the supervisor, if there is one, that the program has started and serves. */

@@ -10,11 +10,10 @@ export interface SupervisorOptions {
   /** The program and its arguments, to be run again in a process of its own. */
   entry: string;
   args: readonly string[];
-  /** A process that is silent for this long hangs, ms. */
-  hangMs: number;
   /** By default {@link defaultPauses}. */
   pauses?: Pauses;
-  warn(text: string): void;
+  /** Must not throw or reject. */
+  warn(text: string): void | Promise<void>;
 }
 
 /** Between a death and the next start, ms. The first death in a while costs none: turns wait for the next worker. */
@@ -34,31 +33,42 @@ const defaultPauses: Pauses = { firstMs: 1_000, longestMs: 30_000, servedMs: 60_
  * a defect while it served, is started again like that one, in growing intervals. Its turns are taken over, and a stop
  * that waited for it is carried out there.
  *
+ * The program is started at once and reads the configuration alone: it tells after which silence it hangs.
+ *
  * What the program says by its exit code is not tried again: it has ended on purpose, or it could not start, which is
  * for the operator and whoever restarts this process. Resolves with that code; a signal that asked the program to end
  * ends this process too.
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
-  const { hangMs, pauses = defaultPauses, warn } = options;
+  const { pauses = defaultPauses, warn } = options;
   const ending = new AbortController();
   let child: ChildProcess | undefined;
   const passOn = (signal: NodeJS.Signals) => {
     ending.abort();
     child?.kill(signal);
   };
+  // The program reads its configuration again. Before it listens for the signal, that would end it.
+  const passOnReload = () => void (isServing && child?.kill("SIGHUP"));
+  let isServing = false;
   process.on("SIGTERM", passOn).on("SIGINT", passOn);
+  // A terminal that is closed sends it too, and ends what it has started.
+  if (!process.stdin.isTTY) process.on("SIGHUP", passOnReload);
   for (let deaths = 0; ; ) {
-    const end = await run(options, (started) => (child = started));
+    const end = await run(options, {
+      started: (process) => (child = process),
+      serves: () => (isServing = true),
+    });
     child = undefined;
-    const cause = causeOfDeath(end, hangMs);
+    isServing = false;
+    const cause = causeOfDeath(end);
     if (cause === undefined || ending.signal.aborted) {
-      process.off("SIGTERM", passOn).off("SIGINT", passOn);
+      process.off("SIGTERM", passOn).off("SIGINT", passOn).off("SIGHUP", passOnReload);
       if (end.signal) process.kill(process.pid, end.signal);
       return end.code ?? 1;
     }
     deaths = (end.servedMs ?? 0) >= pauses.servedMs ? 1 : deaths + 1;
     const pauseMs = deaths === 1 ? 0 : Math.min(pauses.firstMs * 2 ** (deaths - 2), pauses.longestMs);
-    warn(`${cause}; it is started again ${pauseMs === 0 ? "at once" : `in ${pauseMs / 1_000} s`}.`);
+    void warn(`${cause}; it is started again ${pauseMs === 0 ? "at once" : `in ${pauseMs / 1_000} s`}.`);
     await delay(pauseMs, undefined, { signal: ending.signal }).catch(() => undefined);
     if (ending.signal.aborted) return 0;
   }
@@ -68,8 +78,8 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
 interface End {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** It was silent and had to be killed. */
-  hung: boolean;
+  /** It was silent for this long and had to be killed, ms. */
+  hungMs?: number;
   /** For how long it has served, ms; undefined where it never did. */
   servedMs?: number;
   /** It could not even be started. */
@@ -77,8 +87,8 @@ interface End {
 }
 
 /** Why a process is gone that has not ended on purpose; undefined for one that has. */
-function causeOfDeath({ code, signal, hung, servedMs, problem }: End, hangMs: number): string | undefined {
-  if (hung) return `A worker did not respond for ${hangMs / 1_000} s, so it was killed`;
+function causeOfDeath({ code, signal, hungMs, servedMs, problem }: End): string | undefined {
+  if (hungMs !== undefined) return `A worker did not respond for ${hungMs / 1_000} s, so it was killed`;
   if (problem !== undefined) return `A worker could not be started (${problem})`;
   switch (signal) {
     case "SIGTERM":
@@ -114,13 +124,19 @@ function start({ entry, args }: SupervisorOptions): ChildProcess {
   });
 }
 
+/** Told how the program gets on. */
+interface Progress {
+  started(child: ChildProcess): void;
+  serves(): void;
+}
+
 /** Starts the program and watches it until its end. */
-async function run(options: SupervisorOptions, started: (child: ChildProcess) => void): Promise<End> {
-  const lost: End = { code: null, signal: null, hung: false };
+async function run(options: SupervisorOptions, progress: Progress): Promise<End> {
+  const lost: End = { code: null, signal: null };
   try {
     const child = start(options);
-    started(child);
-    if (child.pid !== undefined) return await watch(child, options.hangMs);
+    progress.started(child);
+    if (child.pid !== undefined) return await watch(child, progress);
     const [error] = await once(child, "error");
     return { ...lost, problem: String(error) };
   } catch (error) {
@@ -129,27 +145,38 @@ async function run(options: SupervisorOptions, started: (child: ChildProcess) =>
   }
 }
 
-async function watch(child: ChildProcess, hangMs: number): Promise<End> {
+async function watch(child: ChildProcess, { serves }: Progress): Promise<End> {
   // Our own ticks are counted instead of the time: a machine that slept is no hang.
-  let silent = -startMs / beatMs;
-  let hung = false;
+  let silent = 0;
+  let patienceMs = startMs;
+  let hangMs = startMs;
+  let hungMs: number | undefined;
   let servedSince: number | undefined;
   // Only supervised.ts has the other end of the channel.
   child.on("message", (report: Report) => {
+    if (typeof report === "object") {
+      // Not yet a sign of life: most of the program has still to be loaded.
+      hangMs = report.hangMs;
+      return;
+    }
     silent = 0;
-    if (report === "serving") servedSince = performance.now();
+    patienceMs = hangMs;
+    if (report !== "serving") return;
+    servedSince = performance.now();
+    serves();
   });
   const timer = setInterval(() => {
     silent += 1;
-    if (silent * beatMs < hangMs) return;
-    hung = true;
+    if (silent * beatMs < patienceMs) return;
+    hungMs = patienceMs;
     child.kill("SIGKILL");
   }, beatMs);
   // The exit event's own arguments.
   const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
   clearInterval(timer);
   return {
-    ...{ code, signal, hung },
+    ...{ code, signal },
+    ...(hungMs !== undefined && { hungMs }),
     ...(servedSince !== undefined && { servedMs: performance.now() - servedSince }),
   };
 }

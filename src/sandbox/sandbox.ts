@@ -8,6 +8,8 @@
  * Under {@link skillsRoot} they can be read and not written.
  */
 
+import type { Socket } from "node:net";
+import type { Checkpoints } from "./checkpoints.ts";
 import type { ServiceHost } from "./service.ts";
 
 /** Where the thread's workspace is mounted, the same in every sandbox. */
@@ -28,6 +30,8 @@ export interface ExecRequest {
   signal?: AbortSignal;
   /** A look at the files that nobody has called for: what a stop ends, and what is measured, does not count it. */
   isUncalled?: boolean;
+  /** It can write nothing but `/tmp`, and reaches neither the network nor the thread's own servers. */
+  isReadOnly?: boolean;
   /** Both streams as they come, for live display. */
   onOutput?(chunk: Buffer): void;
 }
@@ -91,6 +95,17 @@ export function compareClaims(one: Claim, other: Claim): number {
   return one.created - other.created || one.epoch - other.epoch;
 }
 
+/** What of a thread can be shown outside: what answers on a port of its loopback, or the files of a folder. */
+export type Exposure = { port: number } | { folder: string };
+
+/** Something of the thread's that can be connected to, for as long as its background job runs. */
+export interface Exposed {
+  /** Ends with a stop, as every job; killing it ends the exposure and its connections. */
+  readonly job: Job;
+  /** A new connection, which speaks HTTP where a folder is shown. Errors come as events of the socket. */
+  connect(): Socket;
+}
+
 export type FileFailure = {
   ok: false;
   reason:
@@ -129,6 +144,14 @@ export interface Sandbox {
     cwd?: string;
   }): Promise<{ ok: true; job: Job } | { ok: false; message: string }>;
   jobs(): readonly Job[];
+  /**
+   * Makes a port or a folder reachable from this process, and from nowhere else. Refuses with a sentence when nothing
+   * answers there, there are too many jobs, or commands have no network of their own.
+   */
+  expose(
+    what: Exposure,
+    signal?: AbortSignal,
+  ): Promise<{ ok: true; exposed: Exposed } | { ok: false; message: string }>;
   /** Reads bytes; default at most 16 MiB. `sha256` comes when `data` is the whole file. */
   readFile(
     path: string,
@@ -151,7 +174,10 @@ export interface Sandbox {
     path?: string,
     options?: { limit?: number; glob?: string; leaveOutIgnored?: boolean; signal?: AbortSignal },
   ): Promise<{ ok: true; entries: FileEntry[]; truncated: boolean } | FileFailure>;
-  /** Has the next command, or job, wait until it is noted which files there are. Once for a turn. */
+  /**
+   * Has the next command, or job, wait until it is noted which files there are, and what may write wait until they are
+   * kept for an undo. Once for a turn.
+   */
   noteFiles(turn: string): void;
   /**
    * What has happened to the files of the workspace, without `.git` insides. Forgets the note.
@@ -274,6 +300,8 @@ export interface SandboxBackend extends ServiceHost {
   settle(threadId: string): Promise<void>;
   /** @throws where the back end cannot work, naming the problems */
   workspaces(): Promise<Workspaces>;
+  /** What is kept for an undo; undefined where nothing is. @throws where the back end cannot work */
+  checkpoints?(): Promise<Checkpoints | undefined>;
   /** For the model: what is particular about the thread's sandbox (reachable hosts, missing walls). Often empty. */
   note(threadId: string): string;
   /** Kills what is left and releases everything. */

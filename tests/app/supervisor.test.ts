@@ -12,10 +12,10 @@ const source = join(import.meta.dirname, "../../src");
 const main = join(source, "main.ts");
 
 /** A program that says that it serves, and then does this. */
-const serving = (then: string) => `
-  import { endWithSupervisor, isSupervised, reportServing } from "${join(source, "app/supervised.ts")}";
+const serving = (then: string, hangMs = 30_000) => `
+  import { endWithSupervisor, reportServing, startReporting } from "${join(source, "app/supervised.ts")}";
   endWithSupervisor();
-  isSupervised();
+  startReporting(${hangMs});
   reportServing();
   setInterval(() => undefined, 1_000);
   // Else it would be gone before its supervisor has read what it says.
@@ -32,7 +32,7 @@ async function supervising(program: string, pauses: Pauses) {
     `import { supervise } from "${join(source, "app/supervisor.ts")}";
     const warn = (text) => console.log(text);
     const pauses = ${JSON.stringify(pauses)};
-    process.exitCode = await supervise({ entry: "${entry}", args: [], hangMs: 30_000, pauses, warn });`,
+    process.exitCode = await supervise({ entry: "${entry}", args: [], pauses, warn });`,
   );
   const child = spawn(process.execPath, [supervisor], { stdio: ["ignore", "pipe", "ignore"] });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -82,6 +82,27 @@ test.each([
     "in 0.04 s",
     "in 0.04 s",
   ]);
+});
+
+test("a worker that is silent for as long as it has said is killed and started again", async () => {
+  const { warnings } = await supervising(serving("for (;;);", 250), long);
+  expect(await warnings(1)).toEqual([
+    "A worker did not respond for 0.25 s, so it was killed; it is started again at once.",
+  ]);
+});
+
+test("the supervisor of a worker does without the configuration", async () => {
+  const script = `
+    import { registerHooks } from "node:module";
+    registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) });
+    await import("${join(source, "commands/command-line/program.ts")}");
+    await import("${join(source, "commands/start.ts")}");`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const urls = (await text(child.stdout)).split("\n");
+  expect(urls.filter((url) => url.includes("/supervisor.ts"))).toHaveLength(1);
+  expect(urls.filter((url) => /node_modules\/(?!commander\/)|src\/config\//.test(url))).toEqual([]);
 });
 
 test("a death after a while of serving costs no pause", async () => {

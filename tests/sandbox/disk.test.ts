@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, type TestContext } from "vitest";
 import type { SandboxLimits } from "../../src/sandbox/limits.ts";
@@ -162,5 +162,30 @@ describe("on a small disk that threads fill together", () => {
       .poll(async () => (await job.job.read(0, 0)).total, { timeout: 30_000 })
       .toBeGreaterThan(total + 30);
     expect(job.job.status()).toEqual({ state: "running" });
+  });
+
+  test("a disk that others filled to the last byte ends nothing that runs, and refuses what begins", async (context) => {
+    const { sandbox, other, dataDir: root } = await smallDisk(context, { freeBytes: 0 });
+    const job = await other.start({ command: "for ((;;)); do echo; sleep 0.1; done" });
+    if (!job.ok) throw new Error(job.message);
+    await firstOutput(job.job);
+    const filler = join(root, "not a thread's");
+    expect(() => {
+      for (;;) appendFileSync(filler, Buffer.alloc(mebibyte / 16));
+    }).toThrow("ENOSPC");
+    expect(() => {
+      for (;;) appendFileSync(filler, "x");
+    }).toThrow("ENOSPC");
+    expect(await sandbox.exec({ command: "echo begins" })).toMatchObject({
+      end: "failed",
+      problem: expect.stringContaining("the disk is full"),
+    });
+    const { total } = await job.job.read(0, 0);
+    await expect
+      .poll(async () => (await job.job.read(0, 0)).total, { timeout: 30_000 })
+      .toBeGreaterThan(total + 5);
+    rmSync(filler);
+    expect(await output(sandbox, "echo again")).toBe("again");
+    await job.job.kill();
   });
 });

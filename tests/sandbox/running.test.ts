@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createUnconfinedBackend } from "../../src/sandbox/plain/backend.ts";
+import { openRunningRegistry } from "../../src/sandbox/running/registry.ts";
 import type { Claim, Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
+import { readIdentity } from "../../src/sandbox/thread/processes.ts";
 import { processesWith } from "../e2e/processes.ts";
 import { dataFolder, firstOutput, uniqueSeconds } from "./two-threads.ts";
 
@@ -111,4 +113,18 @@ describe.each([
     await Promise.all([former?.close(), next?.close()]);
     expect(noted()).toEqual([]);
   });
+});
+
+test("a note that is gone before its program has begun is not made again, and disturbs nobody", () => {
+  const folder = dataFolder();
+  const registry = openRunningRegistry(folder, { backend: "b", by: readIdentity(process.pid) });
+  const outer = readIdentity(process.pid);
+  const entry = registry.enter("thread", { kind: "command", text: "sleep", outer });
+  if (!entry) throw new Error("It was not noted.");
+  for (const { name } of registry.list("thread")) registry.remove("thread", name);
+  entry.began(outer);
+  expect(registry.list("thread")).toEqual([]);
+  rmSync(folder, { recursive: true });
+  entry.began(outer);
+  entry.ended();
 });

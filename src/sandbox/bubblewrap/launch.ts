@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, writeFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasErrorCode } from "../system-error.ts";
 import type { RunningEntry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
@@ -110,7 +111,8 @@ function neverStarted(reason: Promise<unknown>): Launch {
   return notStarted(
     reason.then((error) => {
       const text = error instanceof Error ? error.message : String(error);
-      return `The sandbox could not be started: ${text}.`;
+      const why = hasErrorCode(error, "ENOSPC", "EDQUOT") ? "the disk is full" : text;
+      return `The sandbox could not be started: ${why}.`;
     }),
   );
 }

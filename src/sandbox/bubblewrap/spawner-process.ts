@@ -166,6 +166,7 @@ function tellInTime(id: number): (stream: OutputStream, chunk: Buffer) => void {
 }
 
 function tell(message: FromSpawner): void {
-  // Without a channel nobody listens any more; "disconnect" is about to end this process.
-  if (process.connected) process.send?.(message);
+  // Without a channel nobody listens any more; "disconnect" is about to end this process. The channel can also be lost
+  // while this is sent: without a listener of its own that error would end the process before its sandboxes.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

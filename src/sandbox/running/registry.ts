@@ -1,12 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
-  appendFileSync,
+  closeSync,
+  constants,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -139,15 +142,26 @@ export function openRunningRegistry(
       const path = join(folderOf(thread), name);
       const { claim, ...rest } = program;
       const noted = { host, ...options, ...rest, ...(claim && { claim }) };
-      writeInto(path, `${JSON.stringify(noted)}\n`);
+      try {
+        writeInto(path, `${JSON.stringify(noted)}\n`);
+      } catch (error) {
+        remove(thread, name);
+        throw error;
+      }
       const newest = claim && newestClaim(thread);
       if (newest && compareClaims(claim, newest) < 0) {
         remove(thread, name);
         return undefined;
       }
       return {
-        // A line more, so that the first one can be read at any time.
-        began: ({ pid, startTime }) => appendFileSync(path, `${JSON.stringify({ pid, startTime })}\n`),
+        began({ pid, startTime }) {
+          try {
+            // A line more, so that the first one can be read at any time.
+            appendTo(path, `${JSON.stringify({ pid, startTime })}\n`);
+          } catch {
+            // On a full disk, or one that is gone. The first line names the process that takes this one with it.
+          }
+        },
         ended: () => remove(thread, name),
       };
     },
@@ -244,6 +258,16 @@ function writeInto(path: string, text: string): void {
     if (!hasErrorCode(error, "ENOENT")) throw error;
     mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
     writeFileSync(path, text, { mode: 0o600 });
+  }
+}
+
+/** What was removed in the meantime stays removed. */
+function appendTo(path: string, text: string): void {
+  const file = openSync(path, constants.O_WRONLY | constants.O_APPEND);
+  try {
+    writeSync(file, text);
+  } finally {
+    closeSync(file);
   }
 }
 
