@@ -38,7 +38,8 @@ interface ConsolePage extends AsyncDisposable {
   expectInnocent(): void;
 }
 
-interface ConsolePageOptions extends Pick<ConsoleSettings, "token" | "budgets" | "port"> {
+interface ConsolePageOptions
+  extends Pick<ConsoleSettings, "token" | "budgets" | "port" | "proxies" | "identity"> {
   browser?: BrowserContextOptions;
   /** Before the page is opened. */
   prepare?(console: TestConsole): void | Promise<void>;

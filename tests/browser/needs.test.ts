@@ -51,6 +51,26 @@ describe("what waits for a person", () => {
     return { redis, approval, own, bound, paused };
   };
 
+  test("is shown to a viewer without a control that would be refused", async () => {
+    await using at = await openConsolePage({
+      ...{ proxies: ["127.0.0.1"], identity: { name: "x-user", people: { vera: "viewer" } } },
+      browser: { extraHTTPHeaders: { "x-user": "vera" } },
+      prepare: async (console) => void (await prepare(console)),
+    });
+    const { page } = at;
+    await page.locator("#facts", { hasText: "vera (viewer)" }).waitFor();
+    await page.locator("ul.lines li").first().waitFor();
+    const shown = () => page.locator("main button:visible, #threads a.new:visible").allInnerTexts();
+    expect((await shown()).filter((text) => /stop|continue|new thread/i.test(text))).toEqual([]);
+    await page.goto(`${at.console.url}#/needs`);
+    await page.locator("ol.needs li").nth(3).waitFor();
+    expect(await shown()).toEqual(["Notify me in this browser"]);
+    await page.goto(`${at.console.url}#/t/abcdefgh11111111`);
+    await page.locator("#log article").first().waitFor();
+    expect(await page.locator("#composer").isVisible()).toBe(false);
+    expect(await page.locator("#pages a[href='#/audit']").isVisible()).toBe(true);
+  });
+
   test("is counted in the title and beside its link, decided by keys, and gone once it is decided", async () => {
     let prepared: Awaited<ReturnType<typeof prepare>> | undefined;
     await using at = await openConsolePage({

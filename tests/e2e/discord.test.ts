@@ -67,10 +67,19 @@ describe("In a Discord channel", () => {
     await heddle();
     const ada = discord.user("ada");
     const general = discord.channel("general");
+    const before = discord.calls.length;
     const question = ada.says(general, "<@BOT> where are you?");
     const answer = await discord.message(({ content }) => content.includes("I work in"));
     expect(answer.channel).toBe(discord.threadOf(question));
     expect(answer.channel.name).toBe("where are you?");
+    await discord.until(() => question.reactions.has("✅") && !question.reactions.has("👀"));
+    // The thread is made once, its answer is posted once, and what may be repeated (a reaction whose
+    // reply came late, a sign of life) is of few kinds.
+    const calls = discord.calls.slice(before).map(({ call }) => call);
+    expect(calls.filter((call) => call.endsWith("/threads"))).toHaveLength(1);
+    expect(calls.filter((call) => /^POST .*\/messages$/.test(call)).length).toBeLessThanOrEqual(2);
+    expect(new Set(calls).size, calls.join("\n")).toBeLessThanOrEqual(10);
+    expect(discord.refused).toEqual([]);
     expect(JSON.stringify(model.bodies[1]?.messages.at(-1))).toContain(
       String.raw`exit code 0\n/workspace\n1000`,
     );

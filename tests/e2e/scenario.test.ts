@@ -7,6 +7,7 @@ import { findUnboundedKeys } from "../queue/redis/key-table.ts";
 import { modelEnvironment } from "./environment.ts";
 import { newPlace, type Place } from "./program.ts";
 import { acts, settings } from "./scenario/acts.ts";
+import { drawPage, drawRoom, type PlayedAct } from "./scenario/page.ts";
 import { type Platform, type Room, transcript } from "./scenario/chat.ts";
 import { consoleKind } from "./scenario/console.ts";
 import { discordKind } from "./scenario/discord.ts";
@@ -17,6 +18,10 @@ import { slackKind } from "./scenario/slack.ts";
 /** The act that README.md shows. `HEDDLE_DRAW=1 npm test -- tests/e2e/scenario.test.ts` draws it anew. */
 const pictured = "Bob stops a command of Ada's";
 const picture = join(import.meta.dirname, "../../docs/images/slack-stop.svg");
+
+/** What they all show, drawn anew in the same way. */
+const page = join(import.meta.dirname, "../../docs/what-people-see.md");
+const pageActs: PlayedAct[] = [];
 
 async function comparePicture(room: Room): Promise<void> {
   const drawn = drawThread(
@@ -29,7 +34,9 @@ async function comparePicture(room: Room): Promise<void> {
 
 /** One scenario on every platform, with the real program: what people read in the end must be the same. */
 
-describe.each([slackKind, discordKind, consoleKind])("On $name", ({ name, open, lacks }) => {
+const kinds = [slackKind, discordKind, consoleKind];
+
+describe.each(kinds)("On $name", ({ name, open, lacks }) => {
   const played: { room: Room; expected: string }[] = [];
   let [redis, place, model, platform]: [TestRedis?, Place?, Voices?, Platform?] = [];
   let url = "";
@@ -71,6 +78,7 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ name, open, 
     await room.until(() => transcript(room) === expected).catch(() => undefined);
     expect(transcript(room)).toBe(expected);
     if (title === pictured && name === "Slack") await comparePicture(room);
+    pageActs.push({ title, platform: name, drawn: drawRoom(room) });
     played.push({ room, expected });
   });
 
@@ -87,4 +95,21 @@ describe.each([slackKind, discordKind, consoleKind])("On $name", ({ name, open, 
   test("and every key that is left in Redis is documented, and expires or is bounded in another way", async () => {
     expect(redis && (await findUnboundedKeys(redis.client()))).toEqual([]);
   });
+});
+
+test("docs/what-people-see.md shows what they show", async ({ skip }) => {
+  const all = kinds.flatMap(({ name, lacks }) =>
+    acts
+      .filter(({ needs }) => needs === undefined || !lacks.includes(needs))
+      .map(({ title }) => `${name} ${title}`),
+  );
+  // Only some were asked for, or some have failed.
+  if (pageActs.length < all.length) skip();
+  const shown = drawPage(
+    acts.map(({ title }) => title),
+    kinds.map(({ name }) => name),
+    pageActs,
+  );
+  if (process.env["HEDDLE_DRAW"]) await writeFile(page, shown);
+  expect(await readFile(page, "utf8")).toBe(shown);
 });

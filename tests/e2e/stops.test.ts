@@ -83,10 +83,10 @@ const oneCommand = /1 command ended \(\d+ process(es)?\), 0 left alive/;
 /** Each brings a turn there. */
 const stages = {
   async "a model call"() {
-    const next = model.requests.length + 1;
+    const next = model.calls.length + 1;
     model.push(thinks());
     const question = await asks("think");
-    const { aborted } = await model.request(next);
+    const { aborted } = await model.call(next);
     return { question, ended: () => aborted, figures: noCommand };
   },
 
@@ -96,10 +96,10 @@ const stages = {
     await slack.until(() => inThread(question).some(({ text }) => text.includes("word word")));
     await slack.user("ada").says(question.channel, "more", { thread: question.ts });
     await slack.until(() => inThread(question).some(({ text }) => text.includes("And more.")));
-    const next = model.requests.length + 1;
+    const next = model.calls.length + 1;
     model.push(thinks());
     const order = await slack.user("ada").says(question.channel, "compact", { thread: question.ts });
-    const request = await model.request(next);
+    const request = await model.call(next);
     expect(request.rawBody).toContain("You keep");
     return { question: { ...order, ts: question.ts }, ended: () => request.aborted, figures: noCommand };
   },
@@ -123,10 +123,10 @@ const stages = {
 
   async "a background job"() {
     const { command, seconds } = uniqueSleep();
-    const next = model.requests.length + 2;
+    const next = model.calls.length + 2;
     model.push({ content: [calls("bash", { command, run_in_background: true })] }, thinks());
     const question = await asks("serve");
-    await Promise.all([running(command), model.request(next)]);
+    await Promise.all([running(command), model.call(next)]);
     const ended = () => expect.poll(() => processesWith(seconds)).toEqual([]);
     return { question, ended, figures: oneCommand };
   },
@@ -141,10 +141,10 @@ const stages = {
   },
 
   async "a sub-agent's model call"() {
-    const next = model.requests.length + 2;
+    const next = model.calls.length + 2;
     model.push({ content: [calls("task", { task: "Think well." })] }, thinks());
     const question = await asks("delegate");
-    const { aborted } = await model.request(next);
+    const { aborted } = await model.call(next);
     return { question, ended: () => aborted, figures: noCommand };
   },
 
@@ -153,10 +153,10 @@ const stages = {
     const question = await asks("call");
     await slack.until(() => inThread(question).some(({ text }) => text.includes("fixture__hang")));
     const ended = async () => {
-      const next = model.requests.length + 2;
+      const next = model.calls.length + 2;
       model.push({ content: [calls("fixture__journal")] }, says("It was cancelled."));
       await asks("what became of it?");
-      expect((await model.request(next)).rawBody).toContain("started cancelled");
+      expect((await model.call(next)).rawBody).toContain("started cancelled");
       await slack.message(({ text }) => text.includes("It was cancelled."));
     };
     return { question, ended, figures: noCommand };

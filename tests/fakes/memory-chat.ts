@@ -1,5 +1,5 @@
 import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
-import type { MessageMark, OutboundMessage } from "../../src/chat/outbound.ts";
+import type { MessageMark, OutboundMessage, ShownMark } from "../../src/chat/outbound.ts";
 import type { MessageRef } from "../../src/chat/threads.ts";
 import type { ContextMessage } from "../../src/chat/inbound.ts";
 
@@ -33,7 +33,7 @@ export function memoryChat(options: MemoryChatOptions = {}) {
   const shown: Shown[] = [];
   /** Messages, also those that were removed. */
   let made = 0;
-  const marks = new Map<string, MessageMark[]>();
+  const marks = new Map<string, ShownMark[]>();
   const places = new Map<string, number>();
   const failures: SurfaceError[] = [];
   const statuses: (string | undefined)[] = [];
@@ -67,6 +67,13 @@ export function memoryChat(options: MemoryChatOptions = {}) {
     ...(options.finds && {
       find: async (_thread, key) => shown.filter((entry) => entry.key === key).map(({ ref }) => ref),
     }),
+    async openThread(channel, markdown, key) {
+      const known = shown.find((entry) => entry.key === key);
+      const ref = known?.ref ?? { ...channel, message: `bot${(made += 1)}` };
+      if (!known) shown.push({ ref, message: { kind: "notice", markdown }, edits: 0, key });
+      changed();
+      return { thread: { ...channel, thread: ref.message }, ref };
+    },
     async edit(ref, message) {
       const found = shown.find((entry) => entry.ref.message === ref.message);
       if (!found) throw new SurfaceError("gone", "no such message");
@@ -79,10 +86,10 @@ export function memoryChat(options: MemoryChatOptions = {}) {
       if (index >= 0) shown.splice(index, 1);
       changed();
     },
-    async mark(ref, mark, { place } = {}) {
+    async mark(ref, mark, { place, paused = false } = {}) {
       await options.holdsMark?.(mark);
       if (place !== undefined) places.set(ref.message, place);
-      marks.set(ref.message, [...(marks.get(ref.message) ?? []), mark]);
+      marks.set(ref.message, [...(marks.get(ref.message) ?? []), paused ? "paused" : mark]);
       changed();
     },
     async status(_thread, text, waits = false) {

@@ -34,8 +34,9 @@ export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRe
   const forward = (pair: [Socket, Socket]) => {
     if (hushed.has(pair)) return;
     const [client, upstream] = pair;
-    client.pipe(upstream);
-    upstream.pipe(client);
+    // One that is forwarded already must not be so twice: each would get everything two times.
+    client.unpipe(upstream).pipe(upstream);
+    upstream.unpipe(client).pipe(client);
   };
   const server = createServer((client) => {
     const upstream = createConnection(target);

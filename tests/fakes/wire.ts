@@ -50,6 +50,10 @@ export interface WireServer {
   requests: readonly WireRequest[];
   /** The request with this number, counted from 1; waits for it. */
   request(number: number): Promise<WireRequest>;
+  /** Those that bring something (POST), without questions about models, which a start asks whenever it comes to it. */
+  calls: readonly WireRequest[];
+  /** The call with this number, counted from 1; waits for it. */
+  call(number: number): Promise<WireRequest>;
   /** Ends every connection. */
   close(): Promise<void>;
 }
@@ -59,11 +63,13 @@ export async function startWireServer(
   answer: (request: WireRequest) => WireReply | Promise<WireReply>,
 ): Promise<WireServer> {
   const requests: WireRequest[] = [];
+  const calls: WireRequest[] = [];
   const arrivals = new EventTarget();
 
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const request = await readRequest(incoming, outgoing);
     requests.push(request);
+    if (request.method === "POST") calls.push(request);
     arrivals.dispatchEvent(new Event("request"));
     const reply = await Promise.try(answer, request).catch((error: unknown): WireReply => {
       return { type: "json", status: 500, body: { error: { type: "fake_failed", message: String(error) } } };
@@ -82,19 +88,27 @@ export async function startWireServer(
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests,
-    async request(number) {
-      for (;;) {
-        const request = requests[number - 1];
-        if (request) return request;
-        await once(arrivals, "request");
-      }
-    },
+    request: (number) => waitFor(requests, number, arrivals),
+    calls,
+    call: (number) => waitFor(calls, number, arrivals),
     async close() {
       server.closeAllConnections();
       server.close();
       await once(server, "close");
     },
   };
+}
+
+async function waitFor(
+  list: readonly WireRequest[],
+  number: number,
+  arrivals: EventTarget,
+): Promise<WireRequest> {
+  for (;;) {
+    const request = list[number - 1];
+    if (request) return request;
+    await once(arrivals, "request");
+  }
 }
 
 async function readRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<WireRequest> {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { listDescendants } from "../../src/sandbox/thread/processes.ts";
+import { processesWith } from "../e2e/processes.ts";
 import type { Program } from "../e2e/program.ts";
 import { type SilentRelay, startSilentRelay } from "../fakes/silent-relay.ts";
 import type { Fault } from "../fakes/slack/web-api.ts";
@@ -19,6 +20,7 @@ interface Member {
 /** How often each thing was done. */
 export interface Struck {
   kills: number;
+  spawnerKills: number;
   freezes: number;
   partitions: number;
   silences: number;
@@ -56,11 +58,25 @@ const slackFaults: Fault[] = [
   { kind: "lost-response" },
 ];
 
-export type Blow = "kill" | "term" | "freeze" | "partition" | "silence" | "redis-kill" | "redis-hang";
+/** What the bot calls while it works: messages, answers that grow, and what it reads back. */
+const disturbed = [
+  ...(["chat.postMessage", "chat.update", "chat.delete", "conversations.replies"] as const),
+  ...(["chat.startStream", "chat.appendStream", "chat.stopStream"] as const),
+];
+
+export type Blow =
+  | "kill"
+  | "spawner-kill"
+  | "term"
+  | "freeze"
+  | "partition"
+  | "silence"
+  | "redis-kill"
+  | "redis-hang";
 
 /** Each as often as it is to come. */
 const blows: readonly Blow[] = [
-  ...(["kill", "kill", "kill", "kill", "term", "term", "freeze", "freeze"] as const),
+  ...(["kill", "kill", "kill", "kill", "spawner-kill", "term", "term", "freeze", "freeze"] as const),
   ...(["partition", "partition", "partition", "silence", "redis-kill", "redis-hang"] as const),
 ];
 
@@ -70,6 +86,7 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
   const first = [...options.first];
   const struck = {
     kills: 0,
+    spawnerKills: 0,
     freezes: 0,
     partitions: 0,
     silences: 0,
@@ -114,7 +131,7 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
   }
 
   function disturbSlack(): void {
-    for (const method of ["chat.postMessage", "chat.update", "chat.delete", "conversations.replies"]) {
+    for (const method of disturbed) {
       const fault = slackFaults[roll(slackFaults.length * 2)];
       if (!fault) continue;
       struck.slackFaults += 1;
@@ -130,6 +147,12 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
         program.signal("SIGKILL");
         await program.ended;
         return restart(member);
+      case "spawner-kill":
+        for (const pid of processesWith("spawner-process.ts", program.pid)) {
+          struck.spawnerKills += 1;
+          process.kill(pid, "SIGKILL");
+        }
+        return;
       case "term": {
         const askedAt = Date.now();
         process.kill(supervisorOf(member), "SIGTERM");
@@ -169,8 +192,10 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
     struck,
     handovers,
     async strike() {
-      const member = members[roll(members.length)];
       const blow = first.shift() ?? blows[roll(blows.length)];
+      // A gateway starts no commands.
+      const able = blow === "spawner-kill" ? members.filter(({ role }) => role === "worker") : members;
+      const member = able[roll(able.length)];
       disturbSlack();
       if (member && blow) await hit(member, blow);
     },

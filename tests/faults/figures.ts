@@ -12,6 +12,10 @@ export interface Figures {
   "embedded-server": { turns: number; storedMB: number; grown: number };
   /** Resident memory of such a program, MB, and by how much the turns made it grow. */
   "embedded-memory": { turns: number; before: number; grown: number };
+  /** One delivery, sent so often at two processes, and the turns that it began. */
+  webhooks: { sent: number; turns: number };
+  /** A gateway that was killed at a point of a webhook's way, and how often it was sent until it was taken. */
+  "webhook-kill": { point: string; sends: number };
   /** A run under random faults. */
   storm: Record<string, number>;
 }

@@ -20,6 +20,7 @@ const words: Record<string, string> = {
   calls: "tool calls that took effect",
   repeats: "posts marked as a possible repeat",
   kills: "processes killed (SIGKILL)",
+  spawnerKills: "processes that start a worker's commands killed (SIGKILL)",
   freezes: "processes frozen for longer than their lock (SIGSTOP)",
   handovers: "processes sent SIGTERM",
   medianHandoverMs: "handover until exit, median, ms",
@@ -61,6 +62,7 @@ function figures(all: readonly Note[]): string {
     ...all.filter((entry) => entry.kind === "embedded").map(embedded),
     ...all.filter((entry) => entry.kind === "embedded-server").map(embeddedServer),
     ...all.filter((entry) => entry.kind === "embedded-memory").map(embeddedMemory),
+    ...webhooks(all),
     ...storms.map(storm),
   ].join("\n\n");
 }
@@ -75,6 +77,16 @@ function embeddedServer({ turns, storedMB, grown }: Extract<Note, { kind: "embed
 
 function embeddedMemory({ turns, before, grown }: Extract<Note, { kind: "embedded-memory" }>): string {
   return `**The whole program's memory**: with the embedded Redis, ${turns} turns made its processes grow by ${grown} MB, from ${before} MB.`;
+}
+
+function webhooks(all: readonly Note[]): string[] {
+  const runs = all.filter((entry) => entry.kind === "webhooks");
+  const kills = all.filter((entry) => entry.kind === "webhook-kill");
+  const points = new Set(kills.map(({ point }) => point.split(":")[0]));
+  return runs.map(
+    ({ sent, turns }) =>
+      `**Webhooks**: one delivery sent ${sent} times at two processes began ${turns} ${turns === 1 ? "turn" : "turns"}. A gateway was killed ${kills.length} times, at ${points.size} points from the request's arrival to after its answer; each delivery was sent again and began one turn.`,
+  );
 }
 
 function spread(values: readonly number[]): { median: number; longest: number } {

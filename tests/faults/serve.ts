@@ -56,6 +56,10 @@ interface StageOptions {
   ackTimeoutMs?: number;
   /** By default one of its own, a single server. The stage stops it. `embedded`: the one inside the program. */
   redis?: RedisProcess | "embedded";
+  /** More of `heddle.yaml`. */
+  settings?: (slack: FakeSlack) => string;
+  /** More for the processes' environment. */
+  variables?: Record<string, string>;
   /** What the model answers instead of what the tasks ask for. */
   replies?: (body: MessagesBody) => FakeReply;
 }
@@ -70,6 +74,8 @@ export async function setStage({
   waitForReplicas,
   ackTimeoutMs = 1_000,
   redis: given,
+  settings,
+  variables = {},
   replies = replyTo,
 }: StageOptions = {}): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "hf-"));
@@ -85,7 +91,6 @@ export async function setStage({
   // A task may be long enough for a snapshot of its journal.
   const agent = "agent: { maxSteps: 200 }";
   const tools = `tools: { rules: [{ tool: bash, command: "true ${askFirst}", action: ask, why: It is asked. }] }`;
-  await writeFile(config, [`queue: ${JSON.stringify(queue)}`, budgets, agent, tools].join("\n"));
   const dataDir = join(folder, "data");
   const isEmbedded = given === "embedded";
   const [place, slack, model, redis] = await Promise.all([
@@ -94,6 +99,8 @@ export async function setStage({
     startFakeAnthropic({ replies }),
     isEmbedded ? reachEmbedded(dataDir) : (given ?? startRedisProcess(folder)),
   ]);
+  const more = settings?.(slack) ?? "";
+  await writeFile(config, [`queue: ${JSON.stringify(queue)}`, budgets, agent, tools, more].join("\n"));
   const environment = {
     NODE_ENV: "test",
     ...(isEmbedded ? { PATH: await pathWithoutRedis(folder) } : { REDIS_URL: redis.path }),
@@ -102,6 +109,7 @@ export async function setStage({
     HEDDLE_CONFIG: config,
     HEDDLE_DATA_DIR: dataDir,
     HEDDLE_LOG_LEVEL: "warn",
+    ...variables,
   };
   const workspaces = openSandboxBackend(loadConfig({ HEDDLE_DATA_DIR: dataDir }, folder));
   return {

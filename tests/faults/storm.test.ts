@@ -11,7 +11,7 @@ import { setStage, type Stage } from "./serve.ts";
 import { tickLog } from "./tasks.ts";
 
 /**
- * People write into many threads at once and stop some of them, while processes are killed, frozen, asked to end and cut
+ * People write into many threads at once and stop some of them, while processes (those that start commands, too) are killed, frozen, asked to end and cut
  * off from Redis, Redis is killed, hangs and comes back, and Slack limits, fails and loses calls. When it is over, every
  * thread is held against the promises, and what was said to have ended against the times at which it wrote.
  */
@@ -48,7 +48,17 @@ test(
     const seed = Number(process.env["HEDDLE_FAULT_SEED"] ?? 1);
     const roll = dice(seed);
     const first: Blow[] = full
-      ? ["redis-kill", "kill", "term", "freeze", "redis-kill", "partition", "redis-hang", "silence"]
+      ? [
+          "redis-kill",
+          "kill",
+          "term",
+          "freeze",
+          "redis-kill",
+          "partition",
+          "spawner-kill",
+          "redis-hang",
+          "silence",
+        ]
       : ["partition", "kill", "redis-hang"];
     // One of each kind at the least, however slow the machine is. Only root can make a namespace in which sandboxes work.
     const elsewhere = full && process.getuid?.() === 0;

@@ -76,12 +76,14 @@ async function end(program: Program): Promise<void> {
 /** Lets the earlier version begin everything, upgrades in that order, and holds every thread against the promises. */
 async function upgrade(earlier: string, order: keyof typeof orders): Promise<void> {
   let isSilent = true;
+  let isThinking = false;
   const stage = await setStage({
     // As many as there are turns that stay: the next one is queued.
     concurrency: 3,
     replies(body) {
       const reply = replyTo(body);
       const stalls = isSilent && JSON.stringify(body.messages).includes("thinks") && "content" in reply;
+      isThinking ||= stalls;
       return stalls ? { ...reply, breaks: { after: 1, how: "stall" } } : reply;
     },
   });
@@ -113,7 +115,8 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
     await slack.until(approval, 20_000);
     const planned = await ask("planned");
     await said(planned, "Planned: 2");
-    await said(await ask("in a model call"), "Working");
+    await ask("in a model call");
+    await slack.until(() => isThinking || undefined, 30_000);
     await ask("in a tool");
     await running("sleep 6.25");
     const stopped = await ask("to be stopped");

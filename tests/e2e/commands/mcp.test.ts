@@ -21,6 +21,9 @@ test("heddle mcp login signs the installation in, and logout out again, without 
   const login = heddle(["mcp", "login", "notes", "--port", String(port)]);
   const address = (await login.line(/\/authorize\?/)).trim();
   expect((await fetch(`http://127.0.0.1:${port}/elsewhere`)).status).toBe(404);
+  // Any page that the browser shows can ask for this.
+  for (const forged of ["?code=c&state=another", "?error=access_denied", ""])
+    expect((await fetch(`http://127.0.0.1:${port}/callback${forged}`)).status).toBe(400);
   const page = await fetch(await oauth.agree(address));
   expect(await page.text()).toContain("Heddle has the answer");
   expect(await login.ended).toBe(0);

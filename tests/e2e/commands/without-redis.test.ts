@@ -76,14 +76,20 @@ describe("With a cluster that has lost its primaries", () => {
   });
   afterEach(() => servers?.stop());
 
-  test("commands end with one sentence, and who serves is not ready and ends within seconds", async () => {
+  test("commands end with one sentence, also in the middle of a task, and who serves is not ready and ends within seconds", {
+    timeout: 300_000,
+  }, async () => {
     const cluster = await servers.smallCluster();
     const env = { REDIS_URL: cluster.url, HEDDLE_MODEL: "demo" };
     const serving = here.place.start(["start"], env);
     const console = /http:\/\/[\w.:]+/.exec(await serving.line(/^ {2}console/))?.[0];
+    const working = here.place.start(["run", "--json", "sleep 600"], env);
+    await working.line(/"type":"tool-start"/);
     await cluster.lose();
 
     for (const program of commands.map((args) => here.place.start(args, env))) await refusalOf(program);
+    expect(await working.ended).toBe(1);
+    expect(working.output()).toMatch(/^heddle: Redis .* for 60 s\. The task is kept there/m);
     const probe = await fetch(`${console}/readyz`);
     expect([probe.status, await probe.json()]).toEqual([
       503,

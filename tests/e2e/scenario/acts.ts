@@ -30,6 +30,13 @@ export const settings = {
 
 const rows = Array.from({ length: 400 }, (_, row) => `- row ${row + 1}: ok`).join("\n");
 
+/** Each platform shows it in its own way. */
+export const table = "| file | MB |\n|---|--:|\n| `a.iso` | 700 |\n| b.zip | 80 |";
+
+export function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ");
+}
+
 export const acts: Act[] = [
   {
     title: "Ada asks, sees the work, and goes on without a mention",
@@ -212,7 +219,7 @@ heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
       await max.presses("Continue", "is used up");
     },
     transcript: `
-max: Spend a million. {answered}
+max: Spend a million. {paused}
 heddle: **Paused: the budget of N tokens a day for one person is used up, or too small for the next step.** It resets at midnight (UTC); write “continue” then. Before that, an administrator can add N tokens for today: with the Continue button, or by writing “continue”. (TIME) [Continue]`,
   },
   {
@@ -336,6 +343,43 @@ ada: schedules {answered}
 heddle: - every day at 09:00 (Europe/Berlin), next DATE · \`ID\` by ada: Water them. \`unschedule <id>\` cancels one.
 ada: unschedule ID {answered}
 heddle: Schedule \`ID\` is cancelled.`,
+  },
+  {
+    title: "Ada looks at what waits, and takes a message out",
+    async play({ ada, heddle }) {
+      await ada.mentions("Bake bread.");
+      heddle.calls(["bash", { command: "echo kneading", title: "Knead the dough" }]);
+      await heddle.shows("kneading");
+      await heddle.reads(2, "exit code 0");
+      await ada.says("With olives.");
+      await ada.says("And with nuts.");
+      await ada.says("/queue");
+      const [, handle] =
+        /`(m\d+)`[^\n]*And with nuts/.exec(await heddle.shows("Waiting in this thread")) ?? [];
+      await ada.presses(`Take out ${handle}`, "Waiting in this thread");
+      await heddle.marks("And with nuts", "stopped");
+      heddle.calls(["bash", { command: "echo baking" }]);
+      expect(await heddle.reads(3, "With olives.")).not.toContain("nuts");
+      await heddle.answers("It is in the oven.");
+    },
+    transcript: `
+ada: Bake bread. {answered}
+heddle: ✅ **Done** ✓ \`bash\` \`echo kneading\` ✓ \`bash\` \`echo baking\`
+ada: With olives. {answered}
+ada: And with nuts. {stopped}
+ada: /queue {answered}
+heddle: **Waiting in this thread**, for the turn that is running 1. \`m2\` · ada, just now: With olives. 2. \`m3\` · ada, just now: And with nuts. N turns run in this channel. \`!queue remove m2\` takes a message out, \`!queue first m3\` has it taken first. [Take out m2] [Take out m3] [m3 first]
+heddle: It is in the oven. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "An answer has a table",
+    async play({ ada, heddle }) {
+      await ada.mentions("Which files are large?");
+      await heddle.answers(`Two are:\n\n${table}`);
+    },
+    transcript: `
+ada: Which files are large? {answered}
+heddle: Two are: ${oneLine(table)} (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "A long answer comes whole",

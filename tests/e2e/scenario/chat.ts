@@ -1,4 +1,4 @@
-import type { MessageMark } from "../../../src/chat/outbound.ts";
+import type { ShownMark } from "../../../src/chat/outbound.ts";
 
 /** What the scenario can say about a chat, in words that are the same on every platform. */
 
@@ -10,7 +10,7 @@ export interface Seen {
   /** The small print. */
   footer: string;
   /** The state that the bot shows at it. */
-  mark?: MessageMark | undefined;
+  mark?: ShownMark | undefined;
   buttons: string[];
   files: string[];
 }
@@ -48,6 +48,8 @@ export interface Room<Raw = unknown> {
   /** In the order in which they stand there. */
   messages(): Raw[];
   seen(message: Raw): Seen;
+  /** The same with everything that the platform draws of it. */
+  drawn(message: Raw): string;
   says(who: string, text: string, options: { mention: boolean; file?: SentFile }): Promise<void>;
   /** Resolves when the program has it, as `deletes` and `presses`. */
   edits(who: string, message: Raw, text: string): Promise<void>;
@@ -85,7 +87,7 @@ function goesOn(before: Seen, message: Seen): boolean {
 }
 
 function line({ who, text, footer, mark, buttons, files }: Seen): string {
-  return (
+  return leaveOutFigures(
     [
       `${who}:`,
       ...(text ? [short(text.replaceAll(/\s+/g, " ").trim())] : []),
@@ -93,19 +95,26 @@ function line({ who, text, footer, mark, buttons, files }: Seen): string {
       ...files.map((name) => `<${name}>`),
       ...buttons.map((label) => `[${label}]`),
       ...(mark ? [`{${mark}}`] : []),
-    ]
-      .join(" ")
+    ].join(" "),
+  );
+}
+
+/** A text without what differs from run to run and from platform to platform. */
+export function leaveOutFigures(text: string): string {
+  return (
+    text
       .replaceAll(/\b\d+ (h|min|s|ms)\b( \d+ (min|s)\b)?/g, "TIME")
       .replaceAll(/\(\d+ process(es)?\)/g, "(N processes)")
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
       .replaceAll(/\b\d+ of \d+ turns/g, "N of N turns")
+      .replaceAll(/\b(?:One turn runs|\d+ turns run) in this channel/g, "N turns run in this channel")
       .replaceAll(/\b600\.\d+/g, "600")
       .replaceAll(/\bs[\da-f]{8}\b/g, "ID")
       .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, "DATE")
       .replaceAll(/\b[A-Z][a-z]{2} \d{1,2} [A-Z][a-z]{2,3} \d\d:\d\d\b/g, "DATE")
       // Who may write is said in each platform's own words.
-      .replaceAll(/I only take work from .*?\.( Please .*?\.)?(?= \(|$)/g, "I only take work from …")
+      .replaceAll(/I only take work from .*?\.( Please .*?\.)?(?= \(|$)/gm, "I only take work from …")
   );
 }
 

@@ -12,6 +12,7 @@ const messageSchema = z.object({
   name: z.string().optional(),
   text: z.string().optional(),
   mark: z.enum(["taken", "waiting", "answered", "stopped", "failed"]).optional(),
+  paused: z.literal(true).optional(),
   markdown: z.string().optional(),
   footer: z.string().optional(),
   stoppable: z.boolean().default(false),
@@ -36,7 +37,11 @@ async function open(): Promise<Platform<Message>> {
     environment: {},
     rules: {},
     room: (_name, url) => openRoom(url.replace(/\/$/, ""), closing.signal),
-    names: (text) => text.replaceAll(/\b(ada|bob)\b/g, person),
+    names: (text) =>
+      text
+        .replaceAll(/\b(ada|bob)\b/g, person)
+        // Nobody is told anything alone here.
+        .replace(/(?=\nheddle: It is in the oven)/, "\nheddle: `m3` is out of the queue: “And with nuts.”."),
     close: async () => closing.abort(),
   };
 }
@@ -73,6 +78,12 @@ async function openRoom(url: string, closing: AbortSignal): Promise<Room<Message
   return {
     messages: () => [...known.values()].toSorted((a, b) => a.place - b.place),
     seen,
+    drawn: (message) => {
+      const { text, footer, buttons, files } = seen(message);
+      const row = buttons.map((label) => `[${label}]`).join(" ");
+      const small = footer && `(${footer})`;
+      return [text, ...files.map((name) => `[file ${name}]`), small, row].filter(Boolean).join("\n");
+    },
     async says(_who, text, { file }) {
       const attachments = file ? [await keep(file)] : [];
       await post("messages", { text, key: randomBytes(8).toString("hex"), attachments });
@@ -115,7 +126,8 @@ async function follow(page: Response, onEvent: (event: string, data: unknown) =>
 }
 
 function seen(message: Message): Seen {
-  const { kind, name = "", text, markdown = "", footer = "", mark, actions, stoppable, files } = message;
+  const { kind, name = "", text, markdown = "", footer = "", actions, stoppable, files } = message;
+  const mark = message.paused ? "paused" : message.mark;
   const named = (words: string) => words.replaceAll(userInfo().username, person);
   const buttons = [...actions.map(({ label }) => label), ...(stoppable ? ["Stop"] : [])];
   if (kind === "person") return { who: person, text: text ?? "", footer, mark, buttons, files };

@@ -1,15 +1,17 @@
-import type { MessageMark } from "../../../src/chat/outbound.ts";
+import type { ShownMark } from "../../../src/chat/outbound.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
 import { patienceMs } from "../program.ts";
+import { oneLine, table } from "./acts.ts";
 import { type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
 
-const marks: Record<string, MessageMark> = {
+const marks: Record<string, ShownMark> = {
   "👀": "taken",
   "⏳": "waiting",
   "✅": "answered",
   "🛑": "stopped",
   "⚠️": "failed",
+  "⏸️": "paused",
 };
 
 export const discordKind: PlatformKind = { name: "Discord", lacks: [], open };
@@ -27,7 +29,7 @@ async function open(): Promise<Platform<FakeMessage>> {
       budgets: { users: { [`discord:${discord.guild.id}:${discord.user("max").id}`]: { tokens: 1 } } },
     },
     room: async (name) => roomIn(discord, name),
-    names: (text) => text,
+    names: (text) => text.replace(oneLine(table), "``` file MB ───── ─── a.iso 700 b.zip 80 ```"),
     close: () => discord.close(),
   };
 }
@@ -41,6 +43,14 @@ function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
   return {
     messages,
     seen: (message) => seen(discord, message),
+    drawn: (message) => {
+      const { buttons, files } = seen(discord, message);
+      const row = buttons.map((label) => `[${label}]`).join(" ");
+      const text = message.content.replaceAll(/<@\d+>/g, (mention) =>
+        mention.includes(discord.bot.id) ? "@Heddle" : "@…",
+      );
+      return [text, ...files.map((file) => `[file ${file}]`), row].filter(Boolean).join("\n");
+    },
     async says(who, text, { mention, file }) {
       const where = channel.messages.length === 0 ? channel : await discord.until(() => threads()[0]);
       discord.user(who).says(where, mention ? `<@BOT> ${text}` : text, {

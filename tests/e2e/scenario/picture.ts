@@ -6,7 +6,7 @@ const width = 760;
 const lineHeight = 22;
 const shownColumns = 84;
 const colours: Record<string, string> = { ada: "#2f6f8f", bob: "#8f5a2f", heddle: "#5b3f8f" };
-const reactions = { taken: "👀", waiting: "⏳", answered: "✅", stopped: "🛑", failed: "⚠️" };
+const reactions = { taken: "👀", waiting: "⏳", paused: "⏸️", answered: "✅", stopped: "🛑", failed: "⚠️" };
 
 export function drawThread(messages: readonly Seen[], title: string): string {
   const parts: string[] = [];

@@ -111,7 +111,11 @@ export function agentIn(room: Room, voice: Voice): Agent {
     async answers(text) {
       voice.say({ content: [{ type: "text", text }] });
       // A message that can be stopped shows progress.
-      await message(room, text.slice(0, 50), ({ buttons }) => !buttons.includes("Stop"));
+      await message(
+        room,
+        text.split("\n")[0]?.slice(0, 50) ?? "",
+        ({ buttons }) => !buttons.includes("Stop"),
+      );
     },
     shows: async (text) => room.seen(await message(room, text)).text,
     async marks(about, mark) {

@@ -1,17 +1,19 @@
-import type { MessageMark } from "../../../src/chat/outbound.ts";
-import { buttonsOf, visibleBlocks } from "../../fakes/slack/blocks.ts";
+import type { ShownMark } from "../../../src/chat/outbound.ts";
+import { buttonsOf, visibleBlocks, visibleText } from "../../fakes/slack/blocks.ts";
 import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
 import { slackEnvironment } from "../environment.ts";
 import { patienceMs } from "../program.ts";
+import { oneLine, table } from "./acts.ts";
 import type { Platform, PlatformKind, Room, Seen } from "./chat.ts";
 
-const marks: Record<string, MessageMark> = {
+const marks: Record<string, ShownMark> = {
   eyes: "taken",
   hourglass: "waiting",
   white_check_mark: "answered",
   octagonal_sign: "stopped",
   warning: "failed",
+  double_vertical_bar: "paused",
 };
 
 export const slackKind: PlatformKind = { name: "Slack", lacks: [], open };
@@ -33,7 +35,12 @@ async function open(): Promise<Platform<FakeMessage>> {
     },
     rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
     room: async (name) => roomIn(slack, name, alone),
-    names: (text) => text.split("\n").map(nameProgress).join("\n"),
+    names: (text) =>
+      text
+        .split("\n")
+        .map(nameProgress)
+        .join("\n")
+        .replace(oneLine(table), "| file | MB | | a.iso | 700 | | b.zip | 80 |"),
     close: () => slack.close(),
   };
 }
@@ -51,6 +58,7 @@ function roomIn(slack: FakeSlack, name: string, alone: Alone): Room<FakeMessage>
   return {
     messages: () => channel.messages,
     seen: (message) => seen(slack, message),
+    drawn: (message) => unescape(visibleText(message)).replaceAll(/^<@\w+> /g, "@Heddle "),
     async says(who, text, { mention, file }) {
       const [root] = channel.messages;
       // Slack keeps what begins with a slash to itself, so people write `!quiet`.
@@ -101,7 +109,8 @@ function seen(slack: FakeSlack, message: FakeMessage): Seen {
     visibleBlocks(message.blocks.filter(({ type }) => kinds.includes(type))).trim();
   // Where tasks are shown as cards, notifications and screen readers get the list of the other platforms.
   const hasCards = message.blocks.some(({ type }) => type === "plan");
-  const text = hasCards || message.blocks.length === 0 ? unescape(message.text) : blocks(["markdown"]);
+  const text =
+    hasCards || message.blocks.length === 0 ? unescape(message.text) : blocks(["markdown", "data_table"]);
   const own = [...message.reactions].find(([, users]) => users.has(slack.bot.id))?.[0] ?? "";
   return {
     who: message.user.name,
