@@ -1,8 +1,16 @@
 import { replaceSummarized, trimResults } from "./context/shorten.ts";
 import type { AgentEvent } from "./events.ts";
 import type { JournalRecord } from "./journal.ts";
-import { type Message, type ToolCall, toolCalls, type ToolMessage, type UserMessage } from "./messages.ts";
+import {
+  isFromPerson,
+  type Message,
+  type ToolCall,
+  toolCalls,
+  type ToolMessage,
+  type UserMessage,
+} from "./messages.ts";
 import { addUsage, noUsage, type Usage } from "./model.ts";
+import { isApprovedPlan } from "./planning.ts";
 import type { Decision, Question } from "./questions.ts";
 import { noteRefusedTurn, noteStop, unreadableNote } from "./replay-notes.ts";
 import { answerUnknown } from "./unfinished-calls.ts";
@@ -32,6 +40,8 @@ export interface OpenTurn {
   usage: Usage;
   /** Its calls so far, with what came of them. */
   calls: { call: ToolCall; result?: ToolMessage }[];
+  /** For how many of the people's messages a plan was approved, the first ones, and the files that it names. */
+  planned?: { messages: number; files: string[] };
   /** How long it has waited for people, ms. */
   waitedMs: number;
   /** Since when it waits for them. */
@@ -229,6 +239,7 @@ function applyRecord(state: ReplayState, record: JournalRecord): void {
       state.open = state.open.filter((entry) => entry.call.id !== record.message.callId);
       if (turn && record.usage) turn.usage = addUsage(turn.usage, record.usage);
       setResult(turn, record.message);
+      if (turn && isApprovedPlan(record.message)) turn.planned = readPlan(turn, record.message);
       break;
     case "question": {
       const { question } = record;
@@ -312,6 +323,15 @@ function appendResult(messages: Message[], result: ToolMessage): void {
 /** Between a call and its result nothing may stand. */
 function markGap(messages: Message[], open: readonly OpenCall[]): void {
   if (open.length === 0) messages.push(unreadableNote);
+}
+
+function readPlan({ asked, calls }: OpenTurn, { callId }: ToolMessage): NonNullable<OpenTurn["planned"]> {
+  const input = calls.findLast(({ call }) => call.id === callId)?.call.input;
+  const files = typeof input === "object" && input !== null && "files" in input ? input.files : [];
+  return {
+    messages: asked.filter(isFromPerson).length,
+    files: Array.isArray(files) ? files.filter((file) => typeof file === "string") : [],
+  };
 }
 
 /** Call ids repeat with some models, so the newest call of that id is meant. */

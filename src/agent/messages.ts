@@ -71,6 +71,8 @@ export interface UserMessage {
   scheduled?: true;
   /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
   paidBy?: string;
+  /** The author wants to see a plan, and approve it, before anything is changed. */
+  plan?: true;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }
@@ -220,10 +222,14 @@ export function textOf(message: AssistantMessage): string {
   return text;
 }
 
+const planNote =
+  "(Plan first: look around without changing anything, then put your plan to people with propose_plan and wait. Nothing can be changed, sent or started before it is approved.)";
+
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
 export function formatUserText(message: UserMessage): string {
   const name = plainName(message.author.name);
   const speaker = message.scheduled ? `scheduled by ${name}` : name;
-  const text = message.author.id === heddle.id ? message.text : `[${speaker}] ${message.text}`;
+  const said = message.author.id === heddle.id ? message.text : `[${speaker}] ${message.text}`;
+  const text = message.plan ? `${said}\n\n${planNote}` : said;
   return message.beside ? `${text}\n\n${message.beside}`.trim() : text;
 }

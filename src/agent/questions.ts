@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ShownFile } from "./policy-decision.ts";
 import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
 
 /**
@@ -6,8 +7,11 @@ import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
  * worker, and whoever runs the agent starts it again with the decision in the journal.
  */
 export type Asking =
-  /** Whether the call may run. `why`: the operator's words. `changed`: files that differ since it was approved before. */
-  | { kind: "approval"; why: string; changed?: string[] }
+  /**
+   * Whether the call may run. `why`: the operator's words, or the tool's. `changed`: files that differ since it was
+   * approved before. `file`: what to read first.
+   */
+  | { kind: "approval"; why: string; changed?: string[]; file?: ShownFile }
   /** The agent's own question. Without choices the answer is free text. */
   | { kind: "choice"; text: string; choices: string[] };
 

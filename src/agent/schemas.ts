@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ShownFile } from "./policy-decision.ts";
 import type { InnerCall, InnerCalls, StopOrder, TurnOutcome } from "./events.ts";
 import type {
   AssistantMessage,
@@ -84,6 +85,7 @@ const userMessageFields = z.looseObject({
   trace: optional(z.string()),
   scheduled: optional(z.literal(true)),
   paidBy: optional(z.string()),
+  plan: optional(z.literal(true)),
   tokens: optional(z.number()),
 } satisfies Fields<UserMessage>);
 
@@ -214,6 +216,7 @@ const questionFields = z.discriminatedUnion("kind", [
     kind: z.literal("approval"),
     why: z.string(),
     changed: optional(z.array(z.string())),
+    file: optional(z.looseObject({ name: z.string(), text: z.string() } satisfies Fields<ShownFile>)),
     ...questionBasis,
   } satisfies Fields<Asked<"approval">>),
   z.looseObject({

@@ -1,4 +1,5 @@
 import type { ShownCall } from "./outbound.ts";
+import { toPlainOutput } from "./terminal-text.ts";
 import { toCodeBlock } from "./visible-call.ts";
 
 /** What stands beside calls on platforms that cannot show it with them. */
@@ -13,6 +14,6 @@ const shown = { lines: 4, chars: 400 };
 /** The last lines of what is running, as Markdown; empty without any. */
 export function quoteOutput(calls: readonly ShownCall[]): string {
   const { output = "" } = calls.findLast((call) => call.output !== undefined) ?? {};
-  const last = output.slice(-shown.chars).split("\n").slice(-shown.lines).join("\n").trim();
+  const last = toPlainOutput(output).slice(-shown.chars).split("\n").slice(-shown.lines).join("\n").trim();
   return last && toCodeBlock(last);
 }

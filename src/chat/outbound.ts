@@ -3,7 +3,12 @@ import type { ToolStatus } from "../agent/messages.ts";
 /** The state of a person's message, shown as a reaction where the platform has them. */
 export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed";
 
+/** What people see of it. `paused`: of a message that is taken, or answered, where the work waits for people to go on. */
+export type ShownMark = MessageMark | "paused";
+
 export interface MarkOptions {
+  /** The work on it waits for people: for a decision, or for somebody who lets it go on. */
+  paused?: boolean;
   /** For a message that waits: how many are ahead of it. */
   place?: number;
   /** There is no earlier mark. */

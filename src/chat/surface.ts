@@ -1,7 +1,7 @@
 import type { AttachmentHandle } from "../agent/messages.ts";
 import type { Author, ContextMessage } from "./inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "./outbound.ts";
-import type { MessageRef, ThreadRef } from "./threads.ts";
+import type { ChannelRef, MessageRef, ThreadRef } from "./threads.ts";
 
 /** Kinds of writes that a platform limits apart from each other; `appends` go to a message that grows. */
 export type WriteLane = "messages" | "edits" | "marks" | "appends";
@@ -46,6 +46,12 @@ export interface SurfaceLimits {
   messageChars: number;
 }
 
+export interface OpenedThread {
+  thread: ThreadRef;
+  /** The message that it begins with. */
+  ref: MessageRef;
+}
+
 /**
  * A way to write into threads of one platform, from any process: it needs no connection of an adapter.
  *
@@ -79,6 +85,12 @@ export interface ChatSurface {
     key: string,
     posted?: readonly MessageRef[],
   ): Promise<MessageRef[]>;
+  /**
+   * Opens a thread in a channel with a message of the bot's. Absent where the bot cannot begin one.
+   * @param key as of `post`
+   * @param since an earlier attempt, at that time (ms since the epoch), may have opened it
+   */
+  openThread?(channel: ChannelRef, markdown: string, key: string, since?: number): Promise<OpenedThread>;
   /**
    * Finds the parts that were posted with that key since `since` (ms since the epoch), in order. For platforms that are
    * not idempotent but can look; not finding one proves nothing.

@@ -3,21 +3,50 @@
  * where the platform keeps the slash for itself.
  */
 const pattern =
-  /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules|model|queue(?: (?:remove|first) m\d+)?)$/i;
+  /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules|model|(?:undo|fork)(?: [1-9]\d?)?|redo|queue(?: (?:remove|first) m\d+)?)$/i;
 
-/** The text command for a thread that is the whole text, if it is one: it would be an odd task. */
+/** A person as both platforms write one, or an id. */
+const person = /<@!?[A-Za-z0-9]+(?:\|[^<>]*)?>|[UW][A-Z0-9]{5,}|\d{15,21}/.source;
+const people = `(?:[\\s,]+(?:${person}))+`;
+
+/**
+ * Commands of administrators. Their values keep their case, and words that only begin like one are a task: `allow me to
+ * ask`, `channel the water`.
+ */
+const adminPattern = new RegExp(
+  `^[/!]?((?:allow|deny|people\\s+reset)${people}|people|channel(?:\\s+(?:model|instructions|verbosity|budget)\\s+[\\s\\S]+)?)$`,
+  "i",
+);
+const peoplePattern = new RegExp(`^[/!]?(?:allow|deny|people\\s+reset)${people}$`, "i");
+
+/** The text command that is the whole text, if it is one: it would be an odd task. */
 export function readThreadCommand(text: string): string | undefined {
-  return pattern.exec(text)?.[1]?.toLowerCase();
+  return adminPattern.exec(text.trim())?.[1] ?? pattern.exec(text)?.[1]?.toLowerCase();
+}
+
+/** Whether the text is a command about people, whose mentions must stay what they are: a name is no identity. */
+export function isAboutPeople(text: string): boolean {
+  return peoplePattern.test(text.trim());
 }
 
 const turnCommands = new Set(["continue", "compact"]);
 
 /** Whether that command means something in a channel too, outside of its threads. */
 export function isForChannels(command: string): boolean {
-  return command === "queue";
+  return command === "queue" || adminPattern.test(command);
 }
 
 /** Whether that command is answered without a turn, so that it may be answered to one person alone. */
 export function isAnsweredAtOnce(command: string): boolean {
   return !turnCommands.has(command);
+}
+
+/**
+ * The task as a message in a thread would give it. Behind a command of the platform people write `plan: …`, without the
+ * exclamation mark that marks the order in a message.
+ *
+ * @param text what stands behind the command
+ */
+export function readCommandTask(text: string): string {
+  return text.replace(/^plan\s*:\s*(?=\S)/i, "!plan ");
 }

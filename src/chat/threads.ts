@@ -14,6 +14,8 @@ export interface ThreadRef {
   thread: string;
 }
 
+export type ChannelRef = Omit<ThreadRef, "thread">;
+
 /** `platform:workspace:channel:thread`; no part contains a colon. */
 export type ThreadId = string;
 
@@ -27,6 +29,15 @@ export function parseThreadId(id: ThreadId): ThreadRef {
     throw new Error(`"${id}" is not a thread: expected platform:workspace:channel:thread.`);
   }
   return { platform, workspace, channel, thread };
+}
+
+/**
+ * Whether one person talks to the bot alone there: on Slack the ids of such channels begin with D
+ * (https://docs.slack.dev/reference/objects/conversation-object), on Discord they belong to no server.
+ */
+export function isDirect({ platform, workspace, channel }: Omit<ThreadRef, "thread">): boolean {
+  if (platform === "slack") return channel.startsWith("D");
+  return platform === "discord" && workspace === "dm";
 }
 
 /** A message on a platform: enough to edit it, to react to it, and to find its thread. */

@@ -1,6 +1,7 @@
 import type { Speaker } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import type { Author, InboundEvent } from "../chat/inbound.ts";
+import type { Act, Role } from "../chat/roles.ts";
 import type { ThreadRef } from "../chat/threads.ts";
 
 /** `requester`: the people who asked for the turn. Administrators always may. */
@@ -9,6 +10,8 @@ type Who = "everyone" | "requester" | "administrators";
 /** Lists of people hold bare ids, which count in every workspace, and `workspace:id`, which counts in that one. */
 export interface AccessSettings {
   administrators: string[];
+  /** Whoever else allows them. */
+  denied: string[];
   slack: { allow: ("members" | "guests" | "externals")[]; users: string[] };
   discord: { guilds: string[]; roles: string[]; users: string[] };
   bots: string[];
@@ -17,6 +20,8 @@ export interface AccessSettings {
   stop: Who;
   approve: Who;
   continue: Who;
+  /** Who may read direct messages of others at the console. */
+  directMessages: readonly Role[];
 }
 
 /** Whether a person may do something. A refusal without a reply is silent: replying to anybody who asks would be abused. */
@@ -38,6 +43,10 @@ export interface Access {
   deciders(place: Place, question: Pick<Question, "kind" | "requester">): readonly string[];
   /** Whether this person may continue a turn that a limit of its own has paused. @param requesters see `mayStop` */
   mayContinue(place: Place, author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
+  /** Whether this person may have turns undone. @param askers ids of those who have asked for each of them */
+  mayUndo(place: Place, author: Author, askers: readonly string[]): boolean;
+  /** Whether this person may change settings of that workspace in chat. */
+  mayAdminister(place: Place, author: Author): boolean;
   /** Whether that is a bot that may give work: it is called nowhere, as it might answer. */
   isListedBot(place: Place, id: string): boolean;
   /**
@@ -45,6 +54,8 @@ export interface Access {
    * administrator of one of them may not extend; `own`: a channel's or a person's
    */
   mayExtend(place: Place, author: Author, share: "everybody" | "own"): boolean;
+  /** Whether somebody of that role may use an address of the console that does this. */
+  mayUse(role: Role, act: Act): boolean;
 }
 
 /** What a person is to us, on every platform alike. */
@@ -64,12 +75,31 @@ const table: Record<InboundEvent["kind"], Record<Rank, "allow" | "refuse" | "ign
   action: { known: "allow", "listed-bot": "ignore", unknown: "refuse", bot: "ignore" },
 };
 
+/**
+ * What people with a name may do at the console and its API; what brings an event is judged by the table above as well,
+ * for which a viewer is a guest. Direct messages are for the settings.
+ */
+const roleTable: Record<Exclude<Act, "read-direct">, Record<Role, boolean>> = {
+  read: { operator: true, member: true, viewer: true },
+  oversee: { operator: true, member: false, viewer: true },
+  work: { operator: true, member: true, viewer: false },
+  operate: { operator: true, member: false, viewer: false },
+};
+
+/** @param settings read with every question, so they may change */
 export function createAccess(settings: AccessSettings): Access {
-  const isAdministrator = (place: Place, { id, standing }: Author) =>
-    standing === "operator" || (standing !== "bot" && isListed(settings.administrators, place, id));
+  const isDenied = (place: Place, { id, standing }: Author) =>
+    standing !== "operator" && isListed(settings.denied, place, id);
+
+  const isAdministrator = (place: Place, author: Author) =>
+    author.standing === "operator" ||
+    (author.standing !== "bot" &&
+      !isDenied(place, author) &&
+      isListed(settings.administrators, place, author.id));
 
   const isKnown = (place: Place, author: Author): boolean => {
     const { platform, workspace } = place;
+    if (isDenied(place, author)) return false;
     if (isAdministrator(place, author)) return true;
     switch (platform) {
       case "slack":
@@ -91,7 +121,8 @@ export function createAccess(settings: AccessSettings): Access {
   };
 
   const rankOf = (place: Place, author: Author): Rank => {
-    if (author.standing === "bot") return isListed(settings.bots, place, author.id) ? "listed-bot" : "bot";
+    if (author.standing === "bot")
+      return isListed(settings.bots, place, author.id) && !isDenied(place, author) ? "listed-bot" : "bot";
     return isKnown(place, author) ? "known" : "unknown";
   };
 
@@ -111,14 +142,17 @@ export function createAccess(settings: AccessSettings): Access {
   };
 
   return {
-    botLimit: settings.botMessages,
+    get botLimit() {
+      return settings.botMessages;
+    },
     permission(event) {
       const place = placeOf(event);
       const { author } = event;
       const result = table[event.kind][rankOf(place, author)];
       if (result === "allow") return { allowed: true };
       const why = `${event.kind} without permission (${author.standing})`;
-      return { allowed: false, why, ...(result === "refuse" && { reply: explainRefusal(place, author) }) };
+      const reply = isDenied(place, author) ? denialReply : explainRefusal(place, author);
+      return { allowed: false, why, ...(result === "refuse" && { reply }) };
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
     mayStop: (place, author, requesters) => matchesAny(settings.stop, place, author, requesters),
@@ -131,12 +165,16 @@ export function createAccess(settings: AccessSettings): Access {
     },
     mayApprove: (place, author, { id }) => matches(settings.approve, place, author, author.id === id),
     mayContinue: (place, author, requesters) => matchesAny(settings.continue, place, author, requesters),
+    mayUndo: (place, author, askers) => matches("requester", place, author, askers.includes(author.id)),
+    mayAdminister: isAdministrator,
     isListedBot: (place, id) => isListed(settings.bots, place, id),
     mayExtend(place, author, share) {
       if (share === "own") return isAdministrator(place, author);
       const isOfAll = settings.administrators.includes(author.id);
       return isAdministrator(place, author) && (author.standing === "operator" || isOfAll);
     },
+    mayUse: (role, act) =>
+      act === "read-direct" ? settings.directMessages.includes(role) : roleTable[act][role],
   };
 }
 
@@ -170,6 +208,9 @@ function isAmong(allowed: AccessSettings["slack"]["allow"], standing: Author["st
       return false;
   }
 }
+
+const denialReply =
+  "I may not take work from you. If you think that is a mistake, please ask an administrator.";
 
 function explainRefusal({ platform }: Place, { id, standing, unseenFor }: Author): string {
   if (unseenFor !== undefined) return `I cannot see who you are; whoever runs me must grant ${unseenFor}.`;

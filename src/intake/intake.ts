@@ -4,6 +4,7 @@ import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { readLastRequesters } from "../queue/session/requesters.ts";
 import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/unauthorized.ts";
+import type { SettingAuditEvent } from "./administration/administer.ts";
 import type { Access } from "./access.ts";
 import { type ContinueAuditEvent, type ContinueOptions, createContinuing } from "./continue-paused.ts";
 import {
@@ -18,6 +19,7 @@ import { receiveStop, refuseUnauthorizedStop, type StopOptions } from "./receive
 import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import { createTextCommands, type TextCommandOptions } from "./text-commands/text-commands.ts";
+import { createUndoing, type UndoAuditEvent } from "./undoing.ts";
 import { createWaiting, type WaitingOptions } from "./waiting-notice.ts";
 import {
   createWaitingQueue,
@@ -26,12 +28,18 @@ import {
 } from "./waiting-queue/waiting-queue.ts";
 
 /** What people do that the results of their events do not tell: for the audit log. */
-export type IntakeAuditEvent = QuestionAuditEvent | ContinueAuditEvent | ScheduleAuditEvent | QueueAuditEvent;
+export type IntakeAuditEvent =
+  | QuestionAuditEvent
+  | ContinueAuditEvent
+  | ScheduleAuditEvent
+  | QueueAuditEvent
+  | SettingAuditEvent
+  | UndoAuditEvent;
 
 export interface IntakeOptions
   extends Omit<QuestionOptions, "mayApprove" | "audit">,
     Omit<ContinueOptions, "mayExtend" | "mayContinue" | "audit">,
-    Omit<TextCommandOptions, "stop" | "audit">,
+    Omit<TextCommandOptions, "stop" | "audit" | "access">,
     Omit<MessageOptions, "audit">,
     ActionOptions,
     StopOptions,
@@ -60,14 +68,21 @@ export function createIntake(options: IntakeOptions): Intake {
       access.mayContinue(parseThreadId(thread), author, () => readLastRequesters(redis, thread)),
   });
   const waitingQueue = createWaitingQueue(options, replies);
+  const undoing = createUndoing({ ...options, mayUndo: access.mayUndo });
   const receiveMessage = createMessageReceiver(options, {
-    runTextCommand: createTextCommands({ ...options, stop }, replies, waitingQueue),
+    runTextCommand: createTextCommands({ ...options, stop }, replies, { waitingQueue, undoing }),
     replies,
     questions,
     continuing,
     showWaiting: createWaiting(options, replies.mark),
   });
-  const receiveAction = createActionReceiver(options, { replies, questions, continuing, waitingQueue });
+  const receiveAction = createActionReceiver(options, {
+    replies,
+    questions,
+    continuing,
+    waitingQueue,
+    undoing,
+  });
 
   /** The result for somebody without permission; undefined for everybody else. */
   const authorize = async (event: InboundEvent): Promise<IntakeResult | undefined> => {

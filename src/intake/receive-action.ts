@@ -7,6 +7,7 @@ import type { Continuing } from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
 import { readModelChoice } from "./text-commands/model.ts";
+import type { Undoing } from "./undoing.ts";
 import type { WaitingQueue } from "./waiting-queue/waiting-queue.ts";
 
 export interface ActionOptions extends ModelChoiceOptions {
@@ -22,11 +23,13 @@ export function createActionReceiver(
     questions,
     continuing,
     waitingQueue,
+    undoing,
   }: {
     replies: Replies;
     questions: QuestionDecisions;
     continuing: Continuing;
     waitingQueue: Pick<WaitingQueue, "press">;
+    undoing: Pick<Undoing, "press">;
   },
 ): (event: InboundAction) => Promise<IntakeResult> {
   const { ratings } = options;
@@ -51,6 +54,11 @@ export function createActionReceiver(
   return async (event) => {
     const settled = (await rate(event)) ?? (await waitingQueue.press(event)) ?? (await choose(event));
     if (settled) return settled;
+    const undone = await undoing.press(event);
+    if (undone) {
+      if (undone.kind === "refused" && !event.tellsRefusal) await replies.reply(event, undone.reply);
+      return undone;
+    }
     const turn = readContinueAction(event.action);
     const result =
       turn === undefined ? await questions.decideByButton(event) : await continuing.press(event, turn);

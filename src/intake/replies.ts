@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import type { MessageMark } from "../chat/outbound.ts";
+import type { ActionButton, MessageMark } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
 import { markMessage } from "../queue/outbox/message-marks.ts";
@@ -10,6 +10,8 @@ import { keys } from "../queue/redis/keys.ts";
 
 /** A person without permission is told so at most this often in each channel. */
 const unauthorizedSeconds = 600;
+/** Of their further mentions in that time so many are marked. */
+const mostRefusalMarks = 10;
 /** A person is told alone of a refusal in a thread at most this often. */
 const privateSeconds = 600;
 /** After that a private notice is of no use, ms. */
@@ -31,7 +33,7 @@ export interface Replies {
    * Replies to a message, or to the person who pressed a button, once: a platform may deliver the event more than once.
    * False when the reply was posted before.
    */
-  reply(event: InboundMessage | InboundAction, markdown: string): Promise<boolean>;
+  reply(event: InboundMessage | InboundAction, markdown: string, actions?: ActionButton[]): Promise<boolean>;
   /** Tells a person why nothing is started. */
   refuse(event: InboundMessage, markdown: string): Promise<IntakeResult>;
   /** Says so rarely: repeated calls must not use up the channel's rate limit, which answers and receipts need. */
@@ -45,16 +47,16 @@ export interface Replies {
 export function createReplies(options: ReplyOptions): Replies {
   const { redis } = options;
 
-  const post = (thread: ThreadRef, message: string, markdown: string) => {
+  const post = (thread: ThreadRef, message: string, markdown: string, actions?: ActionButton[]) => {
     const surface = options.surface(thread.platform);
-    postNotice(thread, { key: `reply:${message}`, markdown }, { ...options, surface });
+    postNotice(thread, { key: `reply:${message}`, markdown, actions }, { ...options, surface });
   };
 
-  const reply: Replies["reply"] = async (event, markdown) => {
+  const reply: Replies["reply"] = async (event, markdown, actions) => {
     const message =
       event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
     const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
-    if (isFirst) post(event.thread, message, markdown);
+    if (isFirst) post(event.thread, message, markdown, actions);
     return isFirst !== null;
   };
 
@@ -69,8 +71,26 @@ export function createReplies(options: ReplyOptions): Replies {
       .catch((error: unknown) => options.onProblem("A refusal could not be told.", error));
   };
 
+  /** Who was told why a moment ago sees at least that it was read: by a mark, which has a budget of its own. */
+  const showRefused = async ({ author, ref }: InboundMessage) => {
+    const key = keys.replied({ ...ref, message: `refusals~${author.id}` });
+    const count = await redis.incr(key);
+    if (count === 1) await redis.expire(key, unauthorizedSeconds);
+    if (count <= mostRefusalMarks) void mark(ref, "failed");
+  };
+
+  const mark: Replies["mark"] = async (ref, state, place) => {
+    const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
+    try {
+      await markMessage(chat, ref, state, AbortSignal.timeout(markMs), { place });
+    } catch (error) {
+      options.onProblem("A message could not be marked.", error);
+    }
+  };
+
   return {
     reply,
+    mark,
 
     async refuse(event, markdown) {
       // Another bot may answer every reply, and refused messages do not count against its limit.
@@ -80,8 +100,12 @@ export function createReplies(options: ReplyOptions): Replies {
 
     async refuseUnauthorized(event, markdown) {
       const key = keys.replied({ ...event.ref, message: `stranger~${event.author.id}` });
-      const isFirst = await redis.set(key, "1", "EX", unauthorizedSeconds, "NX");
+      const { message } = event.ref;
+      const isFirst = await redis.set(key, message, "EX", unauthorizedSeconds, "NX");
       if (isFirst) replyOrPost(event, markdown);
+      // The same mention may be told twice.
+      else if (event.addressed !== "follow-up" && (await redis.get(key)) !== message)
+        await showRefused(event);
       return { kind: "refused", reply: markdown };
     },
 
@@ -101,15 +125,6 @@ export function createReplies(options: ReplyOptions): Replies {
           surface.tellPrivately?.(thread, person, text),
         )
         .catch((error: unknown) => options.onProblem("A person could not be told of a refusal.", error));
-    },
-
-    async mark(ref, state, place) {
-      const chat = { redis, output: options.output, surface: options.surface(ref.platform) };
-      try {
-        await markMessage(chat, ref, state, AbortSignal.timeout(markMs), { place });
-      } catch (error) {
-        options.onProblem("A message could not be marked.", error);
-      }
     },
   };
 }

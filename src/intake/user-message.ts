@@ -1,18 +1,21 @@
 import type { Enclosed, UserMessage } from "../agent/messages.ts";
 import type { InboundMessage } from "../chat/inbound.ts";
+import { readPlanTask } from "./text-commands/plan.ts";
 
 /** The message as the mailbox stores it. */
 export function toUserMessage(event: InboundMessage): UserMessage {
   const { id, name } = event.author;
   const enclosed = collectExtras(event);
+  const planned = readPlanTask(event.text);
   return {
     role: "user",
     id: event.ref.message,
     author: { id, name },
-    text: event.text,
+    text: planned ?? event.text,
     ...(Object.keys(enclosed).length > 0 && { enclosed }),
     at: event.at,
     ...(event.trace && { trace: event.trace }),
+    ...(planned !== undefined && { plan: true as const }),
   };
 }
 

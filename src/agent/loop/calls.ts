@@ -110,10 +110,14 @@ async function findOutdated(
     const files = await tools.readFiles(call, signal);
     const changed = listChanged(question.files, files);
     if (changed.length === 0) continue;
+    // What is to be read before has changed with it.
+    await tools.reviewCalls([call]);
+    const asking = tools.findAsking(call);
+    const { why, file } = asking?.kind === "approval" ? asking : { why: question.why };
     again.push({
       type: "question",
       step,
-      question: ask(call, { kind: "approval", why: question.why, changed }, files),
+      question: ask(call, { kind: "approval", why, changed, ...(file && { file }) }, files),
       call,
     });
   }

@@ -51,7 +51,10 @@ You are not talking to people now: another agent has handed you one piece of its
 
 const input = z.object({
   task: z.string().trim().min(1).max(20_000),
-  access: z.enum(["read", "all"]).default("read").describe("read: the helper can look and change nothing"),
+  access: z
+    .enum(["read", "all"])
+    .default("read")
+    .describe("read: the helper can look, on the web too, and change nothing"),
 });
 
 /**
@@ -71,7 +74,7 @@ export function createTaskTool(options: SubAgentOptions): Tool {
     readsOnly: ({ access }) => access === "read",
     timeoutMs: limits.wallMs + overshootMs,
     async run({ task, access }, { callId, signal, output, now, budget }) {
-      const tools = () => options.tools().filter(({ effect }) => access === "all" || effect === "read");
+      const tools = () => options.tools().filter((tool) => access === "all" || isReading(tool));
       const onEvent: SubAgentOptions["onEvent"] = (inner, event) =>
         options.onEvent?.(`${callId}/${inner}`, event);
       const below = depth > 1 ? [createTaskTool({ ...options, tools, onEvent, depth: depth - 1 })] : [];
@@ -114,6 +117,10 @@ export function createTaskTool(options: SubAgentOptions): Tool {
       return { ...reportOutcome(outcome, log), ...(inner && { inner }) };
     },
   });
+}
+
+function isReading({ effect, onlyReads }: Tool): boolean {
+  return effect === "read" || onlyReads === true;
 }
 
 function isWork(event: AgentEvent): event is StepEvent | CallEvent {

@@ -27,7 +27,7 @@ export interface Dispatcher {
   reviewCalls(calls: readonly ToolCall[]): Promise<void>;
   /** What people must decide before the call goes on: by the policy, after a review, or because the tool asks. */
   findAsking(call: ToolCall): Asking | undefined;
-  /** The files of the workspace that a call names which runs a command, as they are now. Never throws. */
+  /** The files of the workspace that a call names which runs a command, or what its tool pins, as they are now. Never throws. */
   readFiles(call: ToolCall, signal: AbortSignal): Promise<NamedFile[]>;
   /**
    * Never throws: whatever happens, the call gets its one result. A call that must be approved runs only with its
@@ -62,6 +62,8 @@ export interface DispatcherOptions {
   output?(callId: string, chunk: string): void;
   /** Default: every call may run. */
   policy?: Policy;
+  /** Asked before each call runs, besides the policy. Must not throw. Default: nothing is held back. */
+  permit?(): Promise<PolicyDecision>;
   /** Default: one for this dispatcher. Pass one in to remember failures for longer. */
   breaker?: CircuitBreaker;
   /** How long an aborted tool may take to say what it did, in milliseconds. Default 1,000. */
@@ -91,7 +93,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const deps: RunToolDeps = {
     services,
     masker,
-    decide: async (call, tool, input) => pickStricter(policy(tool, input), await review(call, tool, input)),
+    async decide(call, tool, input) {
+      const permitted = await options.permit?.();
+      if (permitted?.action === "deny") return permitted;
+      return pickStricter(policy(tool, input), await review(call, tool, input));
+    },
     breaker,
     graceMs,
     reportError,
@@ -103,7 +109,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     deferred: new Set(deferred.map(({ name }) => name)),
     readsOnly(call) {
       const tool = tools.get(call.name);
-      if (!tool?.readsOnly) return !tool || tool.effect === "read";
+      if (!tool?.readsOnly) return !tool || tool.effect === "read" || tool.onlyReads === true;
       const checked = checkCall(call, toolbox);
       return !checked.ok || tool.effect === "read" || tool.readsOnly(checked.input);
     },
@@ -123,11 +129,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const own = tool.asks?.(input);
       if (rule.action === "deny") return undefined;
       if (own) return { kind: "choice", ...own };
-      return rule.action === "ask" ? { kind: "approval", why: rule.why } : undefined;
+      if (rule.action !== "ask") return undefined;
+      return { kind: "approval", why: rule.why, ...(rule.file && { file: rule.file }) };
     },
 
-    async readFiles({ input }, signal) {
+    async readFiles(call, signal) {
+      const { input } = call;
       const { sandbox } = services;
+      const checked = checkCall(call, toolbox);
+      if (checked.ok && checked.tool.pins) return await checked.tool.pins(checked.input, services, signal);
       const command = typeof input === "object" && input !== null && "command" in input ? input.command : "";
       return sandbox && typeof command === "string" ? await readNamedFiles(command, sandbox, signal) : [];
     },

@@ -8,6 +8,9 @@ import type { Image, Speaker, ToolStatus } from "../messages.ts";
 import type { Usage } from "../model.ts";
 import type { NoteStore } from "../note-store.ts";
 import type { PolicyDecision } from "../policy-decision.ts";
+import type { PreviewAccess } from "../previews.ts";
+import type { NamedFile } from "../questions.ts";
+import type { RepositoryAccess } from "../repositories.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { WebAccess } from "../web.ts";
 
@@ -51,6 +54,10 @@ export interface ToolServices {
   history?: JournalReader;
   /** Absent where the channel has nothing of the web. */
   web?: WebAccess;
+  /** Absent where nothing may be shown to people in a browser. */
+  previews?: PreviewAccess;
+  /** Absent where the channel has none. */
+  repositories?: RepositoryAccess;
   /**
    * Hands a file to the people in the thread. Absent where there is nobody to hand it to. `key` is the same for
    * every attempt to hand over the same file. Never throws for an expected failure.
@@ -106,6 +113,8 @@ export interface Tool<Input = unknown> {
   /** Sent with every request, also where tools with a `schema` of their own are too many (see `deferTools`). */
   always?: boolean;
   effect: ToolEffect;
+  /** No call of it changes anything, although its `effect` is another: one that reads the web, for example. */
+  onlyReads?: true;
   /**
    * Whether a call with this input changes nothing, although the tool's `effect` is another: then it may run beside other
    * calls of its step. Policies go by the `effect`.
@@ -120,6 +129,11 @@ export interface Tool<Input = unknown> {
    * operator's policy: the stricter of the two holds. Asked again when the turn is resumed. Must not throw.
    */
   review?(input: Input, services: ToolServices): Promise<PolicyDecision>;
+  /**
+   * What an approval of the call is about beside the call itself, as it is at this moment: when that has changed, it is
+   * asked again. Must not throw.
+   */
+  pins?(input: Input, services: ToolServices, signal: AbortSignal): Promise<NamedFile[]>;
   /** The question that a person answers before the tool runs; with no choices the answer is free text. */
   asks?(input: Input): { text: string; choices: string[] };
   /**

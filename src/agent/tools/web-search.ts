@@ -24,7 +24,7 @@ function createWebSearch(search: WebSearch, pages: WebAccess["pages"]): Tool {
       "service outside, so put nothing into it that is private to the team.",
     input,
     effect: "external",
-    readsOnly: () => true,
+    onlyReads: true,
     timeoutMs: 60_000,
     async run({ query, count, since }, { signal }) {
       const found = await search.find({ words: query, count, ...(since && { since }) }, signal);

@@ -1,55 +1,66 @@
 import type { Redis } from "ioredis";
 import type { InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
+import type { ActionButton } from "../../chat/outbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
 import { readStop } from "../../queue/turns/stops.ts";
+import { administer, type AdministerOptions, type SettingAuditEvent } from "../administration/administer.ts";
+import { type AdminCommand, readAdminCommand } from "../administration/commands.ts";
 import { chooseModel } from "../choose-model.ts";
 import type { Replies } from "../replies.ts";
+import type { Undoing } from "../undoing.ts";
 import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
+import { helpReply, isHelpCommand } from "./help.ts";
 import { type ModelOffer, readModelCommand } from "./model.ts";
+import { isBarePlan, planHint } from "./plan.ts";
 import { type QueueCommand, readQueueCommand } from "./queue.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
 import { isStatusCommand } from "./status.ts";
 import { isStopCommand } from "./stop.ts";
+import { readUndoCommand, type UndoCommand } from "./undo.ts";
 import { readVerbosityCommand, verbosityReply } from "./verbosity.ts";
 
-export interface TextCommandOptions {
+export interface TextCommandOptions extends Omit<AdministerOptions, "audit"> {
   redis: Redis;
   stop(event: InboundStop): Promise<IntakeResult>;
   /** The answer to `/status`. */
   status(thread: ThreadId): Promise<string>;
   /** The models that answer, or may be chosen, in that thread. */
   models(thread: ThreadRef): ModelOffer;
-  audit(event: ScheduleAuditEvent): void;
+  audit(event: ScheduleAuditEvent | SettingAuditEvent): void;
   now(): number;
 }
+
+/** Those that do what some commands say. */
+interface CommandRooms {
+  waitingQueue: Pick<WaitingQueue, "view" | "change">;
+  undoing: Pick<Undoing, "command">;
+}
+
+type Answer = (event: InboundMessage, markdown: string, actions?: ActionButton[]) => Promise<IntakeResult>;
 
 /** Creates what runs a message that is a text command (`stop`, `/status`, `!quiet`), without a turn; undefined for others. */
 export function createTextCommands(
   options: TextCommandOptions,
   { reply, refuse, mark }: Pick<Replies, "reply" | "refuse" | "mark">,
-  waitingQueue: Pick<WaitingQueue, "view" | "change">,
+  { waitingQueue, undoing }: CommandRooms,
 ): (event: InboundMessage) => Promise<IntakeResult | undefined> {
   const { redis } = options;
 
   /** Says it in the thread, or leaves it to the adapter where that tells the person alone. */
-  const answer = async (event: InboundMessage, markdown: string): Promise<IntakeResult> => {
+  const answer: Answer = async (event, markdown, actions) => {
     const thread = threadId(event.thread);
     if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown };
-    const isFirst = await reply(event, markdown);
+    const isFirst = await reply(event, markdown, actions);
     return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
   };
-  const answerAndMark = async (event: InboundMessage, markdown: string): Promise<IntakeResult> => {
-    const result = await answer(event, markdown);
+  const answerAndMark: Answer = async (event, markdown, actions) => {
+    const result = await answer(event, markdown, actions);
     if (!event.tellsRefusal) void mark(event.ref, "answered");
     return result;
   };
-
-  /** People talk among each other in other threads. */
-  const isNotOurs = async ({ addressed }: InboundMessage, thread: ThreadId): Promise<boolean> =>
-    addressed === "follow-up" && !(await redis.exists(keys.head(thread)));
 
   const runStop = async (event: InboundMessage): Promise<IntakeResult> => {
     const { author, at, tellsRefusal } = event;
@@ -67,10 +78,11 @@ export function createTextCommands(
     return result;
   };
 
-  const runStatus = async (event: InboundMessage): Promise<IntakeResult> => {
+  /** Says something about the thread, or about how it works. */
+  const runTelling = async (event: InboundMessage, tell: (thread: ThreadId) => Promise<string> | string) => {
     const thread = threadId(event.thread);
-    if (await isNotOurs(event, thread)) return noSession;
-    return answerAndMark(event, await options.status(thread));
+    if (await isNotOurs(redis, event, thread)) return noSession;
+    return answerAndMark(event, await tell(thread));
   };
 
   const runVerbosity = async (event: InboundMessage, verbosity: Verbosity): Promise<IntakeResult> => {
@@ -87,7 +99,7 @@ export function createTextCommands(
 
   const runSchedules = async (event: InboundMessage, command: ScheduleCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    if (await isNotOurs(event, thread)) return noSession;
+    if (await isNotOurs(redis, event, thread)) return noSession;
     const planned = await listSchedules(redis, thread, options.now());
     const { markdown, cancelled } = await answerScheduleCommand(redis, thread, command, planned);
     if (cancelled !== undefined) {
@@ -97,9 +109,14 @@ export function createTextCommands(
     return answerAndMark(event, markdown);
   };
 
+  const runBarePlan = async (event: InboundMessage): Promise<IntakeResult> => {
+    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+    return refuse(event, planHint);
+  };
+
   const runModel = async (event: InboundMessage, words: readonly string[]): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    if (await isNotOurs(event, thread)) return noSession;
+    if (await isNotOurs(redis, event, thread)) return noSession;
     const answered = await chooseModel(options, event.thread, words);
     const { markdown } = answered;
     if (answered.kind === "refused") return refuse(event, markdown);
@@ -109,18 +126,27 @@ export function createTextCommands(
 
   const runQueue = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    if (await isNotOurs(event, thread)) return noSession;
+    if (await isNotOurs(redis, event, thread)) return noSession;
     if (command.do !== "list") return waitingQueue.change(event, command);
-    const { markdown, menus } = await waitingQueue.view(event);
+    const { markdown, menus, actions } = await waitingQueue.view(event);
     if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus };
-    return answerAndMark(event, markdown);
+    return answerAndMark(event, markdown, actions);
   };
 
+  const runUndo = createUndoCommand(redis, { refuse, mark, undoing });
+  const runAdministration = createAdministration(options, { refuse, answerAndMark });
+
   return async (event) => {
+    const administration = readAdminCommand(event.text);
+    if (administration) return runAdministration(event, administration);
     if (isStopCommand(event.text)) return runStop(event);
     const verbosity = readVerbosityCommand(event.text);
     if (verbosity) return runVerbosity(event, verbosity);
-    if (isStatusCommand(event.text)) return runStatus(event);
+    if (isStatusCommand(event.text)) return runTelling(event, options.status);
+    if (isHelpCommand(event)) return runTelling(event, () => helpReply);
+    if (isBarePlan(event.text)) return runBarePlan(event);
+    const undo = readUndoCommand(event.text);
+    if (undo) return runUndo(event, undo);
     const words = readModelCommand(event.text);
     if (words) return runModel(event, words);
     const queueCommand = readQueueCommand(event.text);
@@ -130,4 +156,43 @@ export function createTextCommands(
   };
 }
 
+/** Creates what runs `!undo` and `!redo`. */
+function createUndoCommand(
+  redis: Redis,
+  { refuse, mark, undoing }: Pick<Replies, "refuse" | "mark"> & { undoing: Pick<Undoing, "command"> },
+): (event: InboundMessage, command: UndoCommand) => Promise<IntakeResult> {
+  return async (event, command) => {
+    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+    const result = await undoing.command(event, command);
+    if (result.kind === "refused") return refuse(event, result.reply);
+    if (result.kind === "acted" && !event.tellsRefusal) void mark(event.ref, "answered");
+    return result;
+  };
+}
+
+/** Creates what runs the commands of administrators. */
+function createAdministration(
+  options: TextCommandOptions,
+  {
+    refuse,
+    answerAndMark,
+  }: Pick<Replies, "refuse"> & {
+    answerAndMark(event: InboundMessage, markdown: string): Promise<IntakeResult>;
+  },
+): (event: InboundMessage, command: AdminCommand) => Promise<IntakeResult> {
+  const { redis } = options;
+  return async (event, command) => {
+    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+    // Told again, it would undo what was changed since.
+    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+    const { markdown, isRefused } = await administer(options, event, command);
+    return isRefused ? refuse(event, markdown) : answerAndMark(event, markdown);
+  };
+}
+
 const noSession = { kind: "ignored", why: "no session in that thread" } as const;
+
+/** People talk among each other in other threads. */
+async function isNotOurs(redis: Redis, { addressed }: InboundMessage, thread: ThreadId): Promise<boolean> {
+  return addressed === "follow-up" && !(await redis.exists(keys.head(thread)));
+}

@@ -1,5 +1,5 @@
 import type { UserMessage } from "../../agent/messages.ts";
-import type { ChoiceMenu } from "../../chat/outbound.ts";
+import type { ActionButton, ChoiceMenu } from "../../chat/outbound.ts";
 import { handleOf } from "../../queue/session/waiting-messages.ts";
 import { firstWords, formatAge } from "../text-commands/queue.ts";
 
@@ -27,6 +27,23 @@ export interface OfferedMessage {
   message: UserMessage;
   /** Within its channel. */
   thread: string;
+}
+
+/** Of the five buttons that a message has. */
+const mostButtons = { remove: 3, first: 2 } as const;
+/** See `ActionButton`. */
+const longestId = 80;
+
+/** Buttons that do the same in a list that everybody in the thread can read; whoever presses one must be allowed to. */
+export function offerButtons(change: QueueChange, offered: readonly OfferedMessage[]): ActionButton[] {
+  return offered
+    .flatMap((one): ActionButton[] => {
+      const [id, handle] = [choiceId(change, one), handleOf(one.message)];
+      if (handle === undefined || id.length > longestId) return [];
+      const label = change === "remove" ? `Take out ${handle}` : `${handle} first`;
+      return [{ id, label, style: "plain" }];
+    })
+    .slice(0, mostButtons[change]);
 }
 
 /** More are changed by commands. */

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { Author } from "../../chat/inbound.ts";
-import type { ChoiceMenu } from "../../chat/outbound.ts";
+import type { ActionButton, ChoiceMenu } from "../../chat/outbound.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import { threadId, type ThreadRef } from "../../chat/threads.ts";
 import { listRequesters } from "../../queue/session/requesters.ts";
@@ -10,7 +10,7 @@ import { listWaiting } from "../../queue/session/waiting-messages.ts";
 import { readChannelQueue, type WaitingThread } from "../../queue/turns/channel-queue.ts";
 import type { Access } from "../access.ts";
 import { describeQueue } from "../text-commands/queue.ts";
-import { offerChange, type OfferedMessage } from "./choices.ts";
+import { offerButtons, offerChange, type OfferedMessage } from "./choices.ts";
 
 export interface QueueViewOptions {
   redis: Redis;
@@ -20,11 +20,18 @@ export interface QueueViewOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
+/** The list, and what can be chosen in it: by menus where it is for one person, by buttons where it stands in the thread. */
+export interface QueueOffer {
+  markdown: string;
+  menus: ChoiceMenu[];
+  actions: ActionButton[];
+}
+
 /** What waits in a thread and around it, and what that person may change of it. */
 export async function viewQueue(
   options: QueueViewOptions,
   { thread, author }: { thread: ThreadRef; author: Author },
-): Promise<{ markdown: string; menus: ChoiceMenu[] }> {
+): Promise<QueueOffer> {
   const { redis } = options;
   const id = threadId(thread);
   const now = options.now();
@@ -45,15 +52,12 @@ export async function viewQueue(
   const elsewhere: OfferedMessage[] = others
     .filter(({ first }) => first.author.id === author.id)
     .map(({ first, thread: other }) => ({ message: first, thread: other.thread }));
-  const menus = [
-    ...offerChange("remove", [...own, ...elsewhere], now),
-    ...offerChange(
-      "first",
-      own.filter(({ message }) => message !== messages[0]),
-      now,
-    ),
-  ];
-  return { markdown, menus };
+  const behind = own.filter(({ message }) => message !== messages[0]);
+  return {
+    markdown,
+    menus: [...offerChange("remove", [...own, ...elsewhere], now), ...offerChange("first", behind, now)],
+    actions: [...offerButtons("remove", own), ...offerButtons("first", behind)],
+  };
 }
 
 /** Those of the thread's messages that the person may change: the person's own, and for who may stop the thread all. */

@@ -1,7 +1,6 @@
 import { isFromPerson, type Speaker, type UserMessage } from "../../agent/messages.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import type { InboundAction, InboundMessage, IntakeResult } from "../../chat/inbound.ts";
-import type { ChoiceMenu } from "../../chat/outbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import {
   advanceWaiting,
@@ -12,7 +11,7 @@ import {
 import type { Replies } from "../replies.ts";
 import { firstWords, type QueueCommand } from "../text-commands/queue.ts";
 import { type QueueChange, readChoiceId } from "./choices.ts";
-import { keepChangeable, type QueueViewOptions, viewQueue } from "./view.ts";
+import { keepChangeable, type QueueOffer, type QueueViewOptions, viewQueue } from "./view.ts";
 
 /** Somebody has changed the order of what waits, or taken a message out. For the audit log. */
 export interface QueueAuditEvent {
@@ -32,7 +31,7 @@ type QueueEvent = InboundMessage | InboundAction;
 
 /** Shows people what waits, and changes it for those who may: whoever wrote a message, and whoever may stop its thread. */
 export interface WaitingQueue {
-  view(event: QueueEvent): Promise<{ markdown: string; menus: ChoiceMenu[] }>;
+  view(event: QueueEvent): Promise<QueueOffer>;
   change(event: InboundMessage, command: Exclude<QueueCommand, { do: "list" }>): Promise<IntakeResult>;
   /** Undefined for a press that means something else. */
   press(event: InboundAction): Promise<IntakeResult | undefined>;

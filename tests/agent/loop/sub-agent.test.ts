@@ -81,6 +81,16 @@ describe("A sub-agent", () => {
     expect(asked.parent[1]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   });
 
+  test("that only reads has what reads the web, and nothing else that reaches outside", async () => {
+    const search = { ...tool("search", "external", async () => "2 results"), onlyReads: true as const };
+    const send = tool("send", "external", async () => "sent");
+    const { asked } = await runWithTask({
+      tools: [look, write, search, send],
+      child: [{ calls: [{ name: "search" }] }, { text: "Two." }],
+    });
+    expect(toolNames(asked.child[0])).toEqual(["look", "search"]);
+  });
+
   test("leaves the beginnings of its calls in the journal, for people alone", async () => {
     const long = tool("long", "read", async () => "y".repeat(1_000));
     const { asked, result } = await runWithTask({

@@ -1,0 +1,26 @@
+import type { InboundMessage } from "../../chat/inbound.ts";
+
+/**
+ * Whether the whole message asks how this works. The bare word is none in a mention among other people's messages, who
+ * want help with what they talk about.
+ */
+export function isHelpCommand({ text, addressed, thread, ref }: InboundMessage): boolean {
+  const word = text.trim().replace(/[.!?]+$/, "");
+  if (/^[/!]help$/i.test(word)) return true;
+  return /^help$/i.test(word) && (addressed !== "mention" || thread.thread === ref.message);
+}
+
+/** The answer, in words that hold on every platform. */
+export const helpReply = [
+  "Write what you need, with files if it takes some, and I work on it here. What you write meanwhile I read with the next step.",
+  "A message that is nothing but one of these is a command:",
+  [
+    "- `stop`, the Stop button or 🛑 on a message of the work ends it, and I say what has ended",
+    "- `status` tells how it stands, `!queue` what waits, which you can take out or have taken first",
+    "- `continue` goes on after a limit, `compact` makes room in a long conversation",
+    "- `!undo` brings files and conversation back to before the last turn, once you have seen what that changes; `!redo` takes it back, `!fork` begins a new thread from here",
+    "- `!quiet`, `!normal` and `!full` say how much of the work I show",
+    "- `!model` tells which model answers, and chooses another",
+    "- `schedules` lists what is planned",
+  ].join("\n"),
+].join("\n\n");
