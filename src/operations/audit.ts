@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
 import { readLatestEntries } from "../telemetry/audit/files.ts";
+import { readPeople } from "../telemetry/audit/people.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
 import { channelId, readNames } from "./names.ts";
 import type { AuditLine, AuditPage, AuditQuery } from "./finding.ts";
@@ -46,12 +47,13 @@ async function findEntries(
 ): Promise<{ entries: AuditEntry[]; before?: number }> {
   const wants = createAuditFilter(query, mask);
   const isFiltered = Object.entries(query).some(([name, value]) => name !== "before" && value !== undefined);
+  const people = await readPeople(redis);
   const atOnce = isFiltered ? lookedAtOnce : pageEntries;
   const entries: AuditEntry[] = [];
   let before = query.before ?? Number.MAX_SAFE_INTEGER;
   for (let looked = 0; looked < mostLooked; looked += atOnce) {
     const some = await readLatestEntries(redis, folder, before, atOnce);
-    for (const entry of some) {
+    for (const entry of some.map(people.open)) {
       if (entry.at < (query.since ?? 0)) return { entries };
       before = entry.n;
       if (wants(entry)) entries.push(entry);

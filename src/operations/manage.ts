@@ -14,6 +14,8 @@ export interface ThreadManager {
   archive(thread: ThreadId, archived: boolean, by: Speaker): Promise<void>;
   /** That its content was taken out of Heddle. */
   noteExport(thread: ThreadId, by: Speaker): void;
+  /** That somebody has read direct messages of others; once an hour for each thread. */
+  noteDirectRead(thread: ThreadId, by: Speaker): void;
   /** Deletes a thread with all that belongs to it; resolves with why nothing was done. */
   remove(thread: ThreadId, by: Speaker): Promise<string | undefined>;
 }
@@ -25,6 +27,10 @@ export interface ManagerOptions {
   now(): number;
   onError(error: unknown): void;
 }
+
+/** A page that stays open is one reading. */
+const notedAgainMs = 60 * 60 * 1000;
+const mostNoted = 10_000;
 
 export function createThreadManager({
   redis,
@@ -39,6 +45,8 @@ export function createThreadManager({
     // For its timeline, which looks at the thread again.
     createLivePublisher(redis, thread, onError)({ type: "managed" });
   };
+  const directReads = new Map<string, number>();
+
   return {
     async rename(thread, title, by) {
       await setSessionFacts(redis, thread, { title });
@@ -49,6 +57,13 @@ export function createThreadManager({
       done(archived ? "thread-archived" : "thread-reopened", thread, by);
     },
     noteExport: (thread, by) => audit({ action: "thread-exported", thread, by }),
+    noteDirectRead(thread, by) {
+      const [key, at] = [`${by.id} ${thread}`, now()];
+      if (at - (directReads.get(key) ?? -Infinity) < notedAgainMs) return;
+      if (directReads.size >= mostNoted) directReads.clear();
+      directReads.set(key, at);
+      audit({ action: "direct-read", thread, by });
+    },
     async remove(thread, by) {
       const at = now();
       if (!(await deleteSession(redis, thread, at)))

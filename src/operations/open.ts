@@ -25,7 +25,7 @@ export interface OperationsOptions {
   server: Pick<RedisServer, "kind" | "describe" | "warnings" | "connect">;
   queue: Pick<TurnQueue, "depth">;
   budgets: BudgetSettings;
-  approvers: Approvers;
+  approvers(): Approvers;
   skills: ListedSkills;
   limits: SandboxLimits;
   auditFolder: string;
@@ -45,9 +45,9 @@ export function openOperations(options: OperationsOptions): Operations & { close
     threads,
     calls: createCallIndex(redis, mask),
     outlines: createOutlines(redis, mask),
-    questions: () => listQuestions(redis, options.approvers, mask, now()),
+    questions: () => listQuestions(redis, options.approvers(), mask, now()),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
-    needs: () => listNeeds(redis, threads, options.approvers, mask, now()),
+    needs: () => listNeeds(redis, threads, options.approvers(), mask, now()),
     manage: createThreadManager({ ...options, workspaces: options.files }),
     export: (line, format) => exportThread(redis, line, format, mask),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),

@@ -343,6 +343,24 @@ export interface WorkerReport {
   mcp: { server: string; state: string; tools: string[]; problem?: string }[];
 }
 
+/** What a process says of its configuration. */
+export interface ProcessReport {
+  host: string;
+  pid: number;
+  /** `gateway`, `worker`, or `gateway and worker`. */
+  role: string;
+  /** The same where the same files are in force. */
+  hash: string;
+  /** Since when it is in force, ms. */
+  at: number;
+  /** Why what the files say is not in force, in one sentence. */
+  problem?: string;
+  /** Settings that have changed and wait for a restart. */
+  restart: readonly string[];
+  /** The last `heddle reload` that it has answered. */
+  asked?: string;
+}
+
 /** What of it is largest: some journals and mailboxes. Sizes are bytes. */
 export interface StorageReport {
   memory?: { used: number; limit?: number };
@@ -363,6 +381,13 @@ export interface SystemReport {
   queue: { waiting: number; active: number; delayed: number; failed: number };
   storage: StorageReport;
   workers: WorkerReport[];
+  /** Every process that serves, with its configuration; `problems` is what to do something about. */
+  configuration: {
+    processes: ProcessReport[];
+    problems: string[];
+    /** What administrators have changed in chat. `of`: the person or the channel. */
+    changes: { setting: string; of: string; value: string; by: string; at: number }[];
+  };
   /** What commands may use, in words. */
   limits: { name: string; value: string }[];
   skills: { name: string; description: string }[];

@@ -5,8 +5,10 @@ import { type ListSize, readSizes } from "../queue/session/sizes.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { listAuditProblems } from "../telemetry/audit/problems.ts";
-import type { Mask } from "./excerpt.ts";
+import { formatChange, readChanges } from "../queue/administration/changes.ts";
+import { makeExcerpt, type Mask } from "./excerpt.ts";
 import type { StoredList, SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
+import { findConfigurationProblems, readConfigurations } from "./configurations.ts";
 import { readWorkers } from "./workers.ts";
 
 /** The skills that there are, as the agent's library lists them. */
@@ -17,6 +19,8 @@ export interface ListedSkills {
   }>;
 }
 
+/** Of instructions. */
+const changeChars = 300;
 const shownWorkers = 100;
 /** Of one worker. */
 const titledTurns = 50;
@@ -32,13 +36,15 @@ export async function reportSystem(options: {
   mask: Mask;
 }): Promise<SystemReport> {
   const { redis, server, queue, skills, limits, threads, mask } = options;
-  const [depth, present, library, unreadable, sizes, auditProblems] = await Promise.all([
+  const [depth, present, library, unreadable, sizes, auditProblems, processes, changes] = await Promise.all([
     queue.depth(),
     readWorkers(redis),
     skills.current(),
     listUnreadable(redis),
     readSizes(redis),
     listAuditProblems(redis),
+    readConfigurations(redis),
+    readChanges(redis),
   ]);
   const withTitles = (lists: ListSize[]) => Promise.all(lists.map((list) => withTitle(list, threads)));
   const workers = present.toSorted((a, b) => a.startedAt - b.startedAt);
@@ -52,6 +58,18 @@ export async function reportSystem(options: {
       mailboxes: await withTitles(sizes.mailboxes),
     },
     workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => titled(worker, threads))),
+    configuration: {
+      processes: processes.map((one) => ({
+        ...one,
+        ...(one.problem !== undefined && { problem: mask(one.problem) }),
+      })),
+      problems: findConfigurationProblems(processes).map(mask),
+      changes: changes.map((change) => ({
+        ...{ setting: change.setting, of: change.of, at: change.at },
+        value: makeExcerpt(formatChange(change), mask, changeChars).text,
+        by: mask(change.by.name),
+      })),
+    },
     limits: limitsInWords(limits),
     skills: library.skills.map(({ name, description }) => ({ name, description: mask(description) })),
     skillProblems: library.problems.map(({ path, reason }) => ({ path, reason: mask(reason) })),

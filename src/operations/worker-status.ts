@@ -14,7 +14,7 @@ export interface WorkerStatus {
 
 export function createWorkerStatus(options: {
   concurrency: number;
-  model: string;
+  model(): string;
   sandbox: SandboxHealth;
   mcp: { status(): WorkerReport["mcp"] };
   mask: Mask;
@@ -33,7 +33,7 @@ export function createWorkerStatus(options: {
       }
     },
     describe: () => ({
-      ...{ host: hostname(), pid: process.pid, startedAt, concurrency, model },
+      ...{ host: hostname(), pid: process.pid, startedAt, concurrency, model: model() },
       running: [...running].map(([thread, since]) => ({ thread, since })),
       sandbox: { ...sandbox.probe, summary: mask(sandbox.probe.summary) },
       mcp: mcp.status().map(({ server, state, tools, problem }) => ({

@@ -6,6 +6,9 @@ import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { Intake } from "../../chat/inbound.ts";
 import { explainOutage } from "../../chat/outage.ts";
 import type { WorkspaceFiles } from "../../operations/files.ts";
+import type { AccessTokens } from "../../operations/access-tokens.ts";
+import { claimKey } from "../../operations/idempotency.ts";
+import { createSignIns } from "../../operations/sign-ins.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { answerApi } from "./api.ts";
 import { createAuthGuard, findUnsafeSettings } from "./auth-guard.ts";
@@ -14,12 +17,14 @@ import { consoleLimits, createLimitedServer } from "./connections.ts";
 import { Conversations, type OnUnreadable } from "./conversations.ts";
 import { answerProbe } from "./health.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
-import { consoleAuthor, createConsoleIntake } from "./intake.ts";
+import { createConsoleIntake } from "./intake.ts";
 import { listen, nameOf } from "./listen.ts";
 import { LiveStreams } from "./live.ts";
+import { answerMcp } from "./mcp-server/endpoint.ts";
 import { answerMetrics, type MetricsPage } from "./metrics.ts";
 import { NeedsFeed, shareNeeds } from "./needs-feed.ts";
 import { type Page, readPage } from "./page.ts";
+import type { IdentityHeader } from "./person.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
 import { TimelineStreams } from "./timeline-streams.ts";
 import { Uploads } from "./uploads.ts";
@@ -35,6 +40,12 @@ export interface ConsoleAdapterOptions {
   loginCode?: string;
   /** Addresses and networks of reverse proxies; by default none is believed. */
   proxies?: readonly string[];
+  /** By which these proxies say who somebody is. */
+  identity?: IdentityHeader | undefined;
+  /** The tokens of people. */
+  tokens: Pick<AccessTokens, "find">;
+  mayUse: Services["mayUse"];
+  recheckMs?: number;
   files: WorkspaceFiles;
   operations: Operations;
   status(): Promise<ConsoleStatus>;
@@ -57,6 +68,9 @@ export interface ConsoleAdapterOptions {
 
 /** How often files that no message has named are looked for, in milliseconds. */
 const sweepMs = 5 * 60_000;
+
+/** How long an open stream outlives its token, in milliseconds. */
+const recheckMs = 20_000;
 
 /** How long a pending request may delay a stop, in milliseconds. */
 const graceMs = 5000;
@@ -104,12 +118,17 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         conversations,
         uploads,
         intake: createConsoleIntake({ redis, intake }),
-        author: consoleAuthor(),
+        mayUse: options.mayUse,
+        claimKey: (request) => claimKey(redis, request),
+        recheckMs: options.recheckMs ?? recheckMs,
         live,
         timelineStreams,
         files,
         operations,
-        authGuard: createAuthGuard({ host, token, proxies, loginCode: options.loginCode }),
+        authGuard: createAuthGuard({
+          ...{ host, token, proxies, loginCode: options.loginCode },
+          ...{ identity: options.identity, tokens: options.tokens, signIns: createSignIns(redis) },
+        }),
         status: () => options.status(),
       };
       try {
@@ -158,16 +177,16 @@ function createConsoleServer(
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
     const stranger = services.authGuard.checkOrigin(request);
     if (stranger) return replyProblem(stranger.status, stranger.error);
-    const url = URL.parse(request.url ?? "", "http://console");
-    if (url?.pathname.startsWith("/api/")) {
+    const url = URL.parse(request.url ?? "", "http://console") ?? new URL("http://console/unreadable");
+    if (url.pathname.startsWith("/api/")) {
       const answered = answerApi(services, request, response, url);
       return await confirm(answered);
     }
-    if (metrics && url?.pathname === "/metrics")
-      return await answerMetrics(metrics, services.authGuard, request);
+    if (url.pathname === "/mcp") return await answerMcp(services, request, response, confirm);
+    if (metrics && url.pathname === "/metrics") return await answerMetrics(metrics, services, request);
     // Of HEAD Node leaves out the body.
     const isRead = request.method === "GET" || request.method === "HEAD";
-    const path = isRead ? (url?.pathname ?? "") : "";
+    const path = isRead ? url.pathname : "";
     const answered =
       page.get(path)?.(request.headers) ??
       (await answerProbe(path, instance, hasWorker, services.status, findUnready));

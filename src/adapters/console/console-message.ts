@@ -6,13 +6,15 @@ import type { MessageMark, OutboundMessage } from "../../chat/outbound.ts";
 /** What the console stores and announces, and how it is read back. */
 
 export type ConsoleContent =
-  /** `files`: names of those that came with it. */
-  | ({ kind: "person"; name: string; text: string; files?: string[] } & Marked)
+  /** `files`: names of those that came with it; `pictures`: for each the id of its thumbnail, if it has one. */
+  | ({ kind: "person"; name: string; text: string; files?: string[]; pictures?: (string | null)[] } & Marked)
   | (OutboundMessage & Marked)
   | ({ kind: "file"; name: string; bytes: number } & Marked);
 
 interface Marked {
   mark?: MessageMark;
+  /** The work on it waits for people. Apart from `mark`, whose values an older Heddle knows all of. */
+  paused?: true | undefined;
   /** Of one that waits: how many are worked on before it. */
   ahead?: number | undefined;
 }
@@ -33,6 +35,7 @@ const basis = {
   place: z.number(),
   at: z.number(),
   mark: optional(messageMarkSchema),
+  paused: optional(z.literal(true)),
   ahead: optional(z.number()),
 };
 
@@ -44,6 +47,7 @@ export const parseMessage = createStoredParser<ConsoleMessage>(
       name: z.string(),
       text: z.string(),
       files: optional(z.array(z.string())),
+      pictures: optional(z.array(z.string().nullable())),
     }),
     z.looseObject({ ...basis, ...outboundMessageFields }),
     z.looseObject({ ...basis, kind: z.literal("file"), name: z.string(), bytes: z.number() }),

@@ -31,6 +31,8 @@ export interface ThreadSummary {
   /** Put away until something happens there. */
   archived?: true;
   state?: MessageMark;
+  /** The work waits for people. */
+  paused?: true;
 }
 
 export const changesChannel = "heddle:local:changes";
@@ -115,8 +117,9 @@ export class Conversations {
     }
   }
 
-  async setState(thread: string, state: MessageMark): Promise<void> {
-    await this.#redis.hset(toKeys(thread).thread, "state", state);
+  async setState(thread: string, state: MessageMark, paused = false): Promise<void> {
+    // An older Heddle writes `state` alone, which then counts.
+    await this.#redis.hset(toKeys(thread).thread, "state", state, "paused", paused ? state : "");
     await this.#announce({ thread });
   }
 
@@ -176,7 +179,8 @@ export class Conversations {
       ...(isArchived && { archived: true as const }),
     };
     const state = marks.find((mark) => mark === fields.state);
-    return state ? { ...summary, state } : summary;
+    if (!state) return summary;
+    return { ...summary, state, ...(fields.paused === state && { paused: true as const }) };
   }
 
   /** The threads with the latest activity, newest first, at most 200. */

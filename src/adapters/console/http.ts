@@ -86,6 +86,12 @@ export function replyPreview(name: string, data: Buffer): Reply | undefined {
   return { status: 200, headers, body: data };
 }
 
+/** Whether this is a picture of a kind that browsers show, by its first bytes. */
+export function isPicture(data: Buffer): boolean {
+  const start = data.subarray(0, 12).toString("latin1");
+  return previews.some(([type, begins]) => type.startsWith("image/") && begins.test(start));
+}
+
 const documentTypes: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
   ".htm": "text/html; charset=utf-8",

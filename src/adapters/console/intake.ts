@@ -6,6 +6,7 @@ import type { Author, InboundMessage, Intake, IntakeResult } from "../../chat/in
 import type { ThreadRef } from "../../chat/threads.ts";
 import { Conversations } from "./conversations.ts";
 import { consoleMessageRef, consoleThread } from "./refs.ts";
+import { Uploads } from "./uploads.ts";
 
 /** What a person at the console or at the terminal can do. The methods reject when the {@link Intake} does. */
 export interface ConsoleIntake {
@@ -43,6 +44,7 @@ export function createConsoleIntake(options: {
 }): ConsoleIntake {
   const { redis, intake, now = Date.now } = options;
   const conversations = new Conversations(redis, now);
+  const uploads = new Uploads(redis, now);
 
   const explainIgnored = async (thread: string, message: string, why: string): Promise<void> => {
     await conversations.change(thread, message, (content) => ({ ...content, mark: "failed" }));
@@ -54,11 +56,13 @@ export function createConsoleIntake(options: {
     async say(thread, text, author, key = randomBytes(16).toString("hex"), attachments = [], chosen) {
       const at = now();
       const files = attachments.map((file) => file.name);
+      const pictures = files.length > 0 ? await uploads.listThumbnails(thread.thread, attachments) : [];
       const content = {
         kind: "person" as const,
         name: author.name,
         text,
         ...(files.length > 0 && { files }),
+        ...(pictures.some(Boolean) && { pictures }),
       };
       // The message is added before intake receives it, since a worker may mark it at once.
       const id = await conversations.add(thread.thread, `said ${key}`, content);

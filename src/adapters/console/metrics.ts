@@ -3,22 +3,26 @@ import type { IncomingMessage } from "node:http";
 import type { AuthGuard } from "./auth-guard.ts";
 import type { AddressList } from "./client-address.ts";
 import { createLimitedServer } from "./connections.ts";
+import { explainRefusal } from "./role-check.ts";
+import type { Services } from "./services.ts";
 import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 
-/** The metrics of this process, for people who may see the console. */
+/** The metrics of this process, for people who may see the system. */
 export interface MetricsPage {
   readonly contentType: string;
   render(): Promise<string>;
 }
 
-/** Answers `GET /metrics`; with a token where the console needs one. */
+/** Answers `GET /metrics`; with a token where the console needs one, of a role that may see the system. */
 export async function answerMetrics(
   page: MetricsPage,
-  authGuard: AuthGuard,
+  services: Pick<Services, "authGuard" | "mayUse">,
   request: IncomingMessage,
 ): Promise<Reply> {
-  const refusal = authGuard.authenticate(request);
-  if (refusal) return replyProblem(refusal.status, refusal.error);
+  const who = await services.authGuard.authenticate(request);
+  if (!who.ok) return replyProblem(who.refusal.status, who.refusal.error);
+  const { role } = who.person;
+  if (!services.mayUse(role, "oversee")) return replyProblem(403, explainRefusal("oversee", role));
   return { status: 200, headers: { "content-type": page.contentType }, body: await page.render() };
 }
 
@@ -42,7 +46,8 @@ export async function serveMetrics(options: {
     if (request.method !== "GET" || path !== "/metrics") {
       return replyProblem(404, "There is nothing at this address but /metrics.");
     }
-    return await answerMetrics(page, authGuard, request);
+    // There is one token, the operator's.
+    return await answerMetrics(page, { authGuard, mayUse: () => true }, request);
   };
   const server = createLimitedServer(limits, options.proxies, (request, response) => {
     setCommonHeaders(response);

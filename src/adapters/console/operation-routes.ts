@@ -4,42 +4,50 @@ import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import type { NeedLine, QuestionLine, ThreadLine } from "../../operations/operations.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
 import type { PressedButton } from "./intake.ts";
-import { type ApiCall, type Route, withBody } from "./route.ts";
+import { isSession } from "./refs.ts";
+import { hideDirect, hideQuestion, mayRead } from "./role-check.ts";
+import { type ApiCall, type Caller, type Route, withBody } from "./route.ts";
+import { intakeResult } from "./schemas/common.ts";
+import {
+  auditQuery,
+  callKey,
+  days,
+  decision,
+  empty,
+  follow,
+  place,
+  queueChange,
+  searchQuery,
+  threadQuery,
+  turn,
+} from "./schemas/requests.ts";
+import { auditPage, systemReport, usageReport } from "./schemas/reports.ts";
+import { listEvents, need, questionLine, searchPage, threadPage, waitingLine } from "./schemas/threads.ts";
+import { callDetails, callList, threadEvents, timelinePage } from "./schemas/timeline.ts";
 import type { Services } from "./services.ts";
 
 /**
- * The operator's side: the threads of all platforms, which can be read, stopped and continued, and reports. THREAD is `platform:workspace:channel:thread`.
- *
- * | request                                             | answer                                            |
- * | --------------------------------------------------- | ------------------------------------------------- |
- * | GET  /api/sessions[?QUERY]                          | `ThreadPage`, 100 lines by default, with `facets`; QUERY has the fields of `ThreadQuery` |
- * | GET  /api/search?words=WORDS[&QUERY][&after=CURSOR] | `SearchPage`: what was said in these threads; CURSOR is the JSON of the `next` before |
- * | GET  /api/sessions/events[?QUERY]                   | Server-Sent Events, see `TimelineStreams`                 |
- * | GET  /api/sessions/THREAD/timeline[?before=POSITION or ?from=POSITION] | `TimelinePage`: its end, or what is before or from there |
- * | GET  /api/sessions/THREAD/events?from=POSITION      | Server-Sent Events, see `TimelineStreams`                 |
- * | GET  /api/sessions/THREAD/calls?turn=TURN          | `CallList`, the calls of a turn                   |
- * | GET  /api/sessions/THREAD/calls/POSITION.INDEX      | `CallDetails`                                     |
- * | POST /api/sessions/THREAD/stop                      | `IntakeResult`, for `{}`                               |
- * | POST /api/sessions/THREAD/continue                  | `IntakeResult`, for `{}`                               |
- * | GET  /api/sessions/THREAD/queue                     | a list of `WaitingLine`: what no turn has taken, in order |
- * | POST /api/sessions/THREAD/queue                     | `IntakeResult`, for `{ change: "remove" or "first", message }`: an id of that list |
- * | GET  /api/questions                                 | a list of `QuestionLine`, those first whose time is over first |
- * | GET  /api/needs                                     | a list of `Need`: questions, and what a limit has paused |
- * | POST /api/sessions/THREAD/questions/ID              | `IntakeResult`, for `{ decision: "approve" }`, `{ decision: "deny", reason? }`, `{ decision: "answer", choice }` or `{ decision: "answer", text }` |
- * | GET  /api/usage[?days=DAYS]                         | `UsageReport` of the last 1 to 366 days, 14 by default |
- * | GET  /api/audit[?QUERY]                             | `AuditPage`, the newest first; QUERY has the fields of `AuditQuery` |
- * | GET  /api/system                                    | `SystemReport`                                    |
+ * The operator's side: the threads of all platforms, which can be read, stopped and continued, and reports. `:thread` is
+ * `platform:workspace:channel:thread`, or the id of a console thread.
  */
 export const operationRoutes: readonly Route[] = [
   {
     method: "GET",
-    path: "/api/sessions",
+    path: "/api/v1/sessions",
+    needs: "read",
+    summary: "Threads of all platforms, with search and filters",
+    query: threadQuery,
+    answers: threadPage,
     answer: ({ operations }, call) =>
       withQuery(threadQuery, call, async (query) => replyJson(200, await operations.threads.query(query))),
   },
   {
     method: "GET",
-    path: "/api/sessions/events",
+    path: "/api/v1/sessions/events",
+    needs: "read",
+    summary: "Follows the list of all threads",
+    query: threadQuery,
+    answers: { events: listEvents },
     answer: ({ timelineStreams }, call) =>
       withQuery(threadQuery, call, (query) =>
         timelineStreams.openList(call.response, query) ? null : tooManyPages(),
@@ -47,99 +55,149 @@ export const operationRoutes: readonly Route[] = [
   },
   {
     method: "GET",
-    path: "/api/search",
+    path: "/api/v1/search",
+    needs: "read",
+    summary: "What was said in the threads that are asked for",
+    query: searchQuery,
+    answers: searchPage,
     answer: ({ operations }, call) =>
       withQuery(searchQuery, call, async ({ after, ...query }) =>
         replyJson(200, await operations.threads.search(query, after)),
       ),
   },
-  { method: "GET", path: "/api/sessions/:thread/timeline", answer: timeline },
-  { method: "GET", path: "/api/sessions/:thread/events", answer: events },
-  { method: "GET", path: "/api/sessions/:thread/calls", answer: listCalls },
-  { method: "GET", path: "/api/sessions/:thread/calls/:call", answer: findCall },
-  { method: "POST", path: "/api/sessions/:thread/stop", answer: stop },
-  { method: "POST", path: "/api/sessions/:thread/continue", answer: goOn },
-  { method: "GET", path: "/api/sessions/:thread/queue", answer: queue },
-  { method: "POST", path: "/api/sessions/:thread/queue", answer: changeQueue },
   {
     method: "GET",
-    path: "/api/questions",
-    answer: async ({ operations }) => replyJson(200, await operations.questions()),
+    path: "/api/v1/sessions/:thread/timeline",
+    needs: "read",
+    summary: "A page of a thread's journal",
+    query: place,
+    answers: timelinePage,
+    answer: timeline,
   },
-  { method: "GET", path: "/api/needs", answer: needs },
-  { method: "POST", path: "/api/sessions/:thread/questions/:question", answer: decide },
-  { method: "GET", path: "/api/usage", answer: usage },
   {
     method: "GET",
-    path: "/api/audit",
+    path: "/api/v1/sessions/:thread/events",
+    needs: "read",
+    summary: "Follows a thread",
+    query: follow,
+    answers: { events: threadEvents },
+    answer: events,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/sessions/:thread/calls",
+    needs: "read",
+    summary: "The tool calls of a turn",
+    query: turn,
+    answers: callList,
+    answer: listCalls,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/sessions/:thread/calls/:call",
+    needs: "read",
+    summary: "One tool call, with its result",
+    answers: callDetails,
+    answer: findCall,
+  },
+  {
+    method: "POST",
+    path: "/api/v1/sessions/:thread/stop",
+    needs: "work",
+    summary: "Stops what runs or waits in a thread of any platform",
+    body: empty.schema,
+    answers: intakeResult,
+    answer: stop,
+  },
+  {
+    method: "POST",
+    path: "/api/v1/sessions/:thread/continue",
+    needs: "work",
+    summary: "Goes on with work that a limit has paused",
+    body: empty.schema,
+    answers: intakeResult,
+    answer: goOn,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/sessions/:thread/queue",
+    needs: "read",
+    summary: "Messages that no turn has taken, in order",
+    answers: z.array(waitingLine),
+    answer: queue,
+  },
+  {
+    method: "POST",
+    path: "/api/v1/sessions/:thread/queue",
+    needs: "work",
+    summary: "Takes a waiting message out, or moves it to the front",
+    body: queueChange.schema,
+    answers: intakeResult,
+    answer: changeQueue,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/questions",
+    needs: "read",
+    summary: "What agents ask people and nobody has decided",
+    answers: z.array(questionLine),
+    answer: questions,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/needs",
+    needs: "read",
+    summary: "All that goes on only when a person does something",
+    answers: z.array(need),
+    answer: needs,
+  },
+  {
+    method: "POST",
+    path: "/api/v1/sessions/:thread/questions/:question",
+    needs: "work",
+    summary: "Decides about a call, or answers a question",
+    body: decision.schema,
+    answers: intakeResult,
+    answer: decide,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/usage",
+    needs: "read",
+    summary: "Tokens, cost and turns of the last days",
+    query: days,
+    answers: usageReport,
+    answer: usage,
+  },
+  {
+    method: "GET",
+    path: "/api/v1/audit",
+    needs: "oversee",
+    summary: "The newest entries of the audit log that are asked for",
+    query: auditQuery,
+    answers: auditPage,
     answer: ({ operations }, call) =>
       withQuery(auditQuery, call, async (query) => replyJson(200, await operations.audit(query))),
   },
   {
     method: "GET",
-    path: "/api/system",
+    path: "/api/v1/system",
+    needs: "oversee",
+    summary: "Queue, workers, limits, skills and storage",
+    answers: systemReport,
     answer: async ({ operations }) => replyJson(200, await operations.system()),
   },
 ];
 
-const position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
-const from = z.object({ from: position });
-const place = z.object({ before: position.exactOptional(), from: position.exactOptional() });
-const turn = z.object({ turn: z.string().min(1).max(100) });
-const callKey = z.string().regex(/^\d{1,9}\.\d{1,4}$/);
-const text = z.string().max(300).optional();
-const time = position.optional();
-const threadFilter = z.strictObject({
-  ...{ words: text, platform: text, channel: text, person: text, model: text, since: time, until: time },
-  state: z
-    .literal(["running", "asking", "waiting", "paused", "answered", "stopped", "failed", "archived"])
-    .optional(),
-  minCost: z.coerce.number().min(0).optional(),
-});
-const threadQuery = threadFilter.extend({
-  sort: z.literal(["newest", "oldest", "cost"]).optional(),
-  offset: time,
-  limit: z.coerce.number().int().min(1).max(500).default(100),
-});
-const cursor = z.strictObject({
-  activeAt: z.number(),
-  thread: z.string().max(300),
-  position: z.int().min(0),
-});
-const searchQuery = threadFilter.extend({
-  after: z
-    .string()
-    .max(500)
-    .transform((json, context) => {
-      try {
-        return cursor.parse(JSON.parse(json));
-      } catch {
-        context.addIssue("expected what the answer before gave as next");
-        return z.NEVER;
-      }
-    })
-    .optional(),
-});
-const auditQuery = z.strictObject({
-  ...{ before: time, thread: text, person: text, what: text, since: time, until: time },
-});
-const days = z.object({ days: z.coerce.number().int().min(1).max(366).default(14) });
-const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };
-
 /** Answers for the thread in the address, or says that there is none. */
 export async function withThread(
   { operations }: Services,
-  { parameters: [id = ""] }: ApiCall,
+  { parameters: [id = ""] }: Caller,
   answer: (thread: ThreadId, line: ThreadLine) => Promise<Reply | null> | Reply | null,
 ): Promise<Reply | null> {
   const line = isSession(id) ? await operations.threads.find(id) : undefined;
   if (!line) return replyProblem(404, "There is no such thread, or it was forgotten after a long silence.");
   return await answer(id, line);
-}
-
-/** Whether that may be the id of a thread of any platform. */
-export function isSession(id: string): boolean {
-  return /^[^:]+(:[^:]+){3}$/.test(id) && id.length <= 300;
 }
 
 export async function withQuery<Query>(
@@ -160,10 +218,16 @@ function timeline(services: Services, call: ApiCall): Promise<Reply | null> {
   );
 }
 
-function events(services: Services, call: ApiCall): Promise<Reply | null> {
+/** Whoever comes back says what they have; the address is still that of their first request. */
+function resume({ request }: ApiCall, where: z.infer<typeof follow>): z.infer<typeof follow> {
+  const last = /^\d{1,15}$/.exec(String(request.headers["last-event-id"] ?? ""))?.[0];
+  return last === undefined ? where : { ...where, from: Math.max(where.from, Number(last)) };
+}
+
+export function events(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread) =>
-    withQuery(from, call, (where) =>
-      services.timelineStreams.openThread(call.response, thread, where.from) ? null : tooManyPages(),
+    withQuery(follow, call, (where) =>
+      services.timelineStreams.openThread(call.response, thread, resume(call, where)) ? null : tooManyPages(),
     ),
   );
 }
@@ -186,11 +250,15 @@ function findCall(services: Services, call: ApiCall): Promise<Reply | null> {
 }
 
 function stop(services: Services, call: ApiCall): Promise<Reply | null> {
-  return withThread(services, call, (thread) =>
-    withBody(call, empty, async () =>
-      replyJson(200, await services.intake.stop(parseThreadId(thread), services.author)),
-    ),
-  );
+  return withThread(services, call, () => withBody(call, empty, () => stopThread(services, call)));
+}
+
+/** Stops what runs or waits in the thread that the call's first parameter names. */
+export async function stopThread(
+  { intake }: Services,
+  { parameters: [id = ""], person }: Caller,
+): Promise<Reply> {
+  return replyJson(200, await intake.stop(parseThreadId(id), person.author));
 }
 
 function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
@@ -199,7 +267,7 @@ function goOn(services: Services, call: ApiCall): Promise<Reply | null> {
     if (!paused)
       return replyProblem(409, "There is nothing to go on with: the work was not paused by a limit.");
     return await withBody(call, empty, async () =>
-      replyJson(200, await services.intake.pressAnywhere(parseThreadId(thread), paused, services.author)),
+      replyJson(200, await services.intake.pressAnywhere(parseThreadId(thread), paused, call.person.author)),
     );
   });
 }
@@ -210,18 +278,12 @@ function queue(services: Services, call: ApiCall): Promise<Reply | null> {
   );
 }
 
-const queueChange = {
-  schema: z.strictObject({ change: z.literal(["remove", "first"]), message: z.string().min(1).max(200) }),
-  maxBytes: 1_000,
-  otherwise: "Nothing was changed",
-};
-
 function changeQueue(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (id) =>
     withBody(call, queueChange, async ({ change, message }) => {
       const thread = parseThreadId(id);
       const button = { action: `queue-${change}:${thread.thread}:${message}`, message };
-      return replyJson(200, await services.intake.pressAnywhere(thread, button, services.author));
+      return replyJson(200, await services.intake.pressAnywhere(thread, button, call.person.author));
     }),
   );
 }
@@ -232,12 +294,24 @@ export interface Need extends NeedLine {
   boundTo?: string;
 }
 
-async function needs({ operations, author }: Services): Promise<Reply> {
-  const all = (await operations.needs()).map((need): Need => {
-    const { question } = need;
-    return question && isForAnother(question, author) ? { ...need, boundTo: question.requester } : need;
+async function needs(services: Services, call: ApiCall): Promise<Reply> {
+  const { author } = call.person;
+  const all = (await services.operations.needs()).map((line): Need => {
+    const shown = hideDirect(services, call, line);
+    const { question } = shown;
+    if (!question) return shown;
+    const isBound = shown !== line || isForAnother(question, author);
+    return isBound ? { ...shown, boundTo: question.requester } : shown;
   });
   return replyJson(200, all);
+}
+
+async function questions(services: Services, call: ApiCall): Promise<Reply> {
+  const all = await services.operations.questions();
+  return replyJson(
+    200,
+    all.map((question) => (mayRead(services, call, question.thread) ? question : hideQuestion(question))),
+  );
 }
 
 /** What the agent asks one person nobody else answers. */
@@ -245,44 +319,42 @@ function isForAnother({ kind, platform, requesterId }: QuestionLine, author: Aut
   return kind === "choice" && !(platform === "local" && requesterId === author.id);
 }
 
-const words = z.string().trim().min(1).max(2_000);
-const decision = {
-  schema: z.discriminatedUnion("decision", [
-    z.strictObject({ decision: z.literal("approve") }),
-    z.strictObject({ decision: z.literal("deny"), reason: z.string().max(2_000).exactOptional() }),
-    z.strictObject({
-      decision: z.literal("answer"),
-      choice: z.int().min(0).exactOptional(),
-      text: words.exactOptional(),
-    }),
-  ]),
-  maxBytes: 20_000,
-  otherwise: "Nothing was decided",
-};
-
 /** Decides about a call, or answers what the agent asks somebody at the console. */
-function decide(services: Services, call: ApiCall): Promise<Reply | null> {
+export function decide(services: Services, call: ApiCall): Promise<Reply | null> {
+  return decideQuestion(services, call, (act) => withBody(call, decision, act));
+}
+
+/** The second of the call's parameters names the question. `withDecision` has it decided once it is seen to be open. */
+export function decideQuestion(
+  services: Services,
+  call: Caller,
+  withDecision: (act: (decided: Decision) => Promise<Reply>) => Promise<Reply>,
+): Promise<Reply | null> {
   const id = call.parameters[1] ?? "";
   return withThread(services, call, async (thread) => {
     const open = await services.operations.questions();
     const found = open.find((question) => question.thread === thread && question.id === id);
     if (!found) return replyProblem(404, "No such question is open: it may have been decided.");
-    if (isForAnother(found, services.author))
+    if (!mayRead(services, call, thread))
+      return replyProblem(403, "Whoever may not read this direct message cannot decide about it either.");
+    if (isForAnother(found, call.person.author))
       return replyProblem(409, `Only ${found.decides} can answer this, in the thread.`);
-    return await withBody(call, decision, async (decided) => {
+    return await withDecision(async (decided) => {
       if ((decided.decision === "answer") !== (found.kind === "choice"))
         return replyProblem(409, "This question is decided in another way.");
       const button = { ...toButton(decided, id), message: id };
       return replyJson(
         200,
-        await services.intake.pressAnywhere(parseThreadId(thread), button, services.author),
+        await services.intake.pressAnywhere(parseThreadId(thread), button, call.person.author),
       );
     });
   });
 }
 
+type Decision = z.infer<typeof decision.schema>;
+
 /** As the question's message offers it. */
-function toButton(decided: z.infer<typeof decision.schema>, id: string): Omit<PressedButton, "message"> {
+function toButton(decided: Decision, id: string): Omit<PressedButton, "message"> {
   switch (decided.decision) {
     case "approve":
       return { action: `approve:${id}` };

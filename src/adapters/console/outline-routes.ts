@@ -2,20 +2,17 @@ import { z } from "zod";
 import { replyJson } from "./http.ts";
 import { withQuery, withThread } from "./operation-routes.ts";
 import type { Route } from "./route.ts";
+import { searchText as search, turn } from "./schemas/requests.ts";
+import { foundRecords, outline, turnSpan } from "./schemas/timeline.ts";
 
-/**
- * Finding one's way in the journal of a thread of any platform; THREAD as in operation-routes.ts.
- *
- * | request                                    | answer                                              |
- * | ------------------------------------------ | --------------------------------------------------- |
- * | GET /api/sessions/THREAD/outline           | `Outline`: its turns and what has failed            |
- * | GET /api/sessions/THREAD/search?query=TEXT | `{ found, hasMore }`: the first records with the text |
- * | GET /api/sessions/THREAD/spans?turn=TURN   | a list of `TurnSpan`: what took the time of a turn  |
- */
+/** Finding one's way in the journal of a thread of any platform. */
 export const outlineRoutes: readonly Route[] = [
   {
     method: "GET",
-    path: "/api/sessions/:thread/outline",
+    path: "/api/v1/sessions/:thread/outline",
+    needs: "read",
+    summary: "The turns of a thread, and what has failed",
+    answers: outline,
     answer: (services, call) =>
       withThread(services, call, async (thread) =>
         replyJson(200, await services.operations.outlines.outline(thread)),
@@ -23,7 +20,11 @@ export const outlineRoutes: readonly Route[] = [
   },
   {
     method: "GET",
-    path: "/api/sessions/:thread/search",
+    path: "/api/v1/sessions/:thread/search",
+    needs: "read",
+    summary: "The first records of a thread with that text",
+    query: search,
+    answers: foundRecords,
     answer: (services, call) =>
       withThread(services, call, (thread) =>
         withQuery(search, call, async ({ query }) =>
@@ -33,7 +34,11 @@ export const outlineRoutes: readonly Route[] = [
   },
   {
     method: "GET",
-    path: "/api/sessions/:thread/spans",
+    path: "/api/v1/sessions/:thread/spans",
+    needs: "read",
+    summary: "What took the time of a turn",
+    query: turn,
+    answers: z.array(turnSpan),
     answer: (services, call) =>
       withThread(services, call, (thread) =>
         withQuery(turn, call, async (of) =>
@@ -42,6 +47,3 @@ export const outlineRoutes: readonly Route[] = [
       ),
   },
 ];
-
-const search = z.object({ query: z.string().trim().min(1).max(200) });
-const turn = z.object({ turn: z.string().min(1).max(100) });

@@ -1,15 +1,33 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { z } from "zod";
+import type { Act } from "../../chat/roles.ts";
+import type { Authenticated } from "./auth-guard.ts";
 import { readJson, type Reply, replyProblem } from "./http.ts";
+import type { Person } from "./person.ts";
 import type { Services } from "./services.ts";
 
 /** One address of the API. A segment of `path` that begins with a colon stands for any text. */
 export interface Route {
   method: "GET" | "POST";
   path: string;
+  needs: Act;
+  /** For the reference. */
+  summary: string;
+  /** What the address may say behind a question mark: an object of texts. */
+  query?: z.ZodType;
+  /** What is sent: JSON of that shape, or the bytes of a file. */
+  body?: z.ZodType | "bytes";
+  answers: Answers;
+  /** Default: 200. */
+  status?: 201;
+  /** Whether the header Idempotency-Key counts. */
+  isIdempotent?: true;
   /** Null when the response is a stream that stays open. */
   answer(services: Services, call: ApiCall): Promise<Reply | null> | Reply | null;
 }
+
+/** JSON of that shape, nothing at all, a file to be saved, or Server-Sent Events by name, with JSON in each `data`. */
+type Answers = z.ZodType | "nothing" | "file" | { events: Readonly<Record<string, z.ZodType>> };
 
 export interface ApiCall {
   request: IncomingMessage;
@@ -17,7 +35,13 @@ export interface ApiCall {
   query: URLSearchParams;
   /** What the segments with a colon stood for, decoded, in their order. */
   parameters: readonly string[];
+  /** Who asks, and what proves it. */
+  person: Person;
+  by: Extract<Authenticated, { ok: true }>["by"];
 }
+
+/** Who asks, and about what. */
+export type Caller = Pick<ApiCall, "person" | "parameters">;
 
 export function replyNotFound(): Reply {
   return replyProblem(404, "There is nothing at this address.");

@@ -1,5 +1,6 @@
-import type { Author } from "../../chat/inbound.ts";
+import type { Act, Role } from "../../chat/roles.ts";
 import type { WorkspaceFiles } from "../../operations/files.ts";
+import type { IdempotentRequest } from "../../operations/idempotency.ts";
 import type { Operations } from "../../operations/operations.ts";
 import type { Problem } from "../../sandbox/sandbox.ts";
 import type { AuthGuard } from "./auth-guard.ts";
@@ -22,16 +23,32 @@ export interface ConsoleStatus {
   adapters: string[];
 }
 
+/** Who has asked, and what this person may do here. */
+export interface SignedIn {
+  /** `console` for whoever has the console's own token; it begins with `@` for people with names. */
+  id: string;
+  name: string;
+  role: Role;
+  may: Act[];
+  /** Whether it is a browser that has signed in, and can sign out. */
+  byCookie: boolean;
+}
+
 /** What the API needs to answer. */
 export interface Services {
   conversations: Conversations;
   uploads: Uploads;
   intake: ConsoleIntake;
-  author: Author;
+  /** Whether an idempotency key stands for this request, and for no other one before. */
+  claimKey(request: IdempotentRequest): Promise<boolean>;
+  /** Whether somebody of that role may use an address that does this. */
+  mayUse(role: Role, act: Act): boolean;
   live: LiveStreams;
   timelineStreams: TimelineStreams;
   files: WorkspaceFiles;
   authGuard: AuthGuard;
   operations: Operations;
   status(): Promise<ConsoleStatus>;
+  /** How often it is asked whether whoever has a stream open may still have it, ms. */
+  recheckMs: number;
 }

@@ -105,6 +105,11 @@ export class Stream {
     if (!this.#writing) this.#response.write(":\n\n");
   }
 
+  /** Ends it in good order: the reader has all that there was to say. */
+  finish(): void {
+    this.#response.end();
+  }
+
   /** Destroys the connection rather than ending it: the end would wait for a slow page to read everything. */
   cut(): void {
     this.#response.destroy();
@@ -114,8 +119,10 @@ export class Stream {
     await delay(ms, undefined, { signal: this.#closed.signal, ref: false });
   }
 
-  async send(event: string, data: unknown): Promise<void> {
-    const wasFlushed = this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  /** @param id what a reader that comes back names as `Last-Event-ID` */
+  async send(event: string, data: unknown, id?: number): Promise<void> {
+    const named = id === undefined ? "" : `id: ${id}\n`;
+    const wasFlushed = this.#response.write(`event: ${event}\n${named}data: ${JSON.stringify(data)}\n\n`);
     if (!wasFlushed) await once(this.#response, "drain", { signal: this.#closed.signal });
   }
 

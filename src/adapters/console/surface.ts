@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { cutMarkdown, splitMarkdown } from "../../chat/markdown.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
@@ -58,6 +59,13 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
       return refs;
     },
 
+    async openThread(_channel, markdown, key) {
+      // The key names it, so another attempt finds it.
+      const id = createHash("sha256").update(key).digest("hex").slice(0, 20);
+      const message = await untilStored(conversations.add(id, `post 0 ${key}`, { kind: "notice", markdown }));
+      return { thread: consoleThread(id), ref: consoleMessageRef(id, message) };
+    },
+
     async edit(ref, message) {
       await change(ref, () => ({ ...message, markdown: cutMarkdown(message.markdown, messageChars) }));
     },
@@ -75,9 +83,9 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
 
     channelName: async () => "console",
 
-    async mark(ref, mark, { place } = {}) {
-      await change(ref, (content) => ({ ...content, mark, ahead: place }));
-      await untilStored(conversations.setState(parseMessageRef(ref).thread, mark));
+    async mark(ref, mark, { place, paused = false } = {}) {
+      await change(ref, (content) => ({ ...content, mark, ahead: place, paused: paused || undefined }));
+      await untilStored(conversations.setState(parseMessageRef(ref).thread, mark, paused));
     },
 
     upload,

@@ -43,8 +43,15 @@ export class TimelineStreams {
     return true;
   }
 
-  /** @param from position of the first entry that the page does not have */
-  openThread(response: ServerResponse, thread: ThreadId, from: number): boolean {
+  /**
+   * @param where.from position of the first entry that the page does not have
+   * @param where.until ends the stream when nothing runs or waits there
+   */
+  openThread(
+    response: ServerResponse,
+    thread: ThreadId,
+    { from, until }: { from: number; until?: "idle" | undefined },
+  ): boolean {
     const stream = this.#streams.open(response);
     if (!stream) return false;
     let next = from;
@@ -59,13 +66,18 @@ export class TimelineStreams {
       for (;;) {
         const page = await this.#threads.timeline(thread, { from: next });
         if (page.entries.length === 0) break;
-        await stream.send("entries", page);
         next = page.from + page.entries.length;
+        await stream.send("entries", page, next);
       }
       const events = passing;
       passing = [];
       for (const news of events) await stream.send("passing", news);
-      await stream.send("line", (await this.#threads.find(thread)) ?? null);
+      const line = (await this.#threads.find(thread)) ?? null;
+      await stream.send("line", line);
+      if (until === undefined || (line && line.state !== "idle")) return;
+      // Its last records may have been written after they were read.
+      if ((await this.#threads.timeline(thread, { from: next })).entries.length > 0) stream.change();
+      else stream.finish();
     });
     return true;
   }

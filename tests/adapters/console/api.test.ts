@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { consoleThread } from "../../../src/adapters/console/refs.ts";
 import {
@@ -19,11 +20,9 @@ beforeEach(() => {
   thread = createConsoleThread().thread;
   console.workspace.clear();
   console.intake.events.length = 0;
-  console.intake.result = (event) => ({
-    kind: event.kind === "message" ? "accepted" : "stopping",
-    thread: "local:console:main:x",
-    position: 1,
-  });
+  const where = { thread: "local:console:main:x" };
+  console.intake.result = (event) =>
+    event.kind === "message" ? { kind: "accepted", ...where, position: 1 } : { kind: "stopping", ...where };
 });
 
 const say = (text: string, key = "first-key") =>
@@ -114,8 +113,8 @@ describe("saying something", () => {
     ["a form's media type", { body: "text=hello", headers: { "content-type": "text/plain" } }, 415],
     ["too much text", { json: { text: "x".repeat(100_001), key: "first-key" } }, 400],
     ["a body beyond all bounds", { json: { text: "x".repeat(800_000), key: "first-key" } }, 413],
-  ])("%s is refused with a sentence", async (_what, request, status) => {
-    const answer = await call(console.url, `/api/threads/${thread}/messages`, { method: "POST", ...request });
+  ])("%s is refused with a sentence", async (_what, sent, status) => {
+    const answer = await call(console.url, `/api/threads/${thread}/messages`, { method: "POST", ...sent });
     expect(answer.status).toBe(status);
     expect(answer.json()).toEqual({ error: expect.stringMatching(/\.$|expected/) });
     expect(console.intake.events).toEqual([]);
@@ -168,6 +167,22 @@ describe("sending files along", () => {
     for (let n = 0; n < 11; n++) answers.push(await send(`?name=${n}`, body));
     expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(200), 429]);
     expect(answers.at(-1)?.json()).toEqual({ error: expect.stringContaining("Send those with a message") });
+  });
+
+  test("no more is received at a time than a gateway has memory for, and then again", async () => {
+    const url = new URL(`/api/threads/${thread}/attachments?name=large`, console.url);
+    const headers = { "content-type": "application/octet-stream", "content-length": 16 * 1024 * 1024 };
+    const senders = Array.from({ length: 4 }, () => {
+      const sender = request(url, { method: "POST", headers });
+      // It is ended by this test, in the middle of its file.
+      sender.on("error", () => {});
+      sender.flushHeaders();
+      return sender;
+    });
+    await expect.poll(async () => (await send("?name=small")).status).toBe(429);
+    expect((await send("?name=small")).json()).toEqual({ error: expect.stringContaining("in a minute") });
+    for (const sender of senders) sender.destroy();
+    await expect.poll(async () => (await send("?name=small")).status).toBe(200);
   });
 
   test("what a refused message brought is not kept", async () => {

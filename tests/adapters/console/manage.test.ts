@@ -1,5 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ThreadPage } from "../../../src/operations/finding.ts";
+import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/repositories/pull-requests.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { call as request } from "./requests.ts";
@@ -74,6 +80,31 @@ test("a thread is saved as Markdown and as JSON, without its secrets", async () 
   expect(console.audited.at(-1)).toMatchObject({ action: "thread-exported", thread });
 });
 
+test("a thread is saved with its files in one archive, or without where it has none", async () => {
+  const thread = await makeThread();
+  const unpack = async () => {
+    const folder = await mkdtemp(join(tmpdir(), "heddle-unpacked-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const answer = await fetch(new URL(path(thread, "export?format=tar"), console.url));
+    expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename="slack_T1_C1_.*\.tar"$/);
+    await writeFile(join(folder, "thread.tar"), await answer.bytes());
+    await promisify(execFile)("tar", ["-C", folder, "-xf", join(folder, "thread.tar")]);
+    await rm(join(folder, "thread.tar"));
+    return {
+      names: (await readdir(folder)).toSorted(),
+      read: (name: string) => readFile(join(folder, name), "utf8"),
+    };
+  };
+  console.workspace.set("fence.txt", "white");
+  const whole = await unpack();
+  expect(whole.names).toEqual(["fence.txt", "heddle-thread.json", "heddle-thread.md"]);
+  expect(await whole.read("fence.txt")).toBe("white");
+  expect(await whole.read("heddle-thread.md")).toContain("# Paint the fence\n");
+  expect(JSON.parse(await whole.read("heddle-thread.json"))).toMatchObject({ thread });
+  console.workspace.clear();
+  expect((await unpack()).names).toEqual(["heddle-thread.json", "heddle-thread.md"]);
+});
+
 test("a deleted thread leaves nothing behind but numbers and who deleted it", async () => {
   const thread = await makeThread(`local:console:main:${own}`);
   const other = await makeThread("slack:T1:C1:[x]*?.1");
@@ -83,6 +114,10 @@ test("a deleted thread leaves nothing behind but numbers and who deleted it", as
   const message = await write(redis, thread, "And the gate");
   const reference = keys.reference({ ...place, message });
   await redis.set(reference, thread);
+  const pushed = { host: "github.com", repository: "acme/shop", branch: "fence", at: Date.now() };
+  const requester = { id: "@ada", name: "ada" };
+  await rememberThreadBranch(redis, { ...pushed, thread, requester });
+  await rememberThreadBranch(redis, { ...pushed, branch: "gate", thread: other, requester });
   const lease = await claimSession(redis, thread);
   expect((await post(thread, "delete")).status).toBe(409);
   await lease.take({ type: "turn-start", turn: "t2", at: Date.now() });
@@ -95,6 +130,8 @@ test("a deleted thread leaves nothing behind but numbers and who deleted it", as
   for (const list of [keys.threads, keys.waiting, "heddle:local:threads", "heddle:local:shared"])
     expect((await redis.zrange(list, "0", "-1")).filter((member) => member.includes(own))).toEqual([]);
   expect(await redis.zrange(keys.deleted, "0", "-1")).toEqual([thread]);
+  expect(await findThreadBranch(redis, pushed)).toBeUndefined();
+  expect(await findThreadBranch(redis, { ...pushed, branch: "gate" })).toMatchObject({ thread: other });
   expect(console.workspace.size).toBe(0);
   expect(console.audited.at(-1)).toMatchObject({ action: "thread-deleted", thread, by: { id: "console" } });
   expect((await request(console.url, path(thread, "timeline"))).status).toBe(404);

@@ -3,6 +3,9 @@ import { once } from "node:events";
 import { request } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
+import { z } from "zod";
+import { routes } from "../../../src/adapters/console/api.ts";
+import { matchRoute } from "../../../src/adapters/console/route.ts";
 
 interface Answer {
   status: number;
@@ -24,7 +27,22 @@ interface Call {
 export async function call(url: string, path: string, options: Call = {}): Promise<Answer> {
   const response = await send(url, path, options);
   const body = await text(response);
+  checkAnswer(options.method ?? "GET", path, response.statusCode ?? 0, body);
   return { status: response.statusCode ?? 0, headers: response.headers, body, json: () => JSON.parse(body) };
+}
+
+/** Addresses whose real answers fitted what the API says of them. */
+export const checked = new Set<string>();
+
+/** Whatever a test asks for: what is answered has to be what the API's description says. */
+function checkAnswer(method: string, path: string, status: number, body: string): void {
+  const { pathname } = new URL(path, "http://console");
+  const current = pathname.replace(/^\/api\/(?!v1\/)/, "/api/v1/");
+  const route = routes.find((one) => one.method === method && matchRoute(one, current));
+  if (!route || status !== (route.status ?? 200) || !(route.answers instanceof z.ZodType)) return;
+  const { error } = route.answers.safeParse(JSON.parse(body));
+  if (error) throw new Error(`${method} ${path} answers otherwise than described: ${z.prettifyError(error)}`);
+  checked.add(`${method} ${route.path}`);
 }
 
 async function send(url: string, path: string, options: Call): Promise<IncomingMessage> {
@@ -49,8 +67,12 @@ interface LivePage extends Disposable {
   next(name: string): Promise<unknown>;
 }
 
-export async function openStream(url: string, path: string): Promise<LivePage> {
-  const response = await send(url, path, {});
+export async function openStream(
+  url: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<LivePage> {
+  const response = await send(url, path, { headers });
   const events = eventsOf(response);
   return {
     status: response.statusCode ?? 0,
@@ -71,7 +93,7 @@ async function* eventsOf(response: IncomingMessage): AsyncGenerator<LiveEvent, u
     const blocks = `${rest}${String(chunk)}`.split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
-      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? [];
+      const [, name, data] = /^event: (.*)\n(?:id: .*\n)?data: (.*)$/.exec(block) ?? [];
       if (name !== undefined && data !== undefined) yield { name, data: JSON.parse(data) };
     }
   }

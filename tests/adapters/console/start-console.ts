@@ -1,10 +1,13 @@
 /** The real console on a real Redis, with an intake that does what a test says. */
+import { execFile } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { createConsoleAdapter } from "../../../src/adapters/console/adapter.ts";
+import type { IdentityHeader } from "../../../src/adapters/console/person.ts";
 import type { ConsoleStatus } from "../../../src/adapters/console/services.ts";
 import { createConsoleSurface } from "../../../src/adapters/console/surface.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
@@ -13,6 +16,8 @@ import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbou
 import type { ChatSurface } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
+import { createAccess } from "../../../src/intake/access.ts";
+import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
 import type { WorkspaceFiles } from "../../../src/operations/files.ts";
 import { openOperations } from "../../../src/operations/open.ts";
 import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
@@ -68,6 +73,9 @@ export interface ConsoleSettings {
   port?: number;
   token?: string;
   proxies?: string[];
+  identity?: IdentityHeader;
+  access?: object;
+  recheckMs?: number;
   budgets?: Partial<BudgetSettings>;
 }
 
@@ -100,6 +108,14 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
       if (text === undefined) return { ok: false, reason: "not-found", message: `There is no file ${path}.` };
       return { ok: true, data: Buffer.from(text), truncated: text === "too large" };
     },
+    async archive(_thread, path) {
+      if (workspace.size === 0) return false;
+      const folder = await mkdtemp(join(tmpdir(), "heddle-console-files-"));
+      for (const [name, text] of workspace) await writeFile(join(folder, name), text);
+      await promisify(execFile)("tar", ["-C", folder, "-cf", path, "."]);
+      await rm(folder, { recursive: true });
+      return true;
+    },
     async remove() {
       workspace.clear();
       return true;
@@ -109,7 +125,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   const operations = openOperations({
     ...{ redis: client, server: redis.server, queue },
     budgets: { ...budgetSettings, ...settings.budgets },
-    approvers: "requester",
+    approvers: () => "requester",
     skills: createSkillLibrary({ folders: [shippedSkills] }),
     limits: defaultLimits,
     ...{ auditFolder, files },
@@ -124,10 +140,15 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     port,
     ...(token === undefined ? {} : { token }),
     ...(settings.proxies && { proxies: settings.proxies }),
+    identity: settings.identity,
+    tokens: createAccessTokens(client, Date.now),
+    mayUse: createAccess(settingsSchema.parse({ access: settings.access ?? {} }).access).mayUse,
+    ...(settings.recheckMs !== undefined && { recheckMs: settings.recheckMs }),
     files,
     operations,
     status: async () => status,
     instance: "the-loom",
+    metrics: { contentType: "text/plain", render: async () => "heddle_redis_up 1" },
     hasWorker: async () => (await readPresence(client)).length > 0,
     log: { error: (error: unknown) => errors.push(error) },
   });

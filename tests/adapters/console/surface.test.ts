@@ -90,6 +90,16 @@ describe.each([
       expect(message?.kind === "answer" && message.markdown).toHaveLength(surface.limits.messageChars);
     });
 
+    test("work that waits for people is marked as paused, in its list too, until it goes on", async () => {
+      const ref = await post(answer("hello"), "key");
+      await surface.mark(ref, "taken", { paused: true });
+      expect(await shown()).toEqual([{ ...answer("hello"), mark: "taken", paused: true }]);
+      expect(await conversations.thread(thread.thread)).toMatchObject({ state: "taken", paused: true });
+      await surface.mark(ref, "answered");
+      expect(await shown()).toEqual([{ ...answer("hello"), mark: "answered" }]);
+      expect(await conversations.thread(thread.thread)).not.toHaveProperty("paused");
+    });
+
     test("a message that was removed cannot be edited or marked: it is gone", async () => {
       const ref = await post(answer("hello"), "key");
       await surface.remove(ref);

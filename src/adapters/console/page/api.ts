@@ -28,7 +28,7 @@ import type { ExportFormat } from "../../../operations/export.ts";
 import type { Done } from "../manage-routes.ts";
 import type { NeedSummary } from "../needs-feed.ts";
 import type { Need } from "../operation-routes.ts";
-import type { ConsoleStatus } from "../services.ts";
+import type { ConsoleStatus, SignedIn } from "../services.ts";
 
 export class ApiError extends Error {
   /** Of HTTP; 0 when nothing answered. */
@@ -50,8 +50,8 @@ export function replyOf(outcome: IntakeResult): string {
   return "reply" in outcome ? (outcome.reply ?? "") : "";
 }
 
-export function getStatus(): Promise<ConsoleStatus> {
-  return request("GET", "/api/status");
+export function getStatus(): Promise<ConsoleStatus & { me: SignedIn }> {
+  return request("GET", "/api/v1/status");
 }
 
 /** `attachments` are ids of files that were sent before. */
@@ -61,18 +61,27 @@ export function postMessage(
   key: string,
   attachments: string[],
 ): Promise<IntakeResult> {
-  return request("POST", `/api/threads/${thread}/messages`, { text, key, attachments });
+  return request("POST", `/api/v1/threads/${thread}/messages`, { text, key, attachments });
 }
 
 /** Sends a file that a message of the thread is going to name; returns its id. */
 export async function sendFile(thread: string, file: File): Promise<string> {
   const [name, type] = [file.name.toWellFormed(), file.type].map(encodeURIComponent);
-  const address = `/api/threads/${thread}/attachments?name=${name}&type=${type}`;
+  const address = `/api/v1/threads/${thread}/attachments?name=${name}&type=${type}`;
   return (await request<{ id: string }>("POST", address, file)).id;
 }
 
+/** Keeps a small picture of a file that was sent, to be shown with its message. */
+export async function sendThumbnail(thread: string, upload: string, picture: Blob): Promise<void> {
+  await request("POST", `/api/v1/threads/${thread}/attachments/${upload}/thumbnail`, picture);
+}
+
+export function thumbnailAddress(thread: string, upload: string): string {
+  return `/api/v1/threads/${thread}/thumbnails/${upload}`;
+}
+
 export function stopThread(thread: string): Promise<IntakeResult> {
-  return request("POST", `/api/threads/${thread}/stop`, {});
+  return request("POST", `/api/v1/threads/${thread}/stop`, {});
 }
 
 /** Presses a button of a message; `text` is what the person wrote when it asks for a sentence. */
@@ -83,16 +92,16 @@ export function pressAction(
   text: string | undefined,
 ): Promise<IntakeResult> {
   const body = text === undefined ? { action } : { action, text };
-  return request("POST", `/api/threads/${thread}/messages/${message}/actions`, body);
+  return request("POST", `/api/v1/threads/${thread}/messages/${message}/actions`, body);
 }
 
 /** Of a thread of any platform. */
 export function listFiles(thread: string): Promise<{ entries: FileEntry[]; truncated: boolean }> {
-  return request("GET", `/api/threads/${encodeURIComponent(thread)}/files`);
+  return request("GET", `/api/v1/threads/${encodeURIComponent(thread)}/files`);
 }
 
 export function fileAddress(thread: string, path: string): string {
-  return `/api/threads/${encodeURIComponent(thread)}/file?path=${encodeURIComponent(path.toWellFormed())}`;
+  return `/api/v1/threads/${encodeURIComponent(thread)}/file?path=${encodeURIComponent(path.toWellFormed())}`;
 }
 
 /** The bytes of the file at that address. */
@@ -103,13 +112,19 @@ export async function readFile(address: string): Promise<Uint8Array<ArrayBuffer>
 }
 
 export function uploadAddress(thread: string, message: string): string {
-  return `/api/threads/${thread}/uploads/${message}`;
+  return `/api/v1/threads/${thread}/uploads/${message}`;
 }
 
 /** Trades the token for a cookie that scripts cannot read. */
 export async function signIn(token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}` };
-  const response = await send("/api/session", { method: "POST", headers });
+  const response = await send("/api/v1/session", { method: "POST", headers });
+  if (!response.ok) throw await readFailure(response);
+}
+
+/** The cookie opens nothing any more, wherever else it is. */
+export async function signOut(): Promise<void> {
+  const response = await send("/api/v1/session/end", { method: "POST" });
   if (!response.ok) throw await readFailure(response);
 }
 
@@ -133,7 +148,7 @@ export interface ConversationEvents extends Connection {
 
 /** The live stream of the list, and of a thread. Returns what closes it. */
 export function connect(thread: string | null, on: ConversationEvents): () => void {
-  return watch(thread ? `/api/events?thread=${thread}` : "/api/events", on, {
+  return watch(thread ? `/api/v1/events?thread=${thread}` : "/api/v1/events", on, {
     threads: (data) => on.threads(JSON.parse(data)),
     thread: (data) => on.thread(JSON.parse(data)),
     conversation: (data) => on.conversation(JSON.parse(data)),
@@ -254,13 +269,13 @@ export function deleteThread(thread: string): Promise<Done> {
   return request("POST", `${sessionPath(thread)}/delete`, {});
 }
 
-export function exportAddress(thread: string, format: ExportFormat): string {
+export function exportAddress(thread: string, format: ExportFormat | "tar"): string {
   return `${sessionPath(thread)}/export?format=${format}`;
 }
 
 /** All that waits for a person. */
 export function getNeeds(): Promise<Need[]> {
-  return request("GET", "/api/needs");
+  return request("GET", "/api/v1/needs");
 }
 
 export type QuestionDecision =
@@ -278,17 +293,17 @@ export function decideQuestion(
 }
 
 export function getUsage(days: number): Promise<UsageReport> {
-  return request("GET", `/api/usage?days=${days}`);
+  return request("GET", `/api/v1/usage?days=${days}`);
 }
 
 /** The list of console threads. */
 export function getThreads(): Promise<ThreadSummary[]> {
-  return request("GET", "/api/threads");
+  return request("GET", "/api/v1/threads");
 }
 
 /** The newest entries of the audit log that are asked for. */
 export function getAudit(query: AuditQuery): Promise<AuditPage> {
-  return request("GET", `/api/audit${toQuery(query)}`);
+  return request("GET", `/api/v1/audit${toQuery(query)}`);
 }
 
 /** What was said in the threads that are asked for. */
@@ -296,7 +311,10 @@ export function searchThreads(
   { words = "", ...filter }: ThreadFilter,
   after: SearchCursor | undefined,
 ): Promise<SearchPage> {
-  return request("GET", `/api/search${toQuery({ words, ...filter, after: after && JSON.stringify(after) })}`);
+  return request(
+    "GET",
+    `/api/v1/search${toQuery({ words, ...filter, after: after && JSON.stringify(after) })}`,
+  );
 }
 
 export type ThreadFilter = Omit<ThreadQuery, "sort" | "offset" | "limit">;
@@ -310,7 +328,7 @@ function toQuery(fields: object): string {
 }
 
 export function getSystem(): Promise<SystemReport> {
-  return request("GET", "/api/system");
+  return request("GET", "/api/v1/system");
 }
 
 /** A page of the list of all threads, as it changes. Returns what closes it. */
@@ -318,7 +336,7 @@ export function watchSessions(
   query: ThreadQuery,
   on: Connection & { sessions(page: ThreadPage): void; facets(facets: ThreadFacets): void },
 ): () => void {
-  return watch(`/api/sessions/events${toQuery(query)}`, on, {
+  return watch(`/api/v1/sessions/events${toQuery(query)}`, on, {
     sessions: (data) => on.sessions(JSON.parse(data)),
     facets: (data) => on.facets(JSON.parse(data)),
   });
@@ -340,7 +358,7 @@ export function watchSession(thread: string, from: number, on: SessionEvents): (
 }
 
 function sessionPath(thread: string): string {
-  return `/api/sessions/${encodeURIComponent(thread)}`;
+  return `/api/v1/sessions/${encodeURIComponent(thread)}`;
 }
 
 /** What waits for people, in short; the first of it where it is much. */

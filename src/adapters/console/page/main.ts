@@ -1,5 +1,5 @@
 /** The page: which part of it the address names, signing in, and keys that work everywhere. */
-import { ApiError, getStatus, messageOf, signIn, whenDelayed, whenNeedsChange } from "./api.ts";
+import { ApiError, getStatus, messageOf, signIn, signOut, whenDelayed, whenNeedsChange } from "./api.ts";
 import {
   followThreads,
   listThreads,
@@ -17,6 +17,7 @@ import { openSystem } from "./operations/system.ts";
 import { openTimeline } from "./operations/timeline.ts";
 import { openUsage } from "./operations/usage.ts";
 import { takeNeeds } from "./needs.ts";
+import { may } from "./person.ts";
 import { setUpShortcuts } from "./shortcuts.ts";
 import { showStatus } from "./status.ts";
 import { showDelay, showTitle, showToast } from "./toast.ts";
@@ -84,6 +85,8 @@ function pageAt(hash: string): PageAt {
   const name = hash.slice(2);
   const known = reports.get(name);
   if (known) return reportPage(name, known);
+  const all = reports.get("threads");
+  if (all && !may("work")) return reportPage("threads", all);
   return { page: "conversation", act: () => [openConversation(null, frame)] };
 }
 
@@ -154,6 +157,14 @@ async function submitToken(): Promise<void> {
 byId("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
   void submitToken();
+});
+
+byId("sign-out").addEventListener("click", () => {
+  signOut().then(
+    // Nothing of what was shown stays.
+    () => location.replace(location.pathname),
+    (error: unknown) => showToast(messageOf(error)),
+  );
 });
 
 document.addEventListener("keydown", (event) => {

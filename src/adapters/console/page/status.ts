@@ -1,10 +1,19 @@
 /** What kind of Heddle this is: banners for what should be known before trusting it, and the small print. */
-import type { ConsoleStatus } from "../services.ts";
+import type { ConsoleStatus, SignedIn } from "../services.ts";
 import { byId, element, icon } from "./dom.ts";
+import { setPerson } from "./person.ts";
 
 const redisWords = { url: "Redis", system: "Redis, started by Heddle", embedded: "embedded Redis" };
 
-export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleStatus): void {
+export function showStatus({
+  model,
+  demo,
+  sandbox,
+  redis,
+  adapters,
+  me,
+}: ConsoleStatus & { me: SignedIn }): void {
+  setPerson(me);
   byId("banners").replaceChildren(
     ...(demo
       ? [
@@ -28,6 +37,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleSta
   );
   const [sandboxName = ""] = sandbox.summary.split(";");
   const facts: [term: string, value: string, title?: string][] = [
+    ...(me.id.startsWith("@") ? [["You", `${me.name} (${me.role})`] as [string, string]] : []),
     ["Model", model],
     ["Sandbox", sandboxName, sandbox.summary],
     ["Storage", redisWords[redis]],
@@ -38,6 +48,7 @@ export function showStatus({ model, demo, sandbox, redis, adapters }: ConsoleSta
     element("dd", { title }, value),
   ]);
   byId("facts").replaceChildren(...lines);
+  byId("sign-out").hidden = !me.byCookie;
 }
 
 function banner(

@@ -5,6 +5,7 @@ import { sessionAddress } from "../addresses.ts";
 import { continueSession, messageOf, replyOf, stopSession, watchSessions } from "../api.ts";
 import { element, icon, timeElement } from "../dom.ts";
 import { formatCost, formatCount } from "../format.ts";
+import { mayWorkIn } from "../person.ts";
 import { stateOf } from "../states.ts";
 import { showToast } from "../toast.ts";
 import { typingMs } from "./filter-inputs.ts";
@@ -14,7 +15,8 @@ import { saidSection } from "./thread-search.ts";
 import { placeOf, titleOf } from "./thread-words.ts";
 
 /** What can be done with the thread in its state. */
-function actionOf({ state, ended }: ThreadLine): "stop" | "continue" | null {
+function actionOf({ thread, state, ended }: ThreadLine): "stop" | "continue" | null {
+  if (!mayWorkIn(thread)) return null;
   if (state !== "idle") return "stop";
   return ended === "paused" ? "continue" : null;
 }

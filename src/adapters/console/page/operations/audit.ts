@@ -107,7 +107,17 @@ const kinds: AuditKind[] = [
     "decision-refused",
   ] as const),
   ...(["schedule-planned", "schedule-fired", "schedule-cancelled", "continued", "refused"] as const),
+  "setting-changed" as const,
   ...(["turn-began", "turn-took", "turn-ended", "tool-began", "tool-ended"] as const),
+  ...([
+    "thread-renamed",
+    "thread-archived",
+    "thread-reopened",
+    "thread-exported",
+    "thread-deleted",
+    "direct-read",
+  ] as const),
+  ...(["token-created", "token-revoked", "person-forgotten"] as const),
   ...(["log-broken", "facts-lost"] as const),
 ];
 

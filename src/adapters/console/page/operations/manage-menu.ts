@@ -3,9 +3,15 @@ import type { ThreadLine } from "../../../../operations/operations.ts";
 import { archiveThread, deleteThread, exportAddress, messageOf, renameThread } from "../api.ts";
 import { askFor } from "../conversation/ask.ts";
 import { element } from "../dom.ts";
+import { may } from "../person.ts";
 import { showToast } from "../toast.ts";
 
 const confirmation = "delete";
+
+/** What only operators are offered. */
+function changes(...buttons: HTMLElement[]): HTMLElement[] {
+  return may("operate") ? buttons : [];
+}
 
 /** Stays while the thread goes on, so that it does not close under somebody's hands. */
 export function manageMenu(thread: string) {
@@ -20,7 +26,7 @@ export function manageMenu(thread: string) {
   };
   const button = (label: string, work: () => Promise<string>) =>
     element("button", { type: "button", class: "action", onclick: act(work) }, label);
-  const download = (label: string, format: "markdown" | "json") =>
+  const download = (label: string, format: "markdown" | "json" | "tar") =>
     element("a", { class: "action", href: exportAddress(thread, format), download: "" }, label);
 
   const archive = button("Archive", async () => {
@@ -36,28 +42,36 @@ export function manageMenu(thread: string) {
     element(
       "div",
       { class: "tools" },
-      button("Rename…", async () => {
-        const title = await askFor("What is the thread called? Leave it empty for its own title.", "Rename");
-        if (title === null) return "";
-        await renameThread(thread, title.trim().slice(0, 100));
-        return "The thread is renamed.";
-      }),
-      archive,
+      ...changes(
+        button("Rename…", async () => {
+          const title = await askFor(
+            "What is the thread called? Leave it empty for its own title.",
+            "Rename",
+          );
+          if (title === null) return "";
+          await renameThread(thread, title.trim().slice(0, 100));
+          return "The thread is renamed.";
+        }),
+        archive,
+      ),
       button("Copy link", async () => {
         await navigator.clipboard.writeText(location.href);
         return "The link is copied. Whoever may use this console can open it.";
       }),
       download("Save as Markdown", "markdown"),
       download("Save as JSON", "json"),
-      button("Delete…", async () => {
-        const question = `This deletes the conversation, its files and its notes for good. Write “${confirmation}” to go on.`;
-        const answer = await askFor(question, "Delete");
-        if (answer === null) return "";
-        if (answer.trim().toLowerCase() !== confirmation) return "Nothing was deleted.";
-        const { note } = await deleteThread(thread);
-        location.hash = "#/threads";
-        return note ?? "The thread is deleted.";
-      }),
+      download("Save with files", "tar"),
+      ...changes(
+        button("Delete…", async () => {
+          const question = `This deletes the conversation, its files and its notes for good. Write “${confirmation}” to go on.`;
+          const answer = await askFor(question, "Delete");
+          if (answer === null) return "";
+          if (answer.trim().toLowerCase() !== confirmation) return "Nothing was deleted.";
+          const { note } = await deleteThread(thread);
+          location.hash = "#/threads";
+          return note ?? "The thread is deleted.";
+        }),
+      ),
     ),
   );
   return {

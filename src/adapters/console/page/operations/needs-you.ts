@@ -15,6 +15,7 @@ import {
 import { askFor } from "../conversation/ask.ts";
 import { element, icon, timeElement } from "../dom.ts";
 import { followNeeds, notifies, setNotifies } from "../needs.ts";
+import { mayWorkIn } from "../person.ts";
 import type { State } from "../states.ts";
 import { showToast } from "../toast.ts";
 import { placeOf, titleOf } from "./thread-words.ts";
@@ -130,9 +131,11 @@ function needRow(need: Need, onDone: () => void): Row {
     }
     buttons.push(button);
   };
-  if (!question) add("Continue", "action primary", () => continueSession(line.thread), "c");
-  else if (boundTo === undefined) addDecisions(question, add);
-  if (line.state !== "idle") add("Stop", "stop", () => stopSession(line.thread));
+  const isMine = mayWorkIn(line.thread);
+  if (!question) {
+    if (isMine) add("Continue", "action primary", () => continueSession(line.thread), "c");
+  } else if (isMine && boundTo === undefined) addDecisions(question, add);
+  if (isMine && line.state !== "idle") add("Stop", "stop", () => stopSession(line.thread));
 
   const title = element("a", { class: "title", href: sessionAddress(line.thread) }, titleOf(line));
   const head = element(
@@ -147,7 +150,7 @@ function needRow(need: Need, onDone: () => void): Row {
     {},
     head,
     ...describeNeed(need),
-    element("div", { class: "actions" }, ...buttons),
+    ...(buttons.length > 0 ? [element("div", { class: "actions" }, ...buttons)] : []),
     element("p", { class: "soft" }, ...timesOf(need)),
   );
   return { item, keys };
@@ -197,7 +200,7 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
           element(
             "p",
             { class: "bound" },
-            `Only ${boundTo} can answer this, ${where}. You can stop the work.`,
+            `Only ${boundTo} can answer this, ${where}.${mayWorkIn(line.thread) ? " You can stop the work." : ""}`,
           ),
         ]),
   ];

@@ -5,7 +5,7 @@ import { sessionAddress } from "../addresses.ts";
 import { getSystem } from "../api.ts";
 import { type Child, element, formatBytes, icon, type IconName, timeElement } from "../dom.ts";
 import { formatCount, pluralize } from "../format.ts";
-import { chip, emptyNote, facts, failure, section, table } from "./report.ts";
+import { chip, type Column, emptyNote, facts, failure, section, table } from "./report.ts";
 
 /** Workers report every 5 seconds. */
 const refreshEveryMs = 10_000;
@@ -43,6 +43,7 @@ export function openSystem(root: HTMLElement): () => void {
       body.replaceChildren(
         queueOf(report),
         workersOf(report),
+        configurationOf(report),
         sandboxOf(report),
         skillsOf(report),
         redisOf(report),
@@ -94,6 +95,29 @@ function workersOf({ workers }: SystemReport): HTMLElement {
     );
   }
   return section("Workers", element("div", { class: "cards" }, ...workers.map(workerCard)));
+}
+
+function configurationOf({ configuration: { processes, problems, changes } }: SystemReport): HTMLElement {
+  const alerts = problems.map((text) =>
+    element("div", { class: "failure", role: "alert" }, icon("failed"), element("p", {}, text)),
+  );
+  const rows = processes.map(({ host, pid, role, hash, at }) => [
+    role,
+    element("span", {}, host, element("span", { class: "soft" }, ` · process ${pid}`)),
+    element("code", {}, hash),
+    timeElement(at),
+  ]);
+  const columns = ["Process", "Host", "Files", "In force since"].map((name): Column => [name, false]);
+  const changed = changes.map(({ setting, of, value, by, at }) => [setting, of, value, by, timeElement(at)]);
+  const changeColumns = ["Setting", "Of", "Value", "By", "Since"].map((name): Column => [name, false]);
+  return section(
+    "Configuration",
+    ...alerts,
+    table("Configuration of each process", columns, rows),
+    ...(changed.length > 0
+      ? [element("h5", {}, "Changed in chat"), table("Changed in chat", changeColumns, changed)]
+      : []),
+  );
 }
 
 function workerCard({ host, pid, startedAt, concurrency, model, running, mcp }: WorkerReport): HTMLElement {
