@@ -9,13 +9,16 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
  */
 const long = [
-  "tests/browser/{hostile-text,operations}.test.ts",
-  "tests/e2e/{console-token,discord,embedded,health,models,redis,schedules,silence,slack,tenants,workspaces}.test.ts",
-  "tests/e2e/commands/{other-commands,without-redis}.test.ts",
-  "tests/faults/{boot,embedded,embedded-memory,failover,frozen,handover,hang,partition,points,replicas}.test.ts",
-  "tests/sandbox/{disk,odd-files,ordinary-user,own-user,workspaces}.test.ts",
+  "tests/browser/{calls,hostile-text,needs,operations,place,timeline,viewer}.test.ts",
+  "tests/e2e/{closing,console,console-token,discord,embedded,health,mcp,models,plan,previews,proxy,questions}.test.ts",
+  "tests/e2e/{redis,rules,schedules,silence,slack,telemetry,tenants,workspaces}.test.ts",
+  "tests/e2e/commands/{doctor,mcp,other-commands,setup,without-redis}.test.ts",
+  "tests/faults/{boot,embedded,embedded-memory,failover,frozen,handover,hang,partition,points}.test.ts",
+  "tests/faults/{replicas,restart}.test.ts",
+  "tests/queue/redis/{primaries,replicated}.test.ts",
+  "tests/sandbox/{disk,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate}.test.ts",
-  "tests/{agent/example,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
+  "tests/{agent/example,agent/mcp/stdio-servers,queue/turns/background-jobs,repositories/repositories}.test.ts",
 ];
 const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];
 

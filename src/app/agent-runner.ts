@@ -4,7 +4,7 @@ import {
   createContextWindow,
 } from "../agent/context/compaction.ts";
 import { describeLargeFixed } from "../agent/context/fixed-part.ts";
-import { createLearntWindows, type LearntWindows } from "../agent/context/learnt-windows.ts";
+import { createLearntWindows } from "../agent/context/learnt-windows.ts";
 import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalReader } from "../agent/journal.ts";
@@ -25,26 +25,33 @@ import type { McpPool } from "../agent/mcp/pool.ts";
 import { isFromPerson, type Message, type Speaker, type UserMessage } from "../agent/messages.ts";
 import type { LanguageModel } from "../agent/model.ts";
 import type { NoteStore } from "../agent/note-store.ts";
+import type { PolicyDecision } from "../agent/policy-decision.ts";
 import type { Policy } from "../agent/policy/policy.ts";
+import { limitToPlanning, listUnplanned, type Planning } from "../agent/planning.ts";
 import type { ScheduleStore } from "../agent/schedule-store.ts";
 import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "../agent/tools/circuit-breaker.ts";
+import { createProposePlan } from "../agent/tools/propose-plan.ts";
 import type { ToolServices } from "../agent/tools/tool.ts";
 import { webFetchName } from "../agent/web.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { MessageExtras, Reading } from "../message-extras/message-extras.ts";
+import type { Previews } from "../previews/previews.ts";
 import type { Budgets } from "../queue/budgets/budgets.ts";
 import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
+import type { Repositories } from "../repositories/repositories.ts";
 import type { SandboxHealth } from "../sandbox/health.ts";
 import { nothingKilled, type Sandbox, usefulPrograms } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Web } from "../web/web.ts";
 import { type ChannelSettings, isListed } from "./channel-settings.ts";
+import type { SharedWindows } from "./learnt-windows.ts";
 import type { Models } from "./models.ts";
 import { catalogueTokens } from "./offer-size.ts";
-import { createTurnTools } from "./turn-tools.ts";
+import { openPlanning } from "./open-planning.ts";
+import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" | "helper"> {
   limits: TurnLimits;
@@ -65,32 +72,56 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" 
    */
   schedules?(thread: ThreadId, asked: () => UserMessage | undefined): ScheduleStore;
   journal(thread: ThreadId): JournalReader;
+  /** What all processes have learnt of their models' windows. Default: this one learns alone. */
+  windows?: SharedWindows;
   /** What threads have of the web. Default: nothing, and nothing is said of it. */
   web?: Web;
+  /** Absent where nothing may be shown to people in a browser. */
+  previews?: Pick<Previews, "of"> | undefined;
+  /** What threads have of the repositories. Default: none. */
+  repositories?: Pick<Repositories, "open">;
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
   masker: Masker;
   /** Which calls run, are asked for, or are denied; holds for sub-agents too, which cannot ask. */
   policy: Policy;
+  /** Asked before each call runs, whatever the rules say. `asked`: grows while the turn runs. */
+  permit?(thread: ThreadId, asked: readonly UserMessage[]): () => Promise<PolicyDecision>;
   /** How long a question to people stays open, ms. */
   questionMs: number;
   log: Logger;
+  /** Keeps what is named here until the turn has ended, which it calls the result for. */
+  hold?(): () => void;
 }
 
-/** Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows. */
-export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
-  const { backend } = options.sandbox;
+/**
+ * Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows.
+ *
+ * @param given the options, or what gives those that a turn begins with and keeps; the sandbox is always the same
+ */
+export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOptions)): TurnRunner {
+  const read = typeof given === "function" ? given : () => given;
+  const { backend } = read().sandbox;
   const shared: Shared = {
     counter: createTokenCounter(),
-    contexts: new Map(),
-    learnt: createLearntWindows(),
+    contexts: new WeakMap(),
+    windows: read().windows ?? { learnt: createLearntWindows(), refresh: async () => {} },
     breaker: createCircuitBreaker({ now: Date.now }),
     warned: new Set(),
+    plans: new Map(),
   };
 
   return {
-    run: (input) => runAgent(options, shared, input),
+    async *run(input) {
+      const options = read();
+      const release = options.hold?.();
+      try {
+        return yield* runAgent(options, shared, input);
+      } finally {
+        release?.();
+      }
+    },
 
     async killAll(thread) {
       // Asked for at once: whoever aborts the turn next ends the same processes, and they would not be counted.
@@ -112,7 +143,10 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
       const changes = await known?.sandbox.changes(times);
       if (!changes?.ok) return noChanges;
       const shown = (paths: string[]) => paths.filter((path) => !path.startsWith(".heddle/"));
-      return { changed: shown(changes.changed), deleted: shown(changes.deleted) };
+      const files = { changed: shown(changes.changed), deleted: shown(changes.deleted) };
+      const planned = shared.plans.get(thread) ?? [];
+      if (planned.length === 0) return files;
+      return { ...files, unplanned: listUnplanned(planned, [...files.changed, ...files.deleted]) };
     },
   };
 }
@@ -120,11 +154,13 @@ export function createAgentRunner(options: TurnRunnerOptions): TurnRunner {
 /** What the turns of a process share. */
 interface Shared {
   counter: TokenCounter;
-  /** One for each model with its fallbacks. */
-  contexts: Map<LanguageModel, ContextWindow>;
-  learnt: LearntWindows;
+  /** One for each model with its fallbacks, as long as the options are the same. */
+  contexts: WeakMap<TurnRunnerOptions, Map<LanguageModel, ContextWindow>>;
+  windows: SharedWindows;
   /** What is broken stays known between turns, for each thread by itself. */
   breaker: CircuitBreaker;
+  /** The files that the approved plan of a thread's turn names; of a turn that runs here, or was the last to. */
+  plans: Map<ThreadId, readonly string[]>;
   /** What the log was told once. */
   warned: Set<string>;
 }
@@ -137,20 +173,23 @@ async function* runAgent(
   input: RunInput,
 ): AsyncGenerator<AgentEvent, TurnOutcome> {
   const { thread, turn: id, claim, history, chosen, store, emit, signal } = input;
+  const { backend } = options.sandbox;
   const log = options.log.child({ thread, turn: id });
   const channel = options.channel(thread);
   const model = options.choose(thread, chosen.model ?? history.chosenModel, chosen.effort);
   const context = contextOf(model, options, shared);
   const helper = options.helper ?? model;
   const probe = await options.sandbox.refresh();
-  const sandbox = probe.ok ? await options.sandbox.backend.open(thread, claim) : undefined;
+  const sandbox = probe.ok ? await backend.open(thread, claim) : undefined;
   sandbox?.noteFiles(id);
-  const asked = (history.turn?.asked ?? []).filter(isFromPerson);
-  const services = createServices(options, thread, asked, sandbox);
+  const asked = listAsked(input);
+  const planning = await planTurn(options, shared, input, asked);
+  const services = createServices(options, thread, asked, sandbox && keepFromWriting(sandbox, planning));
   const [library, offer, situation] = await Promise.all([
     options.skills.current(),
     options.mcp.offer(signal),
     options.situation?.(thread),
+    shared.windows.refresh(),
   ]);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
 
@@ -176,18 +215,12 @@ async function* runAgent(
   };
   const meter = createMeter(options.budgets.turnBudget(thread, history.turn), shared);
   const assembleTools = createTurnTools({
-    dispatch: {
-      services,
-      masker: options.masker,
-      policy: options.policy,
-      onError: (trace, error, call) =>
-        log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
-      breaker: narrowToThread(shared.breaker, thread),
-    },
+    dispatch: shareCalls(options, shared, { thread, asked, services, planning, log }),
     subAgent: { model: helper, meter, context: contextOf(helper, options, shared), ...told },
     skills,
     ...{ limits: model.limits, counter: shared.counter },
     allowed: channel.tools,
+    proposePlan: createProposePlan(planning),
     emit,
   });
   const assemble = ({ tools, instructions }: McpOffer): TurnOffer => {
@@ -227,6 +260,29 @@ async function* runAgent(
   return outcome;
 }
 
+/** What the calls of the turn and of its sub-agents share. */
+function shareCalls(
+  { masker, policy, permit, sandbox }: TurnRunnerOptions,
+  { breaker }: Shared,
+  turn: {
+    thread: ThreadId;
+    asked: readonly UserMessage[];
+    services: ToolServices;
+    planning: Planning;
+    log: Logger;
+  },
+): TurnToolsOptions["dispatch"] {
+  const { thread, services, log } = turn;
+  return {
+    ...{ services, masker },
+    policy: limitToPlanning(policy, turn.planning, sandbox.backend.name !== "none"),
+    ...(permit && { permit: permit(thread, turn.asked) }),
+    onError: (trace, error, call) =>
+      log.error({ err: error, trace, tool: call.name, call: call.id }, "a tool failed"),
+    breaker: narrowToThread(breaker, thread),
+  };
+}
+
 /** See `Turn.meter`. */
 function createMeter(
   turnBudget: ReturnType<Budgets["turnBudget"]>,
@@ -248,6 +304,7 @@ function describeSurroundings(
     ...(web && isListed(settings.tools, webFetchName) && { web: web.describe(thread) }),
     installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),
     has: (tool) => isListed(settings.tools, tool),
+    planFirst: settings.plan === "ask",
     instructions: [instructions, settings.instructions].filter(Boolean).join("\n\n"),
   };
 }
@@ -268,9 +325,12 @@ function createRenewal(
 
 function contextOf(
   model: LanguageModel,
-  { summariser, compaction }: TurnRunnerOptions,
-  { contexts, counter, learnt }: Shared,
+  options: TurnRunnerOptions,
+  { contexts: all, counter, windows: { learnt } }: Shared,
 ): ContextWindow {
+  const { summariser, compaction } = options;
+  const contexts = all.get(options) ?? new Map<LanguageModel, ContextWindow>();
+  all.set(options, contexts);
   const context =
     contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction, learnt });
   contexts.set(model, context);
@@ -286,14 +346,43 @@ function createServices(
 ): ToolServices {
   const history = options.journal(thread);
   const web = options.web?.open(thread, history);
+  const repositories = options.repositories?.open(thread, () => asked.at(-1)?.author);
   return {
     notes: options.notes(thread, () => asked.map(({ author }) => author)),
     ...(options.schedules && { schedules: options.schedules(thread, () => asked.at(-1)) }),
     history,
     ...(web && { web }),
+    ...(options.previews && { previews: options.previews.of(thread) }),
+    ...(repositories && { repositories }),
     now: Date.now,
     ...(sandbox && { sandbox }),
     deliver: deliverTo(thread, options),
+  };
+}
+
+function listAsked({ history }: RunInput): UserMessage[] {
+  return (history.turn?.asked ?? []).filter(isFromPerson);
+}
+
+/** Whether the turn plans first. What an earlier turn's plan named is forgotten. */
+function planTurn(
+  { journal, channel }: TurnRunnerOptions,
+  { plans }: Shared,
+  { thread, history }: RunInput,
+  asked: readonly UserMessage[],
+): Promise<Planning> {
+  plans.delete(thread);
+  return openPlanning(history.turn, asked, journal(thread), {
+    always: channel(thread).plan === "ask",
+    onApproved: (files) => plans.set(thread, files),
+  });
+}
+
+/** Its commands write nothing while a plan is still to be approved. */
+function keepFromWriting(sandbox: Sandbox, planning: Pick<Planning, "isOn">): Sandbox {
+  return {
+    ...sandbox,
+    exec: (request) => sandbox.exec(planning.isOn() ? { ...request, isReadOnly: true } : request),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
+import type { Settings } from "../config/schema.ts";
 import { type Access, createAccess } from "../intake/access.ts";
 import { dropRepeats } from "../intake/drop-repeats.ts";
 import { confirmedOnly } from "../intake/confirmed-only.ts";
@@ -17,6 +18,7 @@ import { createMaskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";
 import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
+import { readChanges } from "../queue/administration/changes.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
@@ -25,12 +27,18 @@ import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { watchUnreadable } from "../queue/redis/unreadable.ts";
 import { countAhead } from "../queue/turns/slots.ts";
 import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { Repositories } from "../repositories/repositories.ts";
 import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
+import type { Configuration, LiveConfiguration } from "./configuration/live-configuration.ts";
+import { createLiveConfiguration } from "./configuration/live-configuration.ts";
+import { reloadConfiguration } from "./configuration/load.ts";
+import { openAdministration } from "./configuration/administration.ts";
 import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
+import { openRepositories } from "./repositories.ts";
 import { openSandboxBackend } from "./sandbox.ts";
 import { openStopTracking } from "./stop-tracking.ts";
 
@@ -39,8 +47,11 @@ export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.u
 
 /** What a command begins with. */
 export interface CommandContext {
+  /** As it was when the process started; `configuration` tells what is in force. */
   config: Config;
   mcp: McpConfig;
+  /** See `LoadedConfiguration`. */
+  hash: string;
   masker: GrowingMasker;
   log: Logger;
 }
@@ -56,8 +67,10 @@ export interface AppContext extends CommandContext, Running {
   surface(platform: string): ChatSurface;
   /** Those that are configured, and the console's. */
   platforms: readonly string[];
+  configuration: LiveConfiguration;
   skills: SkillLibrary;
   sandbox: SandboxHealth;
+  repositories: Repositories;
   access: Access;
   telemetry: Telemetry;
 }
@@ -65,17 +78,21 @@ export interface AppContext extends CommandContext, Running {
 /**
  * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
  * @param options.measures whether this process answers to `/metrics`
+ * @param options.configuration by default one of its own
  */
 export async function createAppContext(
-  { config, mcp, log, masker }: CommandContext,
-  { measures = false }: { measures?: boolean } = {},
+  setup: CommandContext,
+  {
+    measures = false,
+    configuration = openConfiguration(setup),
+  }: { measures?: boolean; configuration?: LiveConfiguration } = {},
 ): Promise<AppContext> {
+  const { config, log, masker } = setup;
   // First, because it may refuse the settings, and nothing is open yet.
-  const skills = createSkillLibrary({
-    folders: config.settings.skills.folders ?? [shippedSkills],
-    pins: config.settings.skills.pins,
-  });
+  const skills = await openSkills(configuration);
+  const repositories = openRepositories(config, { redis: () => redis, masker });
   const backend = openSandboxBackend(config, {
+    repositoriesOf: repositories.egressOf,
     readOnly: skills.mounts,
     log: (line) => log.info(line),
     moved: { add: (thread, day, bytes) => addTransferredBytes(redis, thread, day, bytes) },
@@ -87,9 +104,12 @@ export async function createAppContext(
     now: Date.now,
     onError: (error) => log.warn({ err: error }, "What cannot be read could not be noted."),
   });
+  await configuration.change(await readChanges(redis));
   const queue = openTurnQueue(redis);
   const telemetry = await openTelemetry({ config, redis, masker, log, measures });
   const { observe } = telemetry;
+  telemetry.metrics?.configuration(configuration.state());
+  configuration.subscribe((state) => telemetry.metrics?.configuration(state));
   const surfaces = new Map(
     [...(await openSurfaces({ config, log, redis }))].map(([name, plain]) => [
       name,
@@ -99,27 +119,19 @@ export async function createAppContext(
   const surface = (platform: string) => surfaceIn(surfaces, platform);
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = observe.output(createRateLimiter(redis));
-  const access = createAccess(config.settings.access);
-  const budgets = createBudgets({
-    redis,
-    settings: config.settings.budgets,
-    now: Date.now,
-    warn(thread, warning) {
-      const place = parseThreadId(thread);
-      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
-    },
-    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
-  });
+  const access = createAccess(configuration.section("access"));
+  const budgets = openBudgets({ configuration, redis, surface, output, onProblem });
   const stops = openStopTracking({
-    ...{ config, log, masker, redis, queue, output, surface, observe },
+    ...{ config, configuration, log, masker, redis, queue, output, surface, observe },
     subscribe: () => server.connect(),
   });
   const plainIntake = createIntake({
     ...{ access, redis, queue, output, surface, budgets, onProblem },
     audit: telemetry.audit,
     afterStop: stops.afterStop,
-    ...(config.settings.feedback && { ratings: createRatings(redis, config.settings.budgets) }),
-    models: (thread) => offerModels(config, threadId(thread)),
+    ...(config.settings.feedback && { ratings: createRatings(redis, configuration.section("budgets")) }),
+    models: (thread) => offerModels(configuration.current(), threadId(thread)),
+    administration: openAdministration(configuration, redis),
     status: (thread) => describeStatus(redis, thread),
     ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),
     now: Date.now,
@@ -138,22 +150,9 @@ export async function createAppContext(
   const intake = observe.intake(dropRepeats(confirmed));
   const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
   return {
-    config,
-    mcp,
-    log,
-    masker,
-    server,
-    redis,
-    queue,
-    output,
-    budgets,
-    intake,
-    surface,
+    ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface },
     platforms: [...surfaces.keys()],
-    skills,
-    sandbox,
-    access,
-    telemetry,
+    ...{ skills, sandbox, repositories, access, telemetry },
     async close() {
       await stops.close();
       await backend.close();
@@ -167,6 +166,53 @@ export async function createAppContext(
       await Promise.all([backend.close(), server.close()]);
     },
   };
+}
+
+/** The budgets as they are configured at the time; whoever nears one is told in the thread. */
+function openBudgets({
+  configuration,
+  redis,
+  surface,
+  output,
+  onProblem,
+}: Pick<AppContext, "configuration" | "redis" | "surface" | "output"> & {
+  onProblem(problem: string, error: unknown): void;
+}): Budgets {
+  return createBudgets({
+    redis,
+    settings: configuration.section("budgets"),
+    now: Date.now,
+    warn(thread, warning) {
+      const place = parseThreadId(thread);
+      postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
+    },
+    onError: (error) => onProblem("A reservation of a budget could not be renewed.", error),
+  });
+}
+
+/** The configuration of this process, which changes when it is told to reload. */
+export function openConfiguration({ config, mcp, hash, masker, log }: CommandContext): LiveConfiguration {
+  const started = { config, mcp, hash };
+  return createLiveConfiguration({
+    started,
+    load: () => reloadConfiguration(started, process.env, process.cwd()),
+    now: Date.now,
+    log,
+    onSecret: (secret) => masker.add(secret),
+  });
+}
+
+/** The skills of the folders that are configured at the time. */
+async function openSkills(configuration: Configuration): Promise<SkillLibrary> {
+  const library = await configuration.derive({
+    of: ({ config }) => config.settings.skills,
+    make: ({ config: { settings } }) => createConfiguredSkills(settings),
+  });
+  return { current: () => library().current(), mounts: () => library().mounts() };
+}
+
+export function createConfiguredSkills({ skills }: Pick<Settings, "skills">): SkillLibrary {
+  return createSkillLibrary({ folders: skills.folders ?? [shippedSkills], pins: skills.pins });
 }
 
 function surfaceIn(surfaces: ReadonlyMap<string, ChatSurface>, platform: string): ChatSurface {

@@ -2,6 +2,8 @@ import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import { ConfigError } from "../config/config-error.ts";
+import type { Config } from "../config/load.ts";
+import { createAccessTokens } from "../operations/access-tokens.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";
@@ -12,6 +14,7 @@ import { listAuditProblems } from "../telemetry/audit/problems.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { ConsoleToken } from "./console-token.ts";
+import { openConfiguredHooks } from "./hooks.ts";
 import { readInstance } from "./instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
@@ -28,18 +31,23 @@ export async function announceCatchUp({ redis, platforms }: AppContext): Promise
   for (const platform of platforms) await downtime.markAway(platform);
 }
 
+function readIdentityHeader({ identityHeader: name, people }: Config["settings"]["console"]) {
+  return name === undefined ? undefined : { name, people };
+}
+
 /** Connects to the chat platforms and serves the console. */
 export async function startGateway(
   context: AppContext,
-  model: { id: string },
+  model: () => { id: string },
   { token, byDefault }: ConsoleToken,
 ): Promise<Running & { url: string; unreached: string[] }> {
-  const { config, log, redis, server, intake } = context;
+  const { config, configuration, log, redis, server, intake } = context;
   const { environment } = config;
   const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, token);
   if (unsafe) throw new ConfigError(unsafe);
   const adapters = await openAdapters({
     config,
+    configuration,
     log,
     redis,
     skills: context.skills,
@@ -48,8 +56,8 @@ export async function startGateway(
   const files = createWorkspaceFiles(context.sandbox);
   const operations = openOperations({
     ...{ redis, server, queue: context.queue, skills: context.skills },
-    budgets: config.settings.budgets,
-    approvers: config.settings.access.approve,
+    budgets: configuration.section("budgets"),
+    approvers: () => configuration.current().settings.access.approve,
     limits: readSandboxLimits(config.settings.sandbox),
     auditFolder: auditFolder(config),
     files,
@@ -66,11 +74,14 @@ export async function startGateway(
     ...(token !== undefined && { token }),
     ...(byDefault && { loginCode: byDefault.loginCode }),
     proxies: config.settings.console.proxies,
+    identity: readIdentityHeader(config.settings.console),
+    tokens: createAccessTokens(redis, Date.now),
+    mayUse: context.access.mayUse,
     files,
     operations,
     status: async (): Promise<ConsoleStatus> => ({
-      model: model.id,
-      demo: model.id === "demo",
+      model: model().id,
+      demo: model().id === "demo",
       sandbox: context.sandbox.probe,
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
@@ -99,9 +110,11 @@ export async function startGateway(
   });
   adapters.push(local);
 
+  const hooks = await openConfiguredHooks(context);
   const endKeeping = startAuditArchiving(redis, config, log);
   const close = async () => {
     endKeeping();
+    await hooks?.close();
     await started?.close();
     operations.close();
   };

@@ -16,6 +16,7 @@ import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
 import { countRunningOn } from "../queue/turns/slots.ts";
 import type { Logger } from "../telemetry/log.ts";
+import type { Configuration } from "./configuration/live-configuration.ts";
 import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
@@ -31,7 +32,12 @@ export async function openSurfaces({ config, log, redis }: PlatformDeps): Promis
   const surfaces = new Map<string, ChatSurface>([["local", createConsoleSurface({ redis })]]);
   if (wantsSlack(environment)) {
     const workspaces = await slackTeams({ config, log, redis });
-    const server = slackServer({ config, log });
+    const { startLimit } = await import("../adapters/slack/surface/stream-starts.ts");
+    const server = {
+      ...slackServer({ config, log }),
+      streamStarts: (team: string) =>
+        createRequestLimit(redis, { platform: "slack-streams", bot: team }, startLimit),
+    };
     if ("client" in workspaces) {
       const { createTeamsSurface } = await import("../adapters/slack/surface/teams-surface.ts");
       surfaces.set("slack", createTeamsSurface(workspaces.installations, server));
@@ -60,11 +66,16 @@ export async function openSurfaces({ config, log, redis }: PlatformDeps): Promis
 /** The chat platforms to listen to; the console is not among them. */
 export async function openAdapters({
   config,
+  configuration,
   log,
   redis,
   skills,
   access,
-}: PlatformDeps & { skills: SkillLibrary; access: Access }): Promise<ChatAdapter[]> {
+}: PlatformDeps & {
+  configuration: Pick<Configuration, "current" | "section">;
+  skills: SkillLibrary;
+  access: Access;
+}): Promise<ChatAdapter[]> {
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
   const downtime = createDowntime(redis, Date.now);
@@ -83,7 +94,7 @@ export async function openAdapters({
         stopReactions: settings.slack.stopReactions,
         downtime,
         recentThreads: createRecentThreads(redis),
-        dayBudgets: createDayBudgets(redis, settings.budgets, Date.now),
+        dayBudgets: createDayBudgets(redis, configuration.section("budgets"), Date.now),
         mayAsk: mayAsk("slack"),
       }),
     );
@@ -102,10 +113,11 @@ export async function openAdapters({
         async choices(place, author) {
           if (!access.mayAsk(place, author)) return { models: [], skills: [] };
           const thread = threadId(place);
-          const listed = channelSettings(settings, thread).skills;
+          const { settings: now } = configuration.current();
+          const listed = channelSettings(now, thread).skills;
           const names = (await skills.current()).skills.map(({ name }) => name);
           return {
-            models: modelChoicesIn(settings, thread),
+            models: modelChoicesIn(now, thread),
             skills: names.filter((name) => isListed(listed, name)),
           };
         },

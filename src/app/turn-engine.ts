@@ -19,6 +19,7 @@ import { createCatchUpHold } from "../queue/turns/hold-for-catch-up.ts";
 import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { createStopWaiting, type StopWaiting } from "../queue/turns/stop-waiting.ts";
 import { watchStops } from "../queue/turns/stops.ts";
+import type { UndoDeps } from "../queue/undo/contracts.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
 import { type HostProcesses, noProcesses } from "../sandbox/sandbox.ts";
 import { defaultFence, type FenceTimes } from "../sandbox/running/fence.ts";
@@ -54,6 +55,8 @@ export interface TurnEngineDeps extends TurnOutputDeps {
   subscriber: Redis;
   /** Runs the agent for one turn. */
   runner: TurnRunner;
+  /** Default: nothing can be undone. */
+  undo?: UndoDeps;
   /** What this host runs for threads. Default: nothing that anybody else could have started. */
   processes?: HostProcesses;
   /** How often it is asked whether a session is still held, ms. Default 5,000. */
@@ -133,6 +136,7 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
       processes,
       holder,
       confirmMs,
+      undo: deps.undo,
     }),
     stopWaiting: createStopWaiting(shared),
     close: () => stops.close(),
@@ -178,6 +182,7 @@ function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn
     mark: (ref, mark, signal) =>
       markMessage({ redis, output, surface: surface(ref.platform) }, ref, mark, signal, {
         isNew: !turn.resumed,
+        ...(turn.waited && { paused: false }),
       }),
     publish: createLivePublisher(redis, thread, onError, lease),
     deciders: (question) => deps.deciders?.(parseThreadId(thread), question) ?? [question.requester.id],

@@ -7,6 +7,8 @@ import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { createDeferredAccess, deferTools } from "../agent/tools/deferred-tools.ts";
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
+import { createPreviewTools } from "../agent/tools/previews.ts";
+import { createRepositoryTools } from "../agent/tools/repositories/repositories.ts";
 import type { Tool } from "../agent/tools/tool.ts";
 import { createWebTools } from "../agent/tools/web-search.ts";
 import type { TurnRunner } from "../queue/turns/contracts.ts";
@@ -22,6 +24,8 @@ export interface TurnToolsOptions {
   counter: Pick<TokenCounter, "countFixed">;
   /** Names of the tools that the channel allows. */
   allowed: ChannelSettings["tools"] | undefined;
+  /** Puts a plan to people; it can do nothing else, so no list of tools leaves it out. */
+  proposePlan: Tool;
   emit: Parameters<TurnRunner["run"]>[0]["emit"];
 }
 
@@ -38,10 +42,13 @@ export interface ServerParts {
 export function createTurnTools(options: TurnToolsOptions): (servers: ServerParts) => Dispatcher {
   const { dispatch, subAgent, skills, allowed, emit, limits, counter } = options;
   const isAllowed = ({ name }: Tool) => isListed(allowed, name);
+  const { sandbox, web, previews, repositories } = dispatch.services;
   const makeTools = () => [
-    ...(dispatch.services.sandbox ? createSandboxTools() : []),
+    ...(sandbox ? createSandboxTools() : []),
+    ...(sandbox && previews ? createPreviewTools(previews) : []),
     ...createSessionTools(),
-    ...(dispatch.services.web ? createWebTools(dispatch.services.web) : []),
+    ...(sandbox && repositories ? createRepositoryTools(repositories) : []),
+    ...(web ? createWebTools(web) : []),
     ...(skills.length > 0 ? [createGetSkillTool(skills)] : []),
   ];
   const own = makeTools();
@@ -58,7 +65,7 @@ export function createTurnTools(options: TurnToolsOptions): (servers: ServerPart
       onEvent: (callId, event) => emit({ type: "helper", callId, event }),
       createDispatcher: (given) => open(given, subAgent.model.limits),
     });
-    return open([...own, ...tools, askUser, task].filter(isAllowed), limits, {
+    return open([...[...own, ...tools, askUser, task].filter(isAllowed), options.proposePlan], limits, {
       output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),
     });
   };

@@ -2,6 +2,7 @@ import { compileGlob } from "../agent/policy/command-pattern.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { callToolName, findToolsName } from "../agent/tools/deferred-tools.ts";
+import { openPullRequestName, openRepositoryName } from "../agent/repositories.ts";
 import { webFetchName, webSearchName } from "../agent/web.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Settings } from "../config/schema.ts";
@@ -10,7 +11,7 @@ import type { Settings } from "../config/schema.ts";
 function listOwnTools(): string[] {
   const simple = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
   const more = ["get_skill", "task", findToolsName, callToolName, webFetchName, webSearchName];
-  return [...simple, ...more];
+  return [...simple, ...more, openRepositoryName, openPullRequestName];
 }
 
 /**
@@ -20,8 +21,12 @@ function listOwnTools(): string[] {
  * @param skills the names of those that there are
  * @throws ConfigError
  */
-export function validateReferences({ tools, channels }: Settings, skills: readonly string[]): void {
+export function validateReferences(
+  { tools, channels, repositories }: Settings,
+  skills: readonly string[],
+): void {
   const own = listOwnTools();
+  const named = Object.keys(repositories);
   const faults: string[] = [];
   const checkTool = (place: string, name: string) => {
     if (name.includes("__") || own.some(compileGlob(name))) return;
@@ -31,6 +36,12 @@ export function validateReferences({ tools, channels }: Settings, skills: readon
   for (const [index, { tool }] of tools.rules.entries()) checkTool(`tools.rules.${index}.tool`, tool);
   for (const [id, channel] of Object.entries(channels)) {
     for (const name of channel.tools ?? []) checkTool(`channels.${id}.tools`, name);
+    for (const name of channel.repositories ?? []) {
+      if (named.includes(name)) continue;
+      faults.push(
+        `channels.${id}.repositories: there is no repository ${name}; there are ${named.join(", ") || "none"}.`,
+      );
+    }
     for (const name of channel.skills ?? []) {
       if (skills.some(compileGlob(name))) continue;
       faults.push(

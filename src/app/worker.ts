@@ -1,11 +1,16 @@
-import { type McpPool, openMcpPool } from "../agent/mcp/pool.ts";
-import { createPolicy } from "../agent/policy/policy.ts";
+import type { McpTimeouts } from "../agent/mcp/config.ts";
+import { openMcpPool } from "../agent/mcp/pool.ts";
+import type { ThreadId } from "../chat/threads.ts";
+import type { Config } from "../config/load.ts";
+import type { Settings } from "../config/schema.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
 import { createMessageExtras } from "../message-extras/message-extras.ts";
 import { readNames } from "../operations/names.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
+import { createLearntWindowStore } from "../queue/models/learnt-windows.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
+import type { Previews } from "../previews/previews.ts";
 import { openScheduleClock, type ScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
 import { createThreadSchedules, type ScheduleLimits } from "../queue/schedules/schedules.ts";
@@ -15,16 +20,22 @@ import type { TurnRunner } from "../queue/turns/contracts.ts";
 import { createSlots } from "../queue/turns/slots.ts";
 import { startTurnWorker } from "../queue/turns/turn-worker.ts";
 import { startPresence } from "../queue/turns/worker-presence.ts";
-import { createAgentRunner } from "./agent-runner.ts";
+import { createAgentRunner, type TurnRunnerOptions } from "./agent-runner.ts";
 import { channelSettings } from "./channel-settings.ts";
+import { createLivePolicy, createPermit } from "./configuration/permit.ts";
 import { openAccounts } from "./mcp-accounts.ts";
-import type { AppContext, Running } from "./context.ts";
-import type { Models } from "./models.ts";
+import { type AppContext, createConfiguredSkills, type Running } from "./context.ts";
+import { shareLearntWindows } from "./learnt-windows.ts";
+import { findModelAddress, type Models } from "./models.ts";
+import { createServerPools, type HeldPool, type ServerPools } from "./server-pools.ts";
 import { readCleanPolicy, readFence } from "./sandbox.ts";
 import { findTooSmallModels } from "./offer-size.ts";
+import { openForgetter } from "./forget-threads.ts";
 import { createPlaceNames } from "./place-names.ts";
+import { openConfiguredPreviews } from "./previews.ts";
 import { listDeleted } from "../queue/session/manage-session.ts";
 import { createTurnEngine } from "./turn-engine.ts";
+import { createUndoDeps } from "./undo.ts";
 import { validateReferences } from "./validate-references.ts";
 import { openWeb } from "./web.ts";
 
@@ -32,8 +43,8 @@ const noSandboxBanner =
   "⚠️ **No sandbox**: commands run as the person who started Heddle, with all their files.";
 
 /** Takes turns from the queue and runs the agent. */
-export async function startWorker(context: AppContext, models: Models): Promise<Running> {
-  const { config, log, masker, redis, server, queue, output, surface, sandbox } = context;
+export async function startWorker(context: AppContext, models: () => Models): Promise<Running> {
+  const { config, configuration, log, masker, redis, server, queue, output, surface, sandbox } = context;
   const { observe, audit: note } = context.telemetry;
   const { queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
@@ -47,15 +58,23 @@ export async function startWorker(context: AppContext, models: Models): Promise<
   };
 
   await checkSkills(context);
-  void warnOfSmallModels(context, models).catch(onError);
-  const pool = await openConfiguredMcp(context);
+  void warnOfSmallModels(context, models()).catch(onError);
+  const pools = await openServerPools(context, onError);
+  const pool = await configuration.derive({
+    of: ({ config: { settings }, mcp }) => [mcp, settings.mcp],
+    make: ({ config: { settings }, mcp }) => pools.open(mcp, readTimeouts(settings)),
+    replaced: pools.replace,
+  });
   const clock = openScheduleClock(redis);
-  const runner = openAgentRunner(context, { models, pool, clock, onProblem });
+  const previews = await openConfiguredPreviews(context);
+  const runner = openAgentRunner(context, { models, pool, clock, previews, onProblem });
 
   const cleaning = setInterval(() => void cleanWorkspaces(context), cleanEveryMs).unref();
   const removeDeleted = createDeletedRemover(context);
   void removeDeleted();
   const removing = setInterval(() => void removeDeleted(), removeEveryMs).unref();
+  const forget = openForgetter(context);
+  const forgetting = setInterval(() => void forget(), removeEveryMs).unref();
   const engine = await createTurnEngine({
     ...{ redis, output, surface, observe, onError },
     subscriber: server.connect(),
@@ -63,10 +82,11 @@ export async function startWorker(context: AppContext, models: Models): Promise<
     runner,
     catchUpMs: queueSettings.catchUpSeconds * 1_000,
     processes: sandbox.backend.processes,
+    undo: createUndoDeps(context, onError),
     confirmMs: (queueSettings.lockSeconds * 1_000) / 3,
     fence: readFence(queueSettings),
     expireSeconds: sessions.expireDays * 86_400,
-    verbosity: (thread) => channelSettings(config.settings, thread).verbosity,
+    verbosity: (thread) => channelSettings(configuration.current().settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
     asksRating: config.settings.feedback,
     deciders: context.access.deciders,
@@ -76,9 +96,9 @@ export async function startWorker(context: AppContext, models: Models): Promise<
   });
   const workerStatus = createWorkerStatus({
     concurrency: queueSettings.concurrency,
-    model: models.model.id,
+    model: () => models().model.id,
     sandbox,
-    mcp: pool,
+    mcp: { status: () => pool().status() },
     mask: (text) => masker.mask(text),
     now: Date.now,
   });
@@ -115,9 +135,10 @@ export async function startWorker(context: AppContext, models: Models): Promise<
       await Promise.all([worker.close(), ticks.close()]);
       clearInterval(cleaning);
       clearInterval(removing);
-      await Promise.all([presence.close(), engine.close(), pool.close(), clock.close()]);
+      clearInterval(forgetting);
+      await Promise.all([presence.close(), engine.close(), pools.close(), clock.close(), previews?.close()]);
     },
-    abandon: () => pool.close(),
+    abandon: () => pools.close(),
   };
 }
 
@@ -161,13 +182,18 @@ function createDeletedRemover({ redis, sandbox, log }: AppContext): () => Promis
 }
 
 /** Says what is wrong with skills, and refuses settings that name one that does not exist. @throws ConfigError */
-async function checkSkills({ config, log, skills }: AppContext): Promise<void> {
-  const library = await skills.current();
-  for (const { path, reason } of library.problems) log.warn(`Skill ${path}: ${reason}`);
-  validateReferences(
-    config.settings,
-    library.skills.map(({ name }) => name),
-  );
+async function checkSkills({ configuration, log, skills }: AppContext): Promise<void> {
+  for (const { path, reason } of (await skills.current()).problems) log.warn(`Skill ${path}: ${reason}`);
+  await configuration.derive({
+    of: ({ config: { settings } }) => [settings.skills, settings.tools.rules, settings.channels],
+    async make({ config: { settings } }) {
+      const { skills: found } = await createConfiguredSkills(settings).current();
+      validateReferences(
+        settings,
+        found.map(({ name }) => name),
+      );
+    },
+  });
 }
 
 /** Says which models prompt and tools are too large for; what MCP servers offer is known when a turn needs them. */
@@ -177,47 +203,86 @@ async function warnOfSmallModels({ config, log, skills }: AppContext, { model }:
   for (const text of found) log.warn(text);
 }
 
-async function openConfiguredMcp({ config, mcp, masker, log, redis, sandbox }: AppContext): Promise<McpPool> {
-  return openMcpPool({
-    config: mcp,
-    accounts: await openAccounts(config, redis),
-    onToken: (token) => masker.add(token),
-    sandboxes: sandbox.backend,
-    timeouts: {
-      connectMs: config.settings.mcp.connectSeconds * 1_000,
-      executeMs: config.settings.mcp.executeSeconds * 1_000,
-      readMs: config.settings.mcp.readSeconds * 1_000,
-    },
-    log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
+async function openServerPools(
+  { config, masker, log, redis, sandbox }: AppContext,
+  onError: (error: unknown) => void,
+): Promise<ServerPools> {
+  const accounts = await openAccounts(config, redis);
+  return createServerPools({
+    openPool: (mcp, timeouts) =>
+      openMcpPool({
+        config: mcp,
+        accounts,
+        onToken: (token) => masker.add(token),
+        sandboxes: sandbox.backend,
+        timeouts,
+        log: (entry) => log[entry.level](`MCP server ${entry.server}: ${entry.message}`),
+      }),
+    onError,
   });
 }
 
+function readTimeouts({ mcp }: Settings): McpTimeouts {
+  return {
+    connectMs: mcp.connectSeconds * 1_000,
+    executeMs: mcp.executeSeconds * 1_000,
+    readMs: mcp.readSeconds * 1_000,
+  };
+}
+
 interface AgentRunnerParts {
-  models: Models;
-  pool: McpPool;
+  models(): Models;
+  pool(): HeldPool;
   clock: ScheduleClock;
+  previews: Previews | undefined;
   onProblem(problem: string, error: unknown): void;
 }
 
-/** The agent as the settings want it. */
-function openAgentRunner(
+/** The agent as the settings want it at the time when a turn begins. */
+function openAgentRunner(context: AppContext, parts: AgentRunnerParts): TurnRunner {
+  const { configuration, redis } = context;
+  const policy = createLivePolicy(configuration);
+  const permit = createPermit(context);
+  const describePlace = createPlaceNames({
+    readNames: (ids) => readNames(redis, ids),
+    now: Date.now,
+    onProblem: parts.onProblem,
+  });
+  let known: { config: Config; options: TurnRunnerOptions } | undefined;
+  return createAgentRunner(() => {
+    const config = configuration.current();
+    if (known?.config === config) return known.options;
+    const settled = settleOptions(context, config, parts);
+    const options = { ...settled, policy, permit, situation: situationOf(config, describePlace) };
+    known = { config, options };
+    return options;
+  });
+}
+
+function situationOf({ settings }: Config, describePlace: (thread: ThreadId) => Promise<string>) {
+  return async (thread: ThreadId) => ({
+    timeZone: settings.budgets.timeZone,
+    place: await describePlace(thread),
+  });
+}
+
+/** What a turn that begins under this configuration keeps until its end. */
+function settleOptions(
   context: AppContext,
-  { models, pool, clock, onProblem }: AgentRunnerParts,
-): TurnRunner {
-  const { config, log, masker, redis, budgets, surface, skills, sandbox } = context;
+  config: Config,
+  { models: currentModels, pool: currentPool, clock, previews, onProblem }: AgentRunnerParts,
+): Omit<TurnRunnerOptions, "policy"> {
+  const { log, masker, redis, budgets, surface, skills, sandbox } = context;
   const { observe, audit: note } = context.telemetry;
   const { agent, attachments, room, schedules, sessions } = config.settings;
+  const models = currentModels();
+  const pool = currentPool();
   const scheduleLimits: ScheduleLimits = {
     perThread: schedules.perThread,
     shortestMs: schedules.shortestMinutes * 60_000,
     longestMs: sessions.expireDays * 86_400_000,
   };
-  const describePlace = createPlaceNames({
-    readNames: (ids) => readNames(redis, ids),
-    now: Date.now,
-    onProblem,
-  });
-  return createAgentRunner({
+  return {
     choose: (thread, chosen) => observe.model(models.choose(thread, chosen)),
     summariser: observe.model(models.summariser),
     ...(models.helper && { helper: observe.model(models.helper) }),
@@ -230,10 +295,6 @@ function openAgentRunner(
     compaction: config.settings.compaction,
     budgets,
     instructions: agent.instructions,
-    situation: async (thread) => ({
-      timeZone: config.settings.budgets.timeZone,
-      place: await describePlace(thread),
-    }),
     channel: (thread) => channelSettings(config.settings, thread),
     messageExtras: createMessageExtras({
       files: {
@@ -260,13 +321,19 @@ function openAgentRunner(
         now: Date.now,
       }),
     journal: (thread) => createJournalReader(redis, thread),
+    windows: shareLearntWindows(
+      createLearntWindowStore(redis, (model) => findModelAddress(config, model)),
+      { now: Date.now, onProblem },
+    ),
+    repositories: context.repositories,
     web: openWeb(config, { masker, redis }),
+    previews,
     surface,
     skills,
     mcp: pool,
+    hold: () => pool.hold(),
     masker,
-    policy: createPolicy(config.settings.tools.rules, config.settings.tools.default),
     questionMs: config.settings.tools.questionMinutes * 60_000,
     log,
-  });
+  };
 }

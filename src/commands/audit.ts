@@ -8,6 +8,7 @@ import { hasErrorCode } from "../sandbox/system-error.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
 import { withAuditLock } from "../telemetry/audit/files.ts";
 import { readAuditKey } from "../telemetry/audit/key.ts";
+import { readPeople } from "../telemetry/audit/people.ts";
 import { type VerifyOptions, verifyLog } from "../telemetry/audit/verify.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
@@ -18,6 +19,7 @@ export interface AuditOptions {
   unkeyedUntil?: number;
   thread?: string;
   workspace?: string;
+  names?: true;
   json?: true;
 }
 
@@ -40,10 +42,13 @@ export async function command(
     unkeyedUntil: values.unkeyedUntil,
   };
   const server = await openRedis(config, setup.log, { adopts: false });
-  const log = { redis: server.connect(), folder: auditFolder(config), options };
+  const redis = server.connect();
+  const log = { redis, folder: auditFolder(config), options };
+  const people = await readPeople(redis);
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || !concerns(entry, values)) return "";
-    return `${verb === "show" ? setup.masker.mask(stripControls(shown(entry))) : line}\n`;
+    if (verb === "show") return `${setup.masker.mask(stripControls(shown(people.open(entry))))}\n`;
+    return `${values.names ? JSON.stringify(people.open(entry)) : line}\n`;
   };
   try {
     return await withAuditLock(log.redis, () => read(log, out, print, values.json));

@@ -1,8 +1,7 @@
-import { readMcpConfig } from "../agent/mcp/config.ts";
 import { createMasker } from "../agent/secrets/mask-secrets.ts";
 import { findDefaultConsoleToken } from "../app/console-token.ts";
 import type { CommandContext } from "../app/context.ts";
-import { loadConfig } from "../config/load.ts";
+import { loadConfiguration } from "../app/configuration/load.ts";
 import { createLog } from "../telemetry/log.ts";
 
 export { UsageError } from "./usage-error.ts";
@@ -16,12 +15,11 @@ export async function createCommandContext(
   level?: string,
   { serves = false }: { serves?: boolean } = {},
 ): Promise<CommandContext> {
-  const config = loadConfig(process.env, process.cwd());
-  const mcp = await readMcpConfig(config.settings.mcp.config, config.variables);
+  const { config, mcp, hash } = await loadConfiguration(process.env, process.cwd());
   const consoleToken = await findDefaultConsoleToken(config, { makes: serves });
   const masker = createMasker([...config.secrets, ...mcp.secrets, ...(consoleToken ? [consoleToken] : [])]);
   const log = createLog(level ?? config.environment.HEDDLE_LOG_LEVEL, masker, {
     terminal: process.stderr.isTTY,
   });
-  return { config, mcp, masker, log };
+  return { config, mcp, hash, masker, log };
 }

@@ -93,10 +93,13 @@ async function logIn(
     { name, url: endpoint.url },
     { settings: endpoint.signIn ?? {}, redirectUrl },
   );
-  process.stdout.write(
-    `Open this address and sign in:\n\n  ${signIn.url.href}\n\nIf the browser is on another machine, it ends at a page that does not load: paste that page's address here.\n`,
+  const state = signIn.url.searchParams.get("state");
+  const answer = await awaitAnswer(redirectUrl, state, () =>
+    process.stdout.write(
+      `Open this address and sign in:\n\n  ${signIn.url.href}\n\nIf the browser is on another machine, it ends at a page that does not load: paste that page's address here.\n`,
+    ),
   );
-  const account = await signIn.finish(await awaitAnswer(redirectUrl));
+  const account = await signIn.finish(answer);
   await accounts.write(name, account);
   process.stdout.write(
     `Signed in to ${name}${account.scope ? ` (${account.scope})` : ""}. Turns use it from now on.\n`,
@@ -104,13 +107,26 @@ async function logIn(
   return 0;
 }
 
-/** The address that the browser was sent to, from the browser itself or as pasted. @throws SignInError */
-async function awaitAnswer(redirectUrl: URL): Promise<URL> {
+/**
+ * The address that the browser was sent to, from the browser itself or as pasted. Whoever else can reach the port, as
+ * any page that the browser shows can, does not know the state and ends nothing.
+ *
+ * @param show called once the browser's answer can be taken
+ * @throws SignInError
+ */
+async function awaitAnswer(redirectUrl: URL, state: string | null, show: () => void): Promise<URL> {
   const answered = Promise.withResolvers<URL>();
+  const isAnswer = (url: URL) => url.searchParams.has("state") && url.searchParams.get("state") === state;
   const server = createServer((request, response) => {
     const url = URL.parse(request.url ?? "", redirectUrl);
     if (request.method !== "GET" || url?.pathname !== redirectUrl.pathname)
       return void response.writeHead(404).end();
+    if (!isAnswer(url))
+      return void response
+        .writeHead(400, { "content-type": "text/plain; charset=utf-8", connection: "close" })
+        .end(
+          "This is not the answer to the sign-in that Heddle waits for. Open the address that it has shown.\n",
+        );
     response
       .writeHead(200, { "content-type": "text/plain; charset=utf-8", connection: "close" })
       .end("Heddle has the answer. You can close this page and look at the terminal.\n");
@@ -121,13 +137,15 @@ async function awaitAnswer(redirectUrl: URL): Promise<URL> {
       new SignInError(`${redirectUrl.host} cannot be listened on (${error.message}): choose another --port.`),
     ),
   );
-  server.listen(Number(redirectUrl.port), redirectUrl.hostname);
+  server.listen(Number(redirectUrl.port), redirectUrl.hostname, show);
   const lines = createInterface({ input: process.stdin });
   lines.on("line", (line) => {
     const url = URL.parse(line.trim());
-    if (url?.searchParams.has("state")) answered.resolve(url);
+    if (url && isAnswer(url)) answered.resolve(url);
     else if (line.trim() !== "")
-      process.stdout.write("This is not the address of that page: it holds code and state.\n");
+      process.stdout.write(
+        "This is not the address of that page: it holds code and state of this sign-in.\n",
+      );
   });
   const late = setTimeout(
     () =>

@@ -68,7 +68,7 @@ async function workUntil(
 ): Promise<void> {
   for (;;) {
     if (parts.length === 0 && (await context.queue.workers()) === 0)
-      parts.push(await startWorker(context, models));
+      parts.push(await startWorker(context, () => models));
     const waiting = new AbortController();
     const pause = setTimeout(lookEveryMs, "look", { signal: waiting.signal }).catch(() => "look");
     const next = await Promise.race([ended.then(() => "ended"), pause]);
@@ -88,6 +88,8 @@ export interface RunOptions {
 
 /** For how long a silent pipe is waited for beside a task in words, in ms. */
 const pipeMs = 3_000;
+/** By then a failure is told and the exit code set, in ms. */
+const endMs = 100;
 /** How often the time of what runs is drawn anew, in ms. */
 const drawEveryMs = 1_000;
 
@@ -192,8 +194,8 @@ export async function command(words: readonly string[], values: RunOptions): Pro
     process.stderr.write(`${lost}\n`);
     return 1;
   } finally {
-    // Connections that wait for Redis would keep the process.
-    if (!(await closeAll(parts, context))) process.exit();
+    // Connections that wait for Redis would keep the process, which has first to say what went wrong.
+    if (!(await closeAll(parts, context))) void setTimeout(endMs).then(() => process.exit());
   }
 }
 

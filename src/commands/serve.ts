@@ -1,17 +1,28 @@
 import { flushCompileCache } from "node:module";
+import { hostname } from "node:os";
 import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import { createAddressList } from "../adapters/console/client-address.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
 import { closeAll } from "../app/close.ts";
-import { type AppContext, type CommandContext, createAppContext, type Running } from "../app/context.ts";
+import {
+  type AppContext,
+  type CommandContext,
+  createAppContext,
+  openConfiguration,
+  type Running,
+} from "../app/context.ts";
 import { type ConsoleToken, openConsoleToken } from "../app/console-token.ts";
 import { announceCatchUp, startGateway } from "../app/gateway.ts";
 import { readInstance } from "../app/instance.ts";
-import { openModels } from "../app/models.ts";
+import { followChanges } from "../app/configuration/follow-changes.ts";
+import { listFiles } from "../app/configuration/load.ts";
+import { watchFiles } from "../app/configuration/watch-files.ts";
+import { openModels, readModelSources } from "../app/models.ts";
+import { findStartWarnings } from "../app/start-warnings.ts";
 import { reportServing } from "../app/supervised.ts";
 import { startWorker } from "../app/worker.ts";
 import { ConfigError } from "../config/config-error.ts";
-import { startHeartbeat } from "../queue/turns/worker-presence.ts";
+import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";
 import type { Role } from "./roles.ts";
 
 /** What has been started and is to be closed. */
@@ -63,8 +74,15 @@ function waitForSignal(onFurther: (signal: string) => void): Promise<string> {
 
 async function startAll(role: Role, setup: CommandContext, started: Started): Promise<void> {
   const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
-  const models = await openModels(setup.config, setup.log);
-  const context = await createAppContext(setup, { measures: role !== "worker" || metricsPort !== undefined });
+  const configuration = openConfiguration(setup);
+  const models = await configuration.derive({
+    of: ({ config }) => readModelSources(config),
+    make: ({ config }) => openModels(config, setup.log, () => configuration.current().settings),
+  });
+  const context = await createAppContext(setup, {
+    measures: role !== "worker" || metricsPort !== undefined,
+    configuration,
+  });
   started.context = context;
   const add = (ends: string, running: Running) => started.parts.add({ ...running, ends });
   const serves = role !== "worker" || metricsPort !== undefined;
@@ -74,7 +92,7 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   if (role !== "worker") await announceCatchUp(context);
   if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
   if (role !== "worker") {
-    const gateway = await startGateway(context, models.model, consoleToken);
+    const gateway = await startGateway(context, () => models().model, consoleToken);
     add("the connections to chat platforms and console to close", gateway);
     ({ url, unreached } = gateway);
   } else if (metricsPort !== undefined) {
@@ -85,10 +103,53 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
     "the heartbeat to end",
     await startHeartbeat({ redis: context.redis, instance: readInstance(setup.config), onError }),
   );
+  add("the files of the configuration to be let go", await followConfiguration(context, role));
   // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
   flushCompileCache();
-  process.stdout.write(banner(context, models.model.id, { url, unreached, consoleToken }));
+  process.stdout.write(banner(context, models().model.id, { url, unreached, consoleToken }));
   reportServing();
+  const ending = new AbortController();
+  add("the checks of models to end", { close: async () => ending.abort() });
+  // In the background: what it finds is for the operator, and a service that is down may be up again at the first message.
+  void findStartWarnings(setup.config, ending.signal).then((found) => {
+    for (const text of found) setup.log.warn(text);
+  });
+}
+
+const roleNames: Record<Role, string> = { all: "gateway and worker", gateway: "gateway", worker: "worker" };
+
+/** Takes changes of the configuration's files, and looks at them when a signal asks for it. */
+async function followConfiguration(
+  { configuration, config, mcp, hash, log, redis, server, masker }: AppContext,
+  role: Role,
+): Promise<Running> {
+  const onError = (error: unknown) => log.warn({ err: error }, "the configuration could not be told of");
+  const presence = await startPresence({
+    ...{ redis, onError, list: "processes" },
+    describe() {
+      const { problem, ...state } = configuration.state();
+      const told = problem === undefined ? {} : { problem: masker.mask(problem) };
+      return { v: 1, host: hostname(), pid: process.pid, role: roleNames[role], ...state, ...told };
+    },
+  });
+  configuration.subscribe(() => void presence.tell().catch(onError));
+  const following = await followChanges({ redis, configuration, subscriber: server.connect(), onError });
+  const reload = () => void configuration.reload();
+  const end = watchFiles({
+    files: listFiles({ config, mcp, hash }, process.cwd()),
+    onChange: reload,
+    onProblem: (problem, error) => log.warn({ err: error }, problem),
+  });
+  // A terminal that is closed sends the same signal, and ends what it has started.
+  const hears = !process.stdin.isTTY;
+  if (hears) process.on("SIGHUP", reload);
+  return {
+    async close() {
+      end();
+      process.off("SIGHUP", reload);
+      await Promise.all([presence.close(), following.close()]);
+    },
+  };
 }
 
 /** `/metrics` of a worker, which has no console. @throws ConfigError */

@@ -3,12 +3,9 @@ import { replay } from "../agent/history.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { formatUserText, textOf, toolCalls } from "../agent/messages.ts";
 import { consoleAuthor } from "../adapters/console/intake.ts";
-import { Conversations } from "../adapters/console/conversations.ts";
 import { createAppContext } from "../app/context.ts";
 import { openRedis } from "../app/redis.ts";
-import { parseThreadId } from "../chat/threads.ts";
-import { createWorkspaceFiles } from "../operations/files.ts";
-import { createThreadManager } from "../operations/manage.ts";
+import { openThreadRemoval } from "../app/remove-thread.ts";
 import { makeTitle } from "../chat/title.ts";
 import { describeCall } from "../progress/describe.ts";
 import { keys } from "../queue/redis/keys.ts";
@@ -62,18 +59,11 @@ export async function deleteCommand(thread: string): Promise<number> {
   const setup = await createCommandContext("warn");
   const context = await createAppContext(setup);
   try {
-    const { redis, telemetry } = context;
+    const { redis } = context;
     if (!(await createOverview(redis).line(thread)))
       throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
-    const manager = createThreadManager({
-      ...{ redis, audit: telemetry.audit, now: Date.now },
-      workspaces: createWorkspaceFiles(context.sandbox),
-      onError: (error) => context.log.warn({ err: error }, "a deleted thread could not be told of"),
-    });
-    const problem = await manager.remove(thread, { ...consoleAuthor(), id: "operator" });
-    const { platform, thread: id } = parseThreadId(thread);
+    const problem = await openThreadRemoval(context)(thread, { ...consoleAuthor(), id: "operator" });
     const isLeft = (await createOverview(redis).line(thread)) !== undefined;
-    if (platform === "local" && !isLeft) await new Conversations(redis, Date.now).forget(id);
     process.stdout.write(`${problem ?? "Deleted, with its journal, files and notes."}\n`);
     return isLeft ? 1 : 0;
   } finally {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { consoleRole } from "./console.ts";
 import { count } from "./values.ts";
 
 const example = 'e.g. "U012345" (Slack) or "80351110224678912" (Discord)';
@@ -35,6 +36,9 @@ export const accessSchema = z
     administrators: people.describe(
       "people who may do whatever others may, and extend budgets; the console's user is always one. T012345:U012345: only in that workspace, whose budgets they may extend",
     ),
+    denied: people.describe(
+      "people who may do nothing, whatever else allows them; nobody can change that in chat",
+    ),
     slack: z
       .strictObject({
         allow: z
@@ -63,5 +67,11 @@ export const accessSchema = z
     stop: who.default("everyone").describe("who may stop a turn, of those who may write"),
     approve: who.default("requester").describe("who may approve what a turn asks for"),
     continue: who.default("everyone").describe("who may continue a turn that a limit has ended"),
+    directMessages: z
+      .array(consoleRole)
+      .default([])
+      .describe(
+        "roles at the console that may read direct messages of others on Slack and Discord, e.g. [operator]; the audit log names who did",
+      ),
   })
   .prefault({});

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { repositoryName } from "./repositories.ts";
 import { channelId, hosts, modelName } from "./values.ts";
 import { channelWebSchema } from "./web.ts";
 
@@ -26,7 +27,26 @@ export const channelsSchema = z
         .enum(["quiet", "normal", "full"])
         .exactOptional()
         .describe("what is shown of a turn; /quiet, /normal and /full change it in a thread"),
+      plan: z
+        .enum(["offer", "ask"])
+        .exactOptional()
+        .describe(
+          "ask: every task begins with a plan that people approve before anything is changed. Default: offer, where !plan before a task asks for it",
+        ),
+      keepDays: z
+        .number()
+        .int()
+        .min(1)
+        .max(3_650)
+        .exactOptional()
+        .describe(
+          "threads of the channel are deleted, with their files, so many days after their last activity. Default: as sessions.expireDays and workspaces say",
+        ),
       web: channelWebSchema.exactOptional(),
+      repositories: z
+        .array(repositoryName)
+        .exactOptional()
+        .describe("the repositories that its threads can clone; without it none"),
       network: hosts.describe("the same as egress.channels.<channel>.allow"),
     }),
   )

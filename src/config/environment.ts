@@ -50,6 +50,21 @@ export const environmentSchema = z.object({
   MINIMAX_BASE_URL: url.optional().describe("base URL of MiniMax's Anthropic-compatible API"),
   BRAVE_API_KEY: z.string().min(1).optional().describe("key of Brave Search, for web.search: brave"),
   TAVILY_API_KEY: z.string().min(1).optional().describe("key of Tavily, for web.search: tavily"),
+  GITHUB_APP_CLIENT_ID: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("GitHub App: client id, for repositories on GitHub without a tokenVariable"),
+  GITHUB_APP_PRIVATE_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("GitHub App: its private key (PEM); line breaks may be written as \\n"),
+  GITHUB_APP_PRIVATE_KEY_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("GitHub App: the file with its private key, instead of GITHUB_APP_PRIVATE_KEY"),
   REDIS_URL: z
     .string()
     .regex(

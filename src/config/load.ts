@@ -39,6 +39,7 @@ const secretNames = [
   "MINIMAX_API_KEY",
   "BRAVE_API_KEY",
   "TAVILY_API_KEY",
+  "GITHUB_APP_PRIVATE_KEY",
   "HEDDLE_CONSOLE_TOKEN",
   "HEDDLE_AUDIT_KEY",
   "HEDDLE_SEAL_KEY",
@@ -91,9 +92,14 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       ...listCollectorSecrets(environment.OTEL_EXPORTER_OTLP_HEADERS),
       ...settings.egress.credentials.flatMap(({ variable }) => listHeaderSecrets(variables[variable])),
       ...headerSecrets,
+      ...Object.values(settings.repositories).map(({ tokenVariable = "" }) => variables[tokenVariable]),
+      ...Object.values(settings.triggers).map(({ secretVariable }) => variables[secretVariable]),
       ...Object.values(settings.providers).map(({ keyVariable = "" }) => variables[keyVariable]),
     ].filter((value) => value !== undefined),
-    secretFiles: [dotenv, path, settings.mcp.config],
+    secretFiles: [
+      ...[dotenv, path, settings.mcp.config],
+      ...[environment.GITHUB_APP_PRIVATE_KEY_FILE ?? []].flat().map((file) => resolve(cwd, file)),
+    ],
     variables,
   };
 }

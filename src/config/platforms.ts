@@ -14,6 +14,7 @@ function marks(reaction: z.ZodString) {
     .strictObject({
       taken: shown("a turn works on the message, 👀"),
       waiting: shown("the message waits, ⏳"),
+      paused: shown("the work waits for people, ⏸️"),
       answered: shown("answered, ✅"),
       stopped: shown("stopped or withdrawn, 🛑"),
       failed: shown("told as failed, ⚠️"),

@@ -1,12 +1,18 @@
 import { z } from "zod";
 import { accessSchema } from "./access.ts";
+import { administrationSchema } from "./administration.ts";
 import { budgetsSchema } from "./budgets.ts";
 import { channelsSchema, modelChoices } from "./channels.ts";
+import { consoleSchema } from "./console.ts";
 import { modelsSchema } from "./models.ts";
 import { discordSchema, slackSchema } from "./platforms.ts";
 import { providersSchema } from "./providers.ts";
+import { repositoriesSchema } from "./repositories.ts";
 import { egressSchema, sandboxSchema, workspacesSchema } from "./sandbox.ts";
-import { count, modelName, network } from "./values.ts";
+import { count, modelName } from "./values.ts";
+import { hooksSchema, triggersSchema } from "./triggers.ts";
+import { previewsSchema } from "./previews.ts";
+import { undoSchema } from "./undo.ts";
 import { webSchema } from "./web.ts";
 
 /** Everything that `heddle.yaml` can say. The descriptions are the documentation: the reference is made from them. */
@@ -32,6 +38,12 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("👍 and 👎 under each answer; heddle usage counts them by day and by model"),
+  checkModelsAtStart: z
+    .boolean()
+    .default(true)
+    .describe(
+      "whether a start asks the services of all configured models whether they take the key and answer",
+    ),
   models: modelsSchema,
   providers: providersSchema,
   agent: z
@@ -81,6 +93,7 @@ export const settingsSchema = z.strictObject({
     })
     .prefault({}),
   access: accessSchema,
+  administration: administrationSchema,
   channels: channelsSchema,
   attachments: z
     .strictObject({
@@ -187,6 +200,11 @@ export const settingsSchema = z.strictObject({
   sandbox: sandboxSchema,
   egress: egressSchema,
   web: webSchema,
+  undo: undoSchema,
+  previews: previewsSchema,
+  repositories: repositoriesSchema,
+  triggers: triggersSchema,
+  hooks: hooksSchema,
   workspaces: workspacesSchema,
   queue: z
     .strictObject({
@@ -253,16 +271,7 @@ export const settingsSchema = z.strictObject({
         .describe("days without activity after which a session is deleted"),
     })
     .prefault({}),
-  console: z
-    .strictObject({
-      proxies: z
-        .array(network)
-        .default([])
-        .describe(
-          "addresses and networks of reverse proxies before the console: only theirs is the X-Forwarded-For that counts, and they may hold as many connections as there are",
-        ),
-    })
-    .prefault({}),
+  console: consoleSchema,
   telemetry: z
     .strictObject({
       auditFolder: z

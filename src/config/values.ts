@@ -36,3 +36,7 @@ export const network = z.string().refine((text) => {
 }, "expected an address or a network, e.g. 10.0.0.7 or 10.0.0.0/8");
 
 export const channelId = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platform:workspace:channel");
+
+export const variableName = z
+  .string()
+  .regex(/^[A-Za-z_]\w*$/, "expected the name of an environment variable, e.g. GITHUB_HOOK_SECRET");

@@ -285,7 +285,13 @@ describe("The agent of a thread", () => {
     expect(own?.system).toContain("Be kind.\n\nSpeak French.");
     expect(own?.system).toContain("- tea: About tea.");
     expect(own?.system).not.toContain("cake");
-    expect(own?.tools.map(({ name }) => name)).toEqual(["recall_notes", "get_skill", "mcp_a_look", "task"]);
+    expect(own?.tools.map(({ name }) => name)).toEqual([
+      "recall_notes",
+      "get_skill",
+      "mcp_a_look",
+      "task",
+      "propose_plan",
+    ]);
     expect(helper?.tools.map(({ name }) => name)).toEqual(["recall_notes", "get_skill", "mcp_a_look"]);
   });
 

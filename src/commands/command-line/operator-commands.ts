@@ -1,7 +1,10 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import type { AuditOptions } from "../audit.ts";
+import { type ChangeableSetting, changeableSettings } from "../changeable-settings.ts";
 import type { UsageOptions } from "../usage.ts";
 import { addExamples, jsonOption, oneOf, type Runner, wholeNumber } from "./runner.ts";
+import { addPeople } from "./people-commands.ts";
+import { addTokens } from "./token-commands.ts";
 
 interface Json {
   json?: true;
@@ -29,7 +32,10 @@ export function addOperatorCommands(program: Command, run: Runner): void {
     );
   addExamples(usage, [["heddle usage --days 30 --by user", "who used what this month"]]);
   addQuestions(program, run);
+  addTokens(program, run);
+  addPeople(program, run);
   addMcp(program, run);
+  addConfig(program, run);
   program
     .command("stop")
     .description("stop whatever runs in a thread")
@@ -116,7 +122,10 @@ function addAudit(program: Command, run: Runner): void {
       command
         .option("--thread <thread>", "only what concerns this thread")
         .option("--workspace <platform:workspace>", "only what concerns this workspace");
-    if (verb === "export") command.argument("[file]", "where to; standard output by default");
+    if (verb === "export")
+      command
+        .argument("[file]", "where to; standard output by default")
+        .option("--names", "with people's names in clear: for reading, as such lines prove nothing");
     command.action((...given: [string | undefined, AuditOptions] | [AuditOptions]) => {
       const [file, options] = typeof given[0] === "object" ? [undefined, given[0]] : [given[0], given[1]];
       return run(async () => (await import("../audit.ts")).command(verb, file, options ?? {}), ofRedis);
@@ -173,6 +182,31 @@ function addQuestions(program: Command, run: Runner): void {
     .action((thread: string, id: string, words: string[]) =>
       run(async () => (await import("../questions.ts")).decideCommand("deny", thread, id, words.join(" "))),
     );
+}
+
+function addConfig(program: Command, run: Runner): void {
+  const config = program
+    .command("config")
+    .description("show the settings, or take back a change made in chat");
+  config
+    .command("show")
+    .description("print the settings in force")
+    .option(...jsonOption)
+    .action((options: Json) => run(async () => (await import("../config.ts")).showCommand(options), ofRedis));
+  config
+    .command("reset")
+    .description("let the file decide again")
+    .addArgument(new Argument("<setting>", "what was changed").choices(changeableSettings))
+    .argument("<of>", "the person or the channel, as heddle config show prints it")
+    .action((setting: ChangeableSetting, of: string) =>
+      run(async () => (await import("../config.ts")).resetCommand(setting, of), ofRedis),
+    );
+  addExamples(config, [["heddle config reset person slack:T012345:U012345", ""]]);
+  program
+    .command("reload")
+    .description("have every process read its configuration again, and say what became of it")
+    .option(...jsonOption)
+    .action((options: Json) => run(async () => (await import("../reload.ts")).command(options), ofRedis));
 }
 
 function addMcp(program: Command, run: Runner): void {

@@ -1,3 +1,4 @@
+import { findConfigurationProblems, readConfigurations } from "../../operations/configurations.ts";
 import { packageInfo } from "../../app/package-info.ts";
 import { checkConsole } from "../../adapters/console/listen.ts";
 import { lookUpModel } from "../../agent/llm/catalogue.ts";
@@ -9,6 +10,7 @@ import { readNetworkCode } from "../../agent/network-code.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
+import { listMissingSecrets } from "../../app/hooks.ts";
 import { readInstance } from "../../app/instance.ts";
 import { openAccounts } from "../../app/mcp-accounts.ts";
 import { furtherModels, splitConfigured } from "../../app/models.ts";
@@ -73,6 +75,12 @@ async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
       const text = `${name} is set, but Heddle has no such setting: .env.example has the names. Ignore this if mcp.json or egress.credentials use it.`;
       return { level: "warning", text };
     }),
+    ...listMissingSecrets(config).map(
+      ({ name, variable }): Finding => ({
+        level: "error",
+        text: `${variable} is not set, so the trigger ${name} takes nothing: set it in the environment or in .env.`,
+      }),
+    ),
     ...(searchKey === undefined ? [] : [warnOfSearchKey(searchKey)]),
   ];
 }
@@ -134,6 +142,9 @@ async function checkRedis({ config }: CommandContext): Promise<Finding[]> {
       describeSizes(await readSizes(redis)),
       ...auditProblems.map((text): Finding => ({ level: "error", text })),
       ...warnings.map((text): Finding => ({ level: "warning", text })),
+      ...findConfigurationProblems(await readConfigurations(redis)).map(
+        (text): Finding => ({ level: "warning", text }),
+      ),
       ...(config.environment.REDIS_URL
         ? [checkClockSkew("Redis", await measureClockAheadMs(redis, Date.now))].filter(isTrouble)
         : []),
