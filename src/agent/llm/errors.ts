@@ -54,7 +54,7 @@ export function createNotAModelError(contentType: string): AttemptFailed {
 const detailLimit = 2_000;
 
 const overflowWords =
-  /prompt is too long|context[_ ](length|window|limit)|maximum context|too many (input )?tokens|exceeds? the (available context|maximum number of tokens)/i;
+  /(input|prompt) is too long|context[_ ](length|window|limit)|maximum (context|(prompt|model|allowed input) length)|too many (input )?tokens|exceeds? the (available context|maximum number of tokens)|max_tokens must be at least 1, got -/i;
 const quotaWords =
   /insufficient_(quota|balance)|credit balance|exceeded your current quota|spend_limit_reached/i;
 const filterWords = /content[_ ](filter|policy)|usage polic|_policy(_violation)?\b/i;

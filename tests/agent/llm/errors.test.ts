@@ -8,6 +8,13 @@ describe("serviceFailure", () => {
     [400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", "overflow"],
     [400, "This model's maximum context length is 128000 tokens", "overflow"],
     [400, "the request exceeds the available context size", "overflow"],
+    // Bedrock, vLLM (two), xAI, and a gateway before others.
+    [400, "Input is too long for requested model.", "overflow"],
+    [400, "The decoder prompt (length 2136) is longer than the maximum model length of 2048.", "overflow"],
+    [400, "max_tokens must be at least 1, got -186.", "overflow"],
+    [400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens.", "overflow"],
+    [400, "The input exceeds the maximum allowed input length of 8192 tokens.", "overflow"],
+    [400, "max_tokens must be at least 1, got 0.", "invalid-request"],
     [413, "Request exceeds the maximum size", "overflow"],
     [400, "Your credit balance is too low to access the API", "quota"],
     [400, "Output blocked by content filtering policy", "content-filter"],
