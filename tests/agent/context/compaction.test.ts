@@ -360,17 +360,22 @@ describe("Compaction", () => {
   });
 
   test.each([
-    [4_200, 1_500],
-    [12_000, 1_500],
-    [14_400, 1_500],
-    [16_200, 1_500],
-    [18_500, 1_500],
-    [20_400, 1_000],
+    [32_000, 4_200, 1_500],
+    [32_000, 12_000, 1_500],
+    [32_000, 14_400, 1_500],
+    [32_000, 16_200, 1_500],
+    [32_000, 18_500, 1_500],
+    [32_000, 20_400, 1_000],
+    // 60 % of what is usable, between the smallest and the largest windows.
+    [16_000, 7_200, 800],
+    [200_000, 115_200, 9_000],
+    [1_000_000, 595_200, 45_000],
   ])(
-    "pays for at most one summary in eight steps beside a fixed part of %d tokens",
-    async (fixed, result) => {
+    "in a window of %d, pays for at most one summary in eight steps beside a fixed part of %d tokens",
+    async (window, fixed, result) => {
       const { model, requests } = scriptedModel(() => ({ text: "## Done\nMuch." }));
-      const local = { ...model, limits: { ...model.limits, contextTokens: 32_000, maxOutputTokens: 8_000 } };
+      const maxOutputTokens = Math.min(8_000, window / 4);
+      const local = { ...model, limits: { ...model.limits, contextTokens: window, maxOutputTokens } };
       const context = createContextWindow({ model: local, counter });
       const prompt = " word".repeat(fixed);
       const paidAt: number[] = [];
@@ -379,7 +384,7 @@ describe("Compaction", () => {
         const paid = requests.length;
         const fitted = await fit(context, [...messages, ...step(" word".repeat(result))], false, prompt);
         expect(fitted.tooLarge).toBe(false);
-        expect(context.countTokens(fitted.messages, prompt)).toBeLessThanOrEqual(24_000);
+        expect(context.countTokens(fitted.messages, prompt)).toBeLessThanOrEqual(window - maxOutputTokens);
         messages = fitted.messages;
         if (requests.length > paid) paidAt.push(n);
         expect(requests.length - paid).toBeLessThanOrEqual(1);
