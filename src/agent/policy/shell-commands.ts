@@ -21,6 +21,8 @@ import { tellFed, tellSubstituted } from "./told-words.ts";
 
 /** So many words of `sudo -u x env A=1 …` are taken for the beginning of a command. */
 const maxWrapped = 24;
+/** For commands whose words are each tried as the beginning already. */
+const isLookedThrough = -1;
 
 export interface ListedScript {
   commands: ListedCommand[];
@@ -145,9 +147,17 @@ const maxAssignments = 8;
 
 function deriveWrapped(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
   const isOpen = origin.isOpen || (completers.has(name) && !rest.some((word) => word.startsWith(":::")));
+  // A wrapper behind as many others as are looked through: what it runs is not known.
+  if (origin.wrapped === 0 && rest.length > 0) list.isTold = false;
   for (let n = 0; n < Math.min(rest.length, origin.wrapped); n += 1)
     derive(rest.slice(n), { ...origin, isOpen, wrapped: origin.wrapped - n - 1 }, list);
+  // `find` names what it runs behind any number of conditions.
+  for (let n = Math.max(origin.wrapped, 0); n < rest.length && !list.isSpent; n += 1)
+    if (runningOption.test(rest[n] ?? ""))
+      derive(rest.slice(n + 1), { ...origin, isOpen, wrapped: maxWrapped }, list);
 }
+
+const runningOption = /^-(?:exec|ok)(?:dir)?$/;
 
 /** What `xargs git` and `parallel git ::: …` run: the words that they are given belong to it. */
 function deriveCompleted(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
@@ -159,7 +169,7 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
   const from = own.findIndex((word) => !word.startsWith("-"));
   // `parallel` alone runs what it reads.
   if (from < 0) return name === "parallel" ? feedShell(origin, list) : undefined;
-  const completed: Origin = { ...origin, isOpen: false, wrapped: 0 };
+  const completed: Origin = { ...origin, isOpen: false, wrapped: isLookedThrough };
   for (let start = from; start < Math.min(own.length, from + maxOptions); start += 1) {
     const command = own.slice(start).filter((word) => !word.includes("{}"));
     derive([...command, ...words], completed, list);

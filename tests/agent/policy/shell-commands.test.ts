@@ -55,6 +55,8 @@ const around: Record<string, (c: string) => string> = {
   "behind env": (c) => `env -i PATH=/bin ${c}`,
   "behind timeout": (c) => `timeout 5 ${c}`,
   "behind xargs": (c) => `ls | xargs -n 1 ${c}`,
+  "behind many conditions of find": (c) =>
+    `find . \\( ${"-name '*.o' -o ".repeat(40)}-name x \\) -exec ${c} ';'`,
   "behind find": (c) => `find . -name x -exec ${c} ';'`,
   "in a here-string of a shell": (c) => `bash -s <<< '${c}'`,
   "behind a pipe into a shell": (c) => `echo '${c}' | /bin/sh -e | cat`,
@@ -171,6 +173,14 @@ describe("A command", () => {
         expect(splitCommands(script).some((command) => command.startsWith("git push"))).toBe(true);
       }),
     );
+  });
+
+  test("behind more wrappers than are looked through is not told, behind many words of one is", () => {
+    const words = Array.from({ length: 60 }, (_, n) => `word${n}`).join(" ");
+    for (const count of [25, 26, 100, 1_000])
+      expect(listCommands(`${"nice ".repeat(count)}git push --force`).isTold, `${count}`).toBe(false);
+    expect(listCommands(`timeout 60 npm test -- ${words}`)).toMatchObject({ isTold: true });
+    expect(listCommands(`sudo -u root tar xf ${words}`)).toMatchObject({ isTold: true });
   });
 
   test("is found although its text has been seen as one word", () => {
