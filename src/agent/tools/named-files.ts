@@ -3,8 +3,10 @@ import { posix } from "node:path";
 import { type Sandbox, workspaceRoot } from "../../sandbox/sandbox.ts";
 import type { NamedFile } from "../questions.ts";
 
-/** At most so many paths are looked at, in the order in which the command names them. */
+/** At most so many paths are looked at: those with a slash or a dot first, then in the order of the command. */
 const maxPaths = 64;
+/** So many are told apart; a command with more words than that is data above all. */
+const maxCandidates = 4_096;
 const parallelReads = 8;
 /** Of a larger file its size and its beginning count, in bytes. */
 const maxBytes = 4 * 1024 * 1024;
@@ -69,10 +71,16 @@ export function listPaths(command: string): string[] {
     if (isFolder) folders.push(...resolved.filter((folder) => !folders.includes(folder)).slice(0, 4));
     for (const path of resolved) {
       if (path.startsWith(`${workspaceRoot}/`)) paths.add(path.slice(workspaceRoot.length + 1));
-      if (paths.size >= maxPaths) return [...paths];
+      if (paths.size >= maxCandidates) return keepLikely(paths);
     }
   }
-  return [...paths];
+  return keepLikely(paths);
+}
+
+/** So that words of a here-document do not crowd out the script behind it. */
+function keepLikely(paths: ReadonlySet<string>): string[] {
+  const isLikely = (path: string) => /[./]/.test(path);
+  return [...paths].toSorted((a, b) => Number(isLikely(b)) - Number(isLikely(a))).slice(0, maxPaths);
 }
 
 /** Words as a shell splits them, roughly: whatever may be one, also inside of quotes, assignments and options. */
