@@ -1,5 +1,7 @@
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { runs } from "../fakes/anthropic-replies.ts";
 import {
   caughtUp,
   hasRedisServer,
@@ -19,10 +21,13 @@ let model: FakeModelServer;
 /** Requests that reached the model, and what lets it answer them. */
 let asked: PromiseWithResolvers<void>;
 let answer: PromiseWithResolvers<void>;
+/** What the model says before it answers. */
+let firstReply: FakeReply | undefined;
 beforeEach(async (context) => {
   context.skip(!hasRedisServer, noRedisServer);
   asked = Promise.withResolvers();
   answer = Promise.withResolvers();
+  firstReply = undefined;
   [servers, place, slack, model] = await Promise.all([
     redisServers(),
     newPlace(),
@@ -30,6 +35,9 @@ beforeEach(async (context) => {
     startFakeAnthropic({
       async replies() {
         asked.resolve();
+        const first = firstReply;
+        firstReply = undefined;
+        if (first) return first;
         await answer.promise;
         return { content: [{ type: "text", text: "Here I am." }] };
       },
@@ -72,6 +80,22 @@ describe("A turn", () => {
     await servers.start({ ...settings, port: String(redis.port) });
     answer.resolve();
     expect((await answered()).threadTs).toBe(question.ts);
+  });
+
+  test("keeps the command that it runs while Redis stands still for five seconds", async () => {
+    const redis = await servers.start();
+    firstReply = runs("touch begun; sleep 8; echo through it");
+    await heddle(`redis://127.0.0.1:${redis.port}`);
+    await slack.user("ada").says(slack.channel("general"), "<@BOT> are you there?");
+    await asked.promise;
+    await setTimeout(2_000);
+    redis.freeze();
+    await setTimeout(5_000);
+    redis.thaw();
+    answer.resolve();
+    await slack.message(({ text }) => text.includes("Here I am."));
+    expect(JSON.stringify(model.requests.at(-1))).toContain("through it");
+    expect(JSON.stringify(model.requests.at(-1))).not.toMatch(/not known|unknown/i);
   });
 
   test("of heddle run is told how it ended also when that was while heddle run had lost Redis", async () => {
