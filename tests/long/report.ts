@@ -1,4 +1,4 @@
-/** Runs the long conversations and writes their figures into docs/benchmarks.md. */
+/** Runs the long conversations and writes their figures into docs/long-conversations.md. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { publishFigures } from "../../scripts/publish-figures.ts";
@@ -38,4 +38,4 @@ const table = [
   "| --- | --: | --: | --: | --: | --: | --: | --: |",
   ...rows,
 ];
-publishFigures("benchmarks.md", "long conversations", table.join("\n"));
+publishFigures("long-conversations.md", "long conversations", table.join("\n"));
