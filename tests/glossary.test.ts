@@ -12,7 +12,7 @@ const replaced: readonly [old: RegExp, term: string][] = [
   [/\bVerdict\b/, "IntakeResult, PolicyDecision"],
   [/[fF]oundation\b/, "AppContext"],
   [/\bcreateDrive\b|\bdrive(Session|Turns)\b|\bDriven\b/, "runSession"],
-  [/[pP]urse\b|PaidModel|\bUsedUp\b/, "TurnBudget, meteredModel, BudgetExhausted"],
+  [/[pP]urses?\b|PaidModel|\b(is)?UsedUp\b/, "TurnBudget, meteredModel, BudgetExhausted"],
   [/\bEnclosures?\b/, "MessageExtras"],
   [/\bReception\b|\bDesk\b|\bdeskOf\b|\bwhisper\b/, "TeamRegistry, TeamConnection, postEphemeral"],
   [/[aA]ttendance\b|\bmissedSince\b/, "Downtime, lastConnectedAt"],

@@ -94,7 +94,7 @@ async function spend(redis: ReturnType<TestConsole["redis"]["client"]>): Promise
   for (const day of Array(14).keys()) {
     const now = () => Date.now() - day * 86_400_000;
     const settings = settingsSchema.parse({}).budgets;
-    const purses = createBudgets({ redis, settings, now, warn: () => {}, onError });
+    const past = createBudgets({ redis, settings, now, warn: () => {}, onError });
     for (const [number, person] of people.entries()) {
       const cost = ((day * 7 + number * 5) % 11) * 0.31 + 0.1;
       const message = {
@@ -109,7 +109,7 @@ async function spend(redis: ReturnType<TestConsole["redis"]["client"]>): Promise
         asked: [message],
       };
       const channel = ["C7GENERAL", "C9OPS"][number % 2];
-      const reserved = await purses.turnBudget(`slack:T1:${channel}:1`, turn).reserve({ cost, tokens: 1 });
+      const reserved = await past.turnBudget(`slack:T1:${channel}:1`, turn).reserve({ cost, tokens: 1 });
       const used = usageOf(cost, {
         input: Math.round(9_000 * cost),
         cacheRead: Math.round(60_000 * cost),

@@ -175,8 +175,8 @@ function createConsoleServer(
   { instance, hasWorker, findUnready, confirm = passOn, metrics, log }: ServerOptions,
 ): Server {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<Reply | null> => {
-    const stranger = services.authGuard.checkOrigin(request);
-    if (stranger) return replyProblem(stranger.status, stranger.error);
+    const refusal = services.authGuard.checkOrigin(request);
+    if (refusal) return replyProblem(refusal.status, refusal.error);
     const url = URL.parse(request.url ?? "", "http://console") ?? new URL("http://console/unreadable");
     if (url.pathname.startsWith("/api/")) {
       const answered = answerApi(services, request, response, url);

@@ -40,8 +40,8 @@ export async function serveMetrics(options: {
 }): Promise<{ port: number; close(): Promise<void> }> {
   const { page, authGuard } = options;
   const answer = async (request: IncomingMessage): Promise<Reply> => {
-    const stranger = authGuard.checkOrigin(request);
-    if (stranger) return replyProblem(stranger.status, stranger.error);
+    const refusal = authGuard.checkOrigin(request);
+    if (refusal) return replyProblem(refusal.status, refusal.error);
     const path = URL.parse(request.url ?? "", "http://metrics")?.pathname;
     if (request.method !== "GET" || path !== "/metrics") {
       return replyProblem(404, "There is nothing at this address but /metrics.");

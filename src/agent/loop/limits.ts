@@ -78,7 +78,7 @@ export function shareBudget(budget: Budget, now: () => number, outer?: SharedBud
   };
 }
 
-export function isUsedUp({ wallMs, tokens = Infinity, cost = Infinity }: Budget): boolean {
+export function isExhausted({ wallMs, tokens = Infinity, cost = Infinity }: Budget): boolean {
   return wallMs <= 0 || tokens <= 0 || cost <= 0;
 }
 

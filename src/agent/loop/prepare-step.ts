@@ -1,6 +1,6 @@
 import type { AgentEvent, TurnOutcome } from "../events.ts";
 import { isCompactOrder, type Message } from "../messages.ts";
-import { findReachedLimit, isUsedUp } from "./limits.ts";
+import { findReachedLimit, isExhausted } from "./limits.ts";
 import { explainTooLarge, makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
@@ -39,7 +39,7 @@ function findEnd(state: TurnState, repetition: Repetition): TurnOutcome | WrapUp
   const reached = findReachedLimit(state.limits, state.spent());
   if (reached?.kind === "budget") return endAtLimit(state, reached.kind, reached.limit);
   const { budget } = state.turn;
-  if (budget && isUsedUp(budget.left())) return endAtLimit(state, "budget", "what the turn may spend");
+  if (budget && isExhausted(budget.left())) return endAtLimit(state, "budget", "what the turn may spend");
   return findWrapUp(reached?.limit, repetition);
 }
 

@@ -82,7 +82,7 @@ function decide(rule: ToolRule | undefined, fallback: ToolAction, what: string):
   return { action, why: toSentence(rule?.why ?? explainByDefault(what)) };
 }
 
-/** The strictest verdict that any rule about the tool has. */
+/** The strictest decision of any rule about the tool. */
 function decideUntold(mine: readonly CompiledRule[], fallback: ToolAction, script: string): PolicyDecision {
   const strictest = mine
     .map(({ rule }) => rule)
