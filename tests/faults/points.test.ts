@@ -198,8 +198,11 @@ const deciding: Scenario = { ...asking, armed: "gateway" };
 const planning: Scenario = { armed: "worker", text: "plan task N calls 1", ends: "Answered: N" };
 const limited: Scenario = {
   ...working,
-  meanwhile: async ({ slack }) =>
-    slack.fail("chat.postMessage", { kind: "rate-limit", retryAfterSeconds: 1 }),
+  // The answer begins as a stream or as a message.
+  async meanwhile({ slack }) {
+    for (const method of ["chat.startStream", "chat.postMessage"])
+      slack.fail(method, { kind: "rate-limit", retryAfterSeconds: 1 });
+  },
 };
 
 /** So long that a snapshot is made behind it. */
@@ -234,7 +237,8 @@ const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   post: [working, stopped, asking],
   reply: [planning],
   progress: [working],
-  settle: [working, asking],
+  // An answer that grows settles its progress itself.
+  settle: [stopped, asking],
   mark: [waiting, working, stopped],
 };
 const every = Object.entries(scenarios).flatMap(([point, plays]) =>
