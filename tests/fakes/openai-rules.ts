@@ -149,6 +149,8 @@ export const responsesBody = z.strictObject({
   store: z.boolean().optional(),
   include: z.array(z.enum(["reasoning.encrypted_content"])).optional(),
   prompt_cache_key: z.string().max(64).optional(),
+  // https://platform.openai.com/docs/api-reference/responses/create: 16 pairs at most.
+  metadata: z.record(z.string().max(64), z.string().max(512)).optional(),
   reasoning: z.strictObject({ effort: z.enum(efforts) }).optional(),
   temperature: z.number().min(0).max(2).optional(),
   service_tier: z.enum(serviceTiers).optional(),

@@ -15,7 +15,7 @@ async function call(model: LanguageModel, more: Partial<ModelRequest> = {}) {
 
 /** The body and the headers of one request to a service, which has to accept it. */
 async function send(
-  protocol: "anthropic" | "openai",
+  protocol: "anthropic" | "openai" | "responses",
   model: string,
   settings: RequestSettings,
   more: Partial<ModelRequest> = {},
@@ -26,7 +26,11 @@ async function send(
       : await startFakeOpenAI({ replies: [{ text: "Hi." }] });
   onTestFinished(() => service.close());
   const baseUrl = "baseUrl" in service ? service.baseUrl : service.url;
-  await call(await openModel({ provider: protocol, model, apiKey: "test-key", baseUrl }, { settings }), more);
+  const account: ModelAccount = {
+    ...{ provider: protocol === "anthropic" ? "anthropic" : "openai", model, apiKey: "test-key", baseUrl },
+    ...(protocol === "responses" && { protocol: "openai-responses" }),
+  };
+  await call(await openModel(account, { settings }), more);
   const request = service.requests.at(-1);
   return { body: request?.body, headers: request?.headers };
 }
@@ -80,6 +84,19 @@ describe("What the operator sets for a model", () => {
     const { body, headers } = await send("openai", "local", settings);
     expect(body).toMatchObject({
       ...{ reasoning_effort: "high", temperature: 0.3, service_tier: "flex", top_k: 5 },
+    });
+    expect(headers).toMatchObject({ "x-team": "looms", authorization: "Bearer test-key" });
+  });
+
+  test("is in each request of Responses, beside the key that the service caches by", async () => {
+    const settings: RequestSettings = {
+      ...{ effort: "high", serviceTier: "flex", headers: { "x-team": "looms" } },
+      body: { metadata: { team: "looms" } },
+    };
+    const { body, headers } = await send("responses", "gpt-6.1-sol", settings);
+    expect(body).toMatchObject({
+      ...{ reasoning: { effort: "high" }, service_tier: "flex", metadata: { team: "looms" }, store: false },
+      prompt_cache_key: expect.any(String),
     });
     expect(headers).toMatchObject({ "x-team": "looms", authorization: "Bearer test-key" });
   });
