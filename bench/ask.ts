@@ -1,5 +1,5 @@
 import type { FakeMessage } from "../tests/fakes/slack/workspace.ts";
-import type { Stage } from "./served-thread.ts";
+import type { ServedThread } from "./served-thread.ts";
 
 /** Longest turn that is measured, ms. */
 const patienceMs = 60_000;
@@ -8,7 +8,7 @@ const patienceMs = 60_000;
  * Mentions Heddle in a channel of its own and tells when what was seen, in ms after the mention. The script's last
  * words must be "Here is the answer." Resolves when the turn makes no more calls.
  */
-export async function askInSlack({ slack, model }: Stage, text: string, channel: string) {
+export async function askInSlack({ slack, model }: ServedThread, text: string, channel: string) {
   const place = slack.channel(channel);
   const nextRequest = model.requests.length + 1;
   const startedAt = performance.now();

@@ -1,10 +1,10 @@
 import type { Program } from "../tests/e2e/program.ts";
 import { runs } from "../tests/fakes/anthropic-replies.ts";
-import { openStage, type Stage } from "./served-thread.ts";
+import { serveThread, type ServedThread } from "./served-thread.ts";
 
 /** Many threads that begin at the same time and are served by one worker. */
 export interface Burst extends AsyncDisposable {
-  stage: Stage;
+  served: ServedThread;
   /** Starts the worker that has to serve them all. */
   worker(env: Record<string, string>): Promise<Program>;
   /** One person per thread mentions Heddle, each in a channel of its own; resolves when all are answered. */
@@ -21,7 +21,7 @@ const burstMs = 120_000;
 export async function openBurst(count: number): Promise<Burst> {
   const allHere = Promise.withResolvers<void>();
   let here = 0;
-  const stage = await openStage(
+  const served = await serveThread(
     async (said) => {
       if (said.includes("tool_result")) {
         const text = "An answer of many words, one after the other. ".repeat(40);
@@ -34,16 +34,16 @@ export async function openBurst(count: number): Promise<Burst> {
     },
     { queue: { concurrency: count } },
   );
-  const { slack } = stage;
+  const { slack } = served;
   try {
-    await stage.heddle(["--role", "gateway"]);
+    await served.heddle(["--role", "gateway"]);
   } catch (error) {
-    await stage[Symbol.asyncDispose]();
+    await served[Symbol.asyncDispose]();
     throw error;
   }
   return {
-    stage,
-    worker: (env) => stage.heddle(["--role", "worker"], env),
+    served,
+    worker: (env) => served.heddle(["--role", "worker"], env),
     async run() {
       const places = Array.from({ length: count }, (_, index) => slack.channel(`burst-${index}`));
       await Promise.all(
@@ -54,6 +54,6 @@ export async function openBurst(count: number): Promise<Burst> {
         burstMs,
       );
     },
-    [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => served[Symbol.asyncDispose](),
   };
 }

@@ -7,7 +7,7 @@ import { startRedis, type TestRedis } from "../tests/fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../tests/fakes/slack/fake-slack.ts";
 
 /** The program with everything around it: a Slack and a model on the loopback interface, a Redis of its own. */
-export interface Stage {
+export interface ServedThread {
   place: Place;
   slack: FakeSlack;
   model: FakeModelServer;
@@ -23,7 +23,7 @@ export interface Stage {
 export type Script = (said: string) => FakeReply | Promise<FakeReply>;
 
 /** @param settings what `heddle.yaml` holds; JSON is YAML */
-export async function openStage(script: Script, settings: object = {}): Promise<Stage> {
+export async function serveThread(script: Script, settings: object = {}): Promise<ServedThread> {
   const [place, slack, redis, model] = await Promise.all([
     newPlace(),
     startFakeSlack(),

@@ -81,3 +81,18 @@ test("no file imports itself through others, types included", () => {
   for (const path of graph.keys()) visit(path, []);
   expect(circles).toEqual([]);
 });
+
+/** Each adapter is a room of its own, and so is the page, which runs in the browser. */
+test("no name is exported twice in one room, so that go-to-definition leads somewhere", () => {
+  const exported = files.flatMap(({ path }) => {
+    const text = readFileSync(join(root, path), "utf8");
+    const names = text.matchAll(
+      /^export (?:async |abstract )?(?:const|let|function\*?|type|interface|class|enum) (\w+)/gm,
+    );
+    const room = path.startsWith("adapters/console/page/") ? "adapters/console/page" : roomOf(path);
+    return [...new Set([...names].map(([, name]) => name))].map((name) => ({ at: `${room}: ${name}`, path }));
+  });
+  const places = Map.groupBy(exported, ({ at }) => at);
+  const twice = [...places].filter(([, paths]) => paths.length > 1).map(([at]) => at);
+  expect(twice).toEqual([]);
+});

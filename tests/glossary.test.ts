@@ -8,42 +8,62 @@ import { expect, test } from "vitest";
  * keeps its name: `enclosure`, `enclosed`, `overheard` and `withdrawn` are records, `verdict` is a label of a metric.
  */
 const replaced: readonly [old: RegExp, term: string][] = [
-  [/\bDoor\b|\bdoor\b/, "Intake"],
-  [/\bVerdict\b/, "IntakeResult, PolicyDecision"],
-  [/[fF]oundation\b/, "AppContext"],
-  [/\bcreateDrive\b|\bdrive(Session|Turns)\b|\bDriven\b/, "runSession"],
-  [/[pP]urses?\b|PaidModel|\b(is)?UsedUp\b/, "TurnBudget, meteredModel, BudgetExhausted"],
+  [/\bDoor\b|\bdoors?\b/, "Intake"],
+  [/\bVerdicts?\b/, "IntakeResult, PolicyDecision"],
+  [/[fF]oundation\b|\bGround\b|--ground\b/, "AppContext, --background"],
+  [/\bcreateDrive\b|\bdrive(Session|Turns)\b|\bDriven\b|\bdrives? (a|the) (thread|turn)\b/, "runSession"],
+  [/[pP]urses?\b|PaidModel|\b(is)?UsedUp\b/, "TurnBudget, createMeteredModel, BudgetExhausted"],
   [/\bEnclosures?\b/, "MessageExtras"],
-  [/\bReception\b|\bDesk\b|\bdeskOf\b|\bwhisper\b/, "TeamRegistry, TeamConnection, postEphemeral"],
-  [/[aA]ttendance\b|\bmissedSince\b/, "Downtime, lastConnectedAt"],
+  [/\bReception\b|\bDesks?\b|\bdeskOf\b|\bwhispers?\b/, "TeamRegistry, TeamConnection, postEphemeral"],
+  [/\bSpots?\b|\bPress\b(?! )|\bTickets?\b/, "MessageLocation, componentInteraction, InteractionToken"],
+  [/\bchooseWorkspaces\b/, "resolveWorkspaces"],
+  [/\bGate\b|\bstranger\(/, "AuthGuard, checkOrigin"],
+  [/[aA]ttendance\b|\bmissedSince\b|\battends?\b/, "Downtime, lastConnectedAt, catchUp"],
+  [/\bcreateWords\b|\b[sS]top-words?\b|\b[sS]tatus-words?\b/, "text commands"],
   [/\boverhear\b|\brehear\b/, "storeUnauthorized"],
   [/\bWithdrawals\b|\btoldOf\b|\buntold\b/, "CancelledMessages, markNotified, listUnnotified"],
   [/\bAmendments?\b/, "MessageChange"],
-  [/\bOutputScheduler\b/, "RateLimiter"],
-  [/\b\w*Deed\b/, "AuditEvent"],
-  [/\bWorkerDiary\b|\bThreadBook\b|\bPassing\b/, "WorkerStatus, ThreadIndex, TransientEvent"],
+  [/\bOutputScheduler\b|\bpermit\.lua\b/, "RateLimiter, acquire-write.lua"],
+  [/\bawaitRest\b|\brestSince\b|\brest\.lua\b/, "pendingEdits, nextWakeAt, unlist.lua"],
+  [/\bheard\(|\b\w*Deed\b/, "stampOrder, recordNames, AuditEvent"],
+  [/\bWorkerDiary\b|\bThreadBook\b|\bPassing\b|\bnoting\(/, "WorkerStatus, ThreadIndex, TransientEvent"],
   [/\bWatchedSandbox\b|\bnew Watches\b/, "SandboxHealth, TimelineStreams"],
-  [/\b[qQ]uarters\b|\bfurnish\b|\bletIdleGo\b/, "SandboxDeps, initialize, evictIdle"],
+  [/\bannouncing\(/, "withSessionNotifications"],
+  [
+    /\b[qQ]uarters\b|\bfurnish\b|\bMachine\b(?! )|\bletIdleGo\b/,
+    "SandboxDeps, initialize, HostRuntime, evictIdle",
+  ],
   [/\b[cC]ages?\b|\benclose\b/, "ResourceGroup, attach"],
-  [/\bkeepWorkspaces\b|\battic\b|\bsetAside\b|\btakenUp\b/, "WorkspaceLifecycle, trash, moveToTrash"],
-  [/\bguestOf\w*\b|\bSite\b/, "joinEmbedded, LocalRedisPaths"],
-  [/\bbriefLog\b|\buplink\b|\bsignOfLife\b/, "throttledLogger, dialer, heartbeat"],
-  [/\bContextKeeper\b|\bgistOf\b|\bfollowTurn\b/, "ContextWindow, primaryArgument, consumeEvents"],
+  [
+    /\w*Keeper\b|\bkeepWorkspaces\b|\battic\b|\bsetAside\b|\btakenUp\b/,
+    "WorkspaceLifecycle, ContextWindow, trash",
+  ],
+  [/\balone\(/, "withFileLock"],
+  [/\bguestOf\w*\b|\bSite\b(?! )|\bladder\b|\brungs?\b/, "joinEmbedded, LocalRedisPaths, strategy"],
+  [/\bbriefLog\b|\buplink\b|\bsignOfLife\b/, "createThrottledLogger, dialer, heartbeat"],
+  [/\bforgives\b|\burge\b|\bbulky\b|\bspared\b/, "recoverable, ensureTrailingUserMessage, largeResults"],
+  [/\bgistOf\b|\bfollowTurn\b/, "primaryArgument, consumeEvents"],
   [/\b[fF]aultPoint\b/, "failpoint"],
-  [/\bcheckNames\b|\bstrangeVariables\b/, "validateReferences, unknownVariables"],
+  [/\bcheckNames\b|\bstrangeVariables\b/, "validateReferences, listUnknownVariables"],
   [/[cC]ontestants?\b/, "candidate"],
-  [/\bdyeOf\b|--madder|--lichen|--weld/, "colorOf, --danger, --success, --warning"],
+  [/\bdyeOf\b|--(madder|lichen|weld|cloth|ink|indigo)\b/, "colorOf, --danger, --surface, --accent"],
+  [/\b(open|set)Stage\b|\bStage\b(?! )|\bdoomed\w*\b/, "names that say what a harness sets up"],
 ];
 
 const root = resolve(import.meta.dirname, "..");
-const own = "tests/glossary.test.ts";
+/** This file itself, and texts that quote other people's. */
+const exempt = new Set(["tests/glossary.test.ts", "CHANGELOG.md"]);
 
-const files = execFileSync("git", ["ls-files", "src", "bench", "tests", "scripts"], {
-  cwd: root,
-  encoding: "utf8",
-})
+const files = execFileSync(
+  "git",
+  ["ls-files", "src", "bench", "tests", "scripts", "eval", "skills", "docs", "deploy", "examples", "*.md"],
+  {
+    cwd: root,
+    encoding: "utf8",
+  },
+)
   .split("\n")
-  .filter((path) => /\.(ts|js|lua|css|html)$/.test(path) && path !== own);
+  .filter((path) => /\.(m?ts|js|lua|css|html|md|ya?ml)$/.test(path) && !exempt.has(path));
 
 test.each(replaced)("%s is not said any more: it is %s", (old) => {
   const uses = files.flatMap((path) =>

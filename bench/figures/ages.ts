@@ -9,7 +9,7 @@ import { type Effort, type Figure, type Findings, goal, ms, quantity } from "../
 import { writeLongJournal } from "../long-journal.ts";
 import { spread } from "../measure.ts";
 import { residentMemory, workerOf } from "../process-tree.ts";
-import { openStage, type Stage } from "../served-thread.ts";
+import { serveThread, type ServedThread } from "../served-thread.ts";
 
 /** What the next turn of a thread costs that is years old. */
 export const ages: Figure = {
@@ -33,14 +33,14 @@ interface Cost {
 }
 
 async function measure(effort: Effort): Promise<Findings> {
-  await using stage = await openStage(() => says(answer));
-  await stage.heddle(["--role", "gateway"]);
-  const worker = await stage.heddle(["--role", "worker"]);
+  await using served = await serveThread(() => says(answer));
+  await served.heddle(["--role", "gateway"]);
+  const worker = await served.heddle(["--role", "worker"]);
   const pid = workerOf(worker.pid);
-  const redis = stage.redis.client();
+  const redis = served.redis.client();
   const turns = effort.pick([10, 2_000, 10_000], [10, 2_000, 20_000, 200_000]);
   const threads = [];
-  for (const count of turns) threads.push(await openThread(stage, redis, pid, count));
+  for (const count of turns) threads.push(await openThread(served, redis, pid, count));
   const costs = new Map<number, Cost[]>(turns.map((count) => [count, []]));
   const warmUp = effort.pick(1, 3);
   for (let round = 0; round < warmUp + effort.pick(3, 11); round += 1) {
@@ -100,8 +100,8 @@ function median(costs: readonly Cost[]): Cost {
 }
 
 /** A thread with so many turns, and what the first turn behind them costs. */
-async function openThread(stage: Stage, redis: Redis, pid: number, count: number) {
-  const { slack, model } = stage;
+async function openThread(served: ServedThread, redis: Redis, pid: number, count: number) {
+  const { slack, model } = served;
   const place = slack.channel(`age-${count}`);
   const ada = slack.user("ada");
   const question = await ada.says(place, "<@BOT> hello");

@@ -1,7 +1,7 @@
 import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { askInSlack } from "../ask.ts";
 import type { Effort, Figure, Findings } from "../figure.ts";
-import { openStage } from "../served-thread.ts";
+import { serveThread } from "../served-thread.ts";
 
 /** How much of Slack's budget a turn uses. */
 export const calls: Figure = {
@@ -13,20 +13,20 @@ export const calls: Figure = {
 };
 
 async function measure(effort: Effort): Promise<Findings> {
-  await using stage = await openStage((said) => {
+  await using served = await serveThread((said) => {
     const left = Number(/(\d+) commands? left/.exec(said)?.[1] ?? 0);
     return left > 0 ? runs(`sleep 1; echo ${left - 1} commands left`) : says("Here is the answer.");
   });
-  await stage.heddle();
+  await served.heddle();
   const turns: { task: string; methods: Map<string, number>; requests: number }[] = [];
   for (const commands of effort.pick([0, 1], [0, 1, 10])) {
-    const before = { calls: stage.slack.calls.length, requests: stage.model.bodies.length };
-    await askInSlack(stage, `<@BOT> ${commands} commands left`, `calls-${commands}`);
-    const made = Map.groupBy(stage.slack.calls.slice(before.calls), ({ method }) => method);
+    const before = { calls: served.slack.calls.length, requests: served.model.bodies.length };
+    await askInSlack(served, `<@BOT> ${commands} commands left`, `calls-${commands}`);
+    const made = Map.groupBy(served.slack.calls.slice(before.calls), ({ method }) => method);
     turns.push({
       task: commands === 0 ? "an answer" : commands === 1 ? "1 command" : `${commands} commands`,
       methods: new Map([...made].map(([method, { length }]) => [method, length])),
-      requests: stage.model.bodies.length - before.requests,
+      requests: served.model.bodies.length - before.requests,
     });
   }
   const methods = new Set(turns.flatMap((turn) => [...turn.methods.keys()]));

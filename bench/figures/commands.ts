@@ -3,7 +3,7 @@ import { type SentCommand, watchCommands } from "../../tests/fakes/redis-command
 import { askInSlack } from "../ask.ts";
 import { type Effort, type Figure, type Findings, goal } from "../figure.ts";
 import { spread } from "../measure.ts";
-import { openStage, type Stage } from "../served-thread.ts";
+import { serveThread, type ServedThread } from "../served-thread.ts";
 
 /** What a turn asks of Redis. */
 export const commands: Figure = {
@@ -15,20 +15,20 @@ export const commands: Figure = {
 };
 
 async function measure(effort: Effort): Promise<Findings> {
-  await using stage = await openStage((said) => {
+  await using served = await serveThread((said) => {
     const left = Number(/(\d+) commands? left/.exec(said)?.[1] ?? 0);
     return left > 0 ? runs(`echo ${left - 1} commands left`) : says("Here is the answer.");
   });
-  await stage.heddle();
-  const watch = await watchCommands(stage.redis);
+  await served.heddle();
+  const watch = await watchCommands(served.redis);
   try {
     // What is known of the channel and the person afterwards is not asked again.
-    await askInSlack(stage, "<@BOT> hello", "talk");
+    await askInSlack(served, "<@BOT> hello", "talk");
     const mentions: SentCommand[][] = [];
     for (let round = 0; round < effort.pick(3, 15); round += 1) {
-      mentions.push(...(await untilRequests(stage, "hello", 1, () => watch.take())));
+      mentions.push(...(await untilRequests(served, "hello", 1, () => watch.take())));
     }
-    const steps = await untilRequests(stage, "6 commands left", 7, () => watch.take());
+    const steps = await untilRequests(served, "6 commands left", 7, () => watch.take());
     // The first goes from the mention, and in the second the progress message is posted.
     const counts = { mention: count(mentions), step: count(steps.slice(2)) };
     return {
@@ -53,17 +53,17 @@ async function measure(effort: Effort): Promise<Findings> {
 
 /** What was sent until each of the turn's model requests. */
 async function untilRequests(
-  stage: Stage,
+  served: ServedThread,
   text: string,
   requests: number,
   take: () => Promise<SentCommand[]>,
 ): Promise<SentCommand[][]> {
   await take();
-  const first = stage.model.requests.length + 1;
-  const asked = askInSlack(stage, `<@BOT> ${text}`, "talk");
+  const first = served.model.requests.length + 1;
+  const asked = askInSlack(served, `<@BOT> ${text}`, "talk");
   const sent: SentCommand[][] = [];
   for (let request = first; request < first + requests; request += 1) {
-    await stage.model.request(request);
+    await served.model.request(request);
     sent.push(await take());
   }
   await asked;

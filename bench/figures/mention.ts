@@ -2,7 +2,7 @@ import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { askInSlack } from "../ask.ts";
 import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";
 import { spread } from "../measure.ts";
-import { openStage } from "../served-thread.ts";
+import { serveThread } from "../served-thread.ts";
 
 /** How soon people see that they were heard. */
 export const mention: Figure = {
@@ -14,12 +14,12 @@ export const mention: Figure = {
 };
 
 async function measure(effort: Effort): Promise<Findings> {
-  await using stage = await openStage(() => says("Here is the answer."));
-  await stage.heddle();
+  await using served = await serveThread(() => says("Here is the answer."));
+  await served.heddle();
   const times = { eyes: [] as number[], request: [] as number[], answer: [] as number[] };
   const warmUp = effort.pick(2, 10);
   for (let round = 0; round < warmUp + effort.pick(8, 100); round += 1) {
-    const seen = await askInSlack(stage, "<@BOT> hello", `talk-${round}`);
+    const seen = await askInSlack(served, "<@BOT> hello", `talk-${round}`);
     if (round < warmUp) continue;
     times.eyes.push(seen.eyes);
     times.request.push(seen.request);

@@ -1,7 +1,7 @@
 import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { startFakeOpenAI } from "../../tests/fakes/openai.ts";
 import type { Check, Effort, Figure, Findings } from "../figure.ts";
-import { openStage } from "../served-thread.ts";
+import { serveThread } from "../served-thread.ts";
 
 /** Whether a provider's prompt cache can serve all of the conversation that was sent before. */
 export const prefix: Figure = {
@@ -40,14 +40,14 @@ function checkOf(protocol: string, texts: readonly string[]): Check {
 
 async function anthropic() {
   let step = 0;
-  await using stage = await openStage(() => {
+  await using served = await serveThread(() => {
     step += 1;
     const command = commands[step % (commands.length + 1)];
     return command ? runs(command, "true") : says("So far, so good.");
   });
-  await stage.heddle();
-  await twoTurns(stage);
-  const texts = stage.model.bodies.map(({ system, tools, messages }) => serial({ tools, system }, messages));
+  await served.heddle();
+  await twoTurns(served);
+  const texts = served.model.bodies.map(({ system, tools, messages }) => serial({ tools, system }, messages));
   return { protocol: "Anthropic's protocol", texts };
 }
 
@@ -61,13 +61,13 @@ async function openAI() {
     },
   });
   try {
-    await using stage = await openStage(() => says("Not asked."));
-    await stage.heddle([], {
+    await using served = await serveThread(() => says("Not asked."));
+    await served.heddle([], {
       HEDDLE_MODEL: "openai/gpt-bench",
       OPENAI_API_KEY: service.apiKey,
       OPENAI_BASE_URL: service.baseUrl,
     });
-    await twoTurns(stage);
+    await twoTurns(served);
     const texts = service.chats.map(({ tools, messages }) => serial({ tools }, messages));
     return { protocol: "chat completions", texts };
   } finally {
@@ -75,7 +75,7 @@ async function openAI() {
   }
 }
 
-async function twoTurns({ slack }: Pick<Awaited<ReturnType<typeof openStage>>, "slack">): Promise<void> {
+async function twoTurns({ slack }: Pick<Awaited<ReturnType<typeof serveThread>>, "slack">): Promise<void> {
   const ada = slack.user("ada");
   const place = slack.channel("general");
   const question = await ada.says(place, "<@BOT> look around");

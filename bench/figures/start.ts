@@ -2,7 +2,7 @@ import type { Program } from "../../tests/e2e/program.ts";
 import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";
 import { interleave, spread } from "../measure.ts";
-import { openStage, type Stage } from "../served-thread.ts";
+import { serveThread, type ServedThread } from "../served-thread.ts";
 
 const withSlack = "with Slack, a model service and a Redis";
 const coldCache = "with Slack, without the compile cache";
@@ -18,17 +18,17 @@ export const start: Figure = {
 };
 
 async function measure(effort: Effort): Promise<Findings> {
-  await using stage = await openStage(() => says("Not asked."));
-  const { NODE_COMPILE_CACHE = "", ...withoutCache } = stage.environment;
+  await using served = await serveThread(() => says("Not asked."));
+  const { NODE_COMPILE_CACHE = "", ...withoutCache } = served.environment;
   const environments = {
-    [withSlack]: stage.environment,
+    [withSlack]: served.environment,
     [alone]: { HEDDLE_MODEL: "demo", NODE_COMPILE_CACHE },
     ...(!effort.quick && { [coldCache]: withoutCache }),
   };
   const samples = await interleave(
     Object.entries(environments).map(([name, env]) => ({
       name,
-      run: async () => [await oneStart(stage, env)],
+      run: async () => [await oneStart(served, env)],
     })),
     { rounds: effort.pick(2, 15), warmUp: 1 },
   );
@@ -43,7 +43,7 @@ async function measure(effort: Effort): Promise<Findings> {
   };
 }
 
-async function oneStart({ place }: Stage, env: Record<string, string>): Promise<number> {
+async function oneStart({ place }: ServedThread, env: Record<string, string>): Promise<number> {
   const startedAt = performance.now();
   const program: Program = place.start(["start"], env);
   await program.line(/Heddle is ready/);

@@ -3,7 +3,7 @@ import { processesWith, running, uniqueSleep } from "../../tests/e2e/processes.t
 import { runs, says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";
 import { spread } from "../measure.ts";
-import { openStage, type Stage } from "../served-thread.ts";
+import { serveThread, type ServedThread } from "../served-thread.ts";
 
 /** How long a stop takes, seen from outside. */
 export const stop: Figure = {
@@ -15,18 +15,18 @@ export const stop: Figure = {
 };
 
 async function measure(effort: Effort): Promise<Findings> {
-  await using stage = await openStage((said) => {
+  await using served = await serveThread((said) => {
     const seconds = /sleep (\d+\.\d+)/.exec(said)?.[1];
     if (said.includes("tool_result") || seconds === undefined) return says("Done.");
     return runs(`for i in 1 2 3 4 5 6; do setsid sleep ${seconds} & done; sleep ${seconds}`);
   });
-  await stage.heddle();
+  await served.heddle();
   const gone: number[] = [];
   const receipt: number[] = [];
   let survivors = 0;
   const warmUp = 2;
   for (let round = 0; round < warmUp + effort.pick(6, 60); round += 1) {
-    const seen = await oneStop(stage, `stop-${round}`);
+    const seen = await oneStop(served, `stop-${round}`);
     survivors += seen.survivors;
     if (round < warmUp) continue;
     gone.push(seen.gone);
@@ -55,7 +55,7 @@ async function measure(effort: Effort): Promise<Findings> {
   };
 }
 
-async function oneStop({ slack }: Stage, channel: string) {
+async function oneStop({ slack }: ServedThread, channel: string) {
   const { command, seconds } = uniqueSleep();
   const place = slack.channel(channel);
   const question = await slack.user("ada").says(place, `<@BOT> ${command}`);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, quantity, ratio } from "../figure.ts";
-import { openStage } from "../served-thread.ts";
+import { serveThread } from "../served-thread.ts";
 
 const modelMs = 250;
 const slots = 8;
@@ -50,16 +50,16 @@ async function measure(effort: Effort): Promise<Findings> {
 const patienceMs = 120_000;
 
 async function throughput(count: number, turns: number): Promise<number> {
-  await using stage = await openStage(
+  await using served = await serveThread(
     async () => {
       await delay(modelMs);
       return says("The answer.");
     },
     { queue: { concurrency: slots } },
   );
-  const { slack } = stage;
-  await stage.heddle(["--role", "gateway"]);
-  await Promise.all(Array.from({ length: count }, () => stage.heddle(["--role", "worker"])));
+  const { slack } = served;
+  await served.heddle(["--role", "gateway"]);
+  await Promise.all(Array.from({ length: count }, () => served.heddle(["--role", "worker"])));
   const places = Array.from({ length: turns }, (_, index) => slack.channel(`work-${index}`));
   const startedAt = performance.now();
   await Promise.all(places.map((place, index) => slack.user(`person-${index}`).says(place, "<@BOT> work")));

@@ -3,7 +3,7 @@ import { watchCommands } from "../../tests/fakes/redis-commands.ts";
 import { askInSlack } from "../ask.ts";
 import { reasonOf } from "../figure.ts";
 import { workerOf } from "../process-tree.ts";
-import { openStage } from "../served-thread.ts";
+import { serveThread } from "../served-thread.ts";
 import { recorded, recorderEnvironment } from "./recorded-program.ts";
 import { costTables, countTable, type Section, systemCallTable } from "./section.ts";
 import { countSystemCalls } from "./system-calls.ts";
@@ -12,20 +12,20 @@ const [warmUp, mentions, counted] = [10, 40, 8];
 
 /** Everything between a mention and the end of its turn, answered at once. */
 export async function profileMention(): Promise<Section> {
-  await using stage = await openStage(() => says("Here is the answer."));
-  const program = await stage.heddle([], recorderEnvironment(stage, "signal"));
+  await using served = await serveThread(() => says("Here is the answer."));
+  const program = await served.heddle([], recorderEnvironment(served, "signal"));
   const pid = workerOf(program.pid);
   let channel = 0;
   const mention = async (times: number) => {
     for (let at = 0; at < times; at += 1) {
       channel += 1;
-      await askInSlack(stage, "<@BOT> hello", `talk-${channel}`);
+      await askInSlack(served, "<@BOT> hello", `talk-${channel}`);
     }
   };
   await mention(warmUp);
   const costs = await recorded(program, pid, () => mention(mentions));
   const tables = costTables(costs, "mention", mentions);
-  const watch = await watchCommands(stage.redis);
+  const watch = await watchCommands(served.redis);
   await watch.take();
   await mention(counted);
   const commands = new Map<string, number>();

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Program } from "../../tests/e2e/program.ts";
-import type { Stage } from "../served-thread.ts";
+import type { ServedThread } from "../served-thread.ts";
 import { type Costs, summarize } from "./areas.ts";
 import type { Recording } from "./recording.ts";
 
 /** What a program needs to be recorded. @param from "start" begins with the process */
-export function recorderEnvironment(stage: Stage, from: "start" | "signal"): Record<string, string> {
+export function recorderEnvironment(served: ServedThread, from: "start" | "signal"): Record<string, string> {
   return {
     NODE_OPTIONS: `--import=${join(import.meta.dirname, "recorder.ts")}`,
-    BENCH_RECORDINGS: stage.place.folder,
+    BENCH_RECORDINGS: served.place.folder,
     ...(from === "start" && { BENCH_RECORD: "start" }),
   };
 }

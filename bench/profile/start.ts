@@ -1,17 +1,17 @@
 import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { workerOf } from "../process-tree.ts";
-import { openStage } from "../served-thread.ts";
+import { serveThread } from "../served-thread.ts";
 import { endRecording, recorderEnvironment } from "./recorded-program.ts";
 import { costTables, type Section } from "./section.ts";
 
 /** From the first line of the served process until it is ready. */
 export async function profileStart(): Promise<Section> {
-  await using stage = await openStage(() => says("Not asked."));
+  await using served = await serveThread(() => says("Not asked."));
   // So that compiled code is kept already.
-  const first = await stage.heddle();
+  const first = await served.heddle();
   first.signal("SIGTERM");
   await first.ended;
-  const program = await stage.heddle([], recorderEnvironment(stage, "start"));
+  const program = await served.heddle([], recorderEnvironment(served, "start"));
   const costs = await endRecording(program, workerOf(program.pid), 1);
   return {
     title: "A start",

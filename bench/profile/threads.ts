@@ -8,7 +8,7 @@ const count = 200;
 /** Many turns at the same time in one worker. */
 export async function profileThreads(): Promise<Section> {
   await using burst = await openBurst(count);
-  const worker = await burst.worker(recorderEnvironment(burst.stage, "signal"));
+  const worker = await burst.worker(recorderEnvironment(burst.served, "signal"));
   const costs = await recorded(worker, workerOf(worker.pid), () => burst.run());
   return {
     title: `${count} threads at once`,

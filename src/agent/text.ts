@@ -33,3 +33,17 @@ export function cutText(text: string, characters: number): string {
     .replace(/[\ud800-\udbff]$/, "")
     .trimEnd()}…`;
 }
+
+/** A text on one line: every run of white space is one space. */
+export function toOneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** What a text holds as JSON; undefined where it holds none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -24,7 +24,7 @@ export type Reservation =
   | { ok: false; usedUp: BudgetExhausted };
 
 /**
- * What a turn may spend on models. `meteredModel` reserves and settles for each call of a model that it wraps.
+ * What a turn may spend on models. `createMeteredModel` reserves and settles for each call of a model that it wraps.
  *
  * ```ts
  * const reserved = await turnBudget.reserve({ tokens: 12_000, cost: 0.08 });

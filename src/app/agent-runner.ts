@@ -8,7 +8,7 @@ import { createLearntWindows } from "../agent/context/learnt-windows.ts";
 import { createTokenCounter, type TokenCounter } from "../agent/context/tokens.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { JournalReader } from "../agent/journal.ts";
-import { meteredModel } from "../agent/llm/metered-model.ts";
+import { createMeteredModel } from "../agent/llm/metered-model.ts";
 import { describeLeftOut, limitTools } from "../agent/llm/tool-limit.ts";
 import type { TurnLimits } from "../agent/loop/limits.ts";
 import { formatNoteIndex } from "../agent/loop/note-index.ts";
@@ -142,8 +142,8 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
       const times = { modified: since, changed: Math.max(since, known?.at ?? 0) };
       const changes = await known?.sandbox.changes(times);
       if (!changes?.ok) return noChanges;
-      const shown = (paths: string[]) => paths.filter((path) => !path.startsWith(".heddle/"));
-      const files = { changed: shown(changes.changed), deleted: shown(changes.deleted) };
+      const hideOwn = (paths: string[]) => paths.filter((path) => !path.startsWith(".heddle/"));
+      const files = { changed: hideOwn(changes.changed), deleted: hideOwn(changes.deleted) };
       const planned = shared.plans.get(thread) ?? [];
       if (planned.length === 0) return files;
       return { ...files, unplanned: listUnplanned(planned, [...files.changed, ...files.deleted]) };
@@ -288,7 +288,7 @@ function createMeter(
   turnBudget: ReturnType<Budgets["turnBudget"]>,
   { counter }: Shared,
 ): (model: LanguageModel) => LanguageModel {
-  return (model) => meteredModel({ model, turnBudget, counter });
+  return (model) => createMeteredModel({ model, turnBudget, counter });
 }
 
 /** What the system prompt says of place and operator, whatever the tools. */

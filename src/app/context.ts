@@ -10,7 +10,7 @@ import type { Config } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 import { type Access, createAccess } from "../intake/access.ts";
 import { dropRepeats } from "../intake/drop-repeats.ts";
-import { confirmedOnly } from "../intake/confirmed-only.ts";
+import { requireConfirmation } from "../intake/require-confirmation.ts";
 import { createIntake } from "../intake/intake.ts";
 import { withSessionNotifications } from "../operations/session-notifications.ts";
 import { describeStatus } from "../operations/status.ts";
@@ -137,15 +137,18 @@ export async function createAppContext(
     now: Date.now,
   });
   const { waitForReplicas: replicas, replicaWaitMs: withinMs } = config.settings.queue;
-  const confirmed = confirmedOnly(withSessionNotifications(plainIntake, { redis, surface, onProblem }), {
-    confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
-    ...(replicas > 0 && {
-      replicate: createReplication({
-        ...{ replicas, withinMs },
-        redis: server.connect({ maxRetriesPerRequest: null }),
+  const confirmed = requireConfirmation(
+    withSessionNotifications(plainIntake, { redis, surface, onProblem }),
+    {
+      confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
+      ...(replicas > 0 && {
+        replicate: createReplication({
+          ...{ replicas, withinMs },
+          redis: server.connect({ maxRetriesPerRequest: null }),
+        }),
       }),
-    }),
-  });
+    },
+  );
   // What was stored and not confirmed is no repeat: a failover may have lost it by the time it is sent again.
   const intake = observe.intake(dropRepeats(confirmed));
   const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);

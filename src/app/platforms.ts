@@ -90,7 +90,7 @@ export async function openAdapters({
       createSlackAdapter({
         ...slackServer({ config, log }),
         teams: await slackTeams({ config, log, redis }),
-        events: chosen(() => resolveTransport(environment, settings.slack.http)),
+        events: runChoice(() => resolveTransport(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         downtime,
         recentThreads: createRecentThreads(redis),
@@ -145,7 +145,7 @@ function wantsSlack({ SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID }: Confi
 
 async function slackTeams({ config, log, redis }: PlatformDeps) {
   const { resolveTeams } = await import("../adapters/slack/installation/resolve-teams.ts");
-  const choice = chosen(() => resolveTeams(config.environment, config.settings.slack.workspaces));
+  const choice = runChoice(() => resolveTeams(config.environment, config.settings.slack.workspaces));
   if (!("client" in choice)) return choice;
   const { createInstallations } = await import("../adapters/slack/installation/installations.ts");
   return {
@@ -155,7 +155,7 @@ async function slackTeams({ config, log, redis }: PlatformDeps) {
 }
 
 /** A choice that cannot be made is for the operator to put right. */
-function chosen<T>(choose: () => T): T {
+function runChoice<T>(choose: () => T): T {
   try {
     return choose();
   } catch (error) {

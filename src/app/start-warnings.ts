@@ -1,5 +1,5 @@
 import { checkAccess } from "../agent/llm/check-access.ts";
-import { type Config, unknownVariables } from "../config/load.ts";
+import { type Config, listUnknownVariables } from "../config/load.ts";
 import { namedModel } from "../config/model-choice.ts";
 import { listModelNames } from "./models.ts";
 
@@ -11,7 +11,7 @@ const patienceMs = 10_000;
  * whose service does not answer. To be called when the process serves: nothing waits for it. Never rejects.
  */
 export async function findStartWarnings(config: Config, signal: AbortSignal): Promise<string[]> {
-  const strange = unknownVariables(config.variables).map(
+  const strange = listUnknownVariables(config.variables).map(
     (name) => `${name} is set, but Heddle has no such setting: .env.example has the names.`,
   );
   if (!config.settings.checkModelsAtStart) return strange;

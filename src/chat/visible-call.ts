@@ -49,11 +49,11 @@ function toVisibleJson(
   indent?: number,
 ): ReturnType<typeof escapeHidden> {
   let count = 0;
-  const counting = (key: string, item: unknown) => {
+  const countHidden = (key: string, item: unknown) => {
     count += escapeHidden(key).count + (typeof item === "string" ? escapeHidden(item).count : 0);
     return item;
   };
-  const json = JSON.stringify(value, counting, indent) ?? "";
+  const json = JSON.stringify(value, countHidden, indent) ?? "";
   return { text: escapeHidden(mask(json)).text, count };
 }
 

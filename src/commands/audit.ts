@@ -27,7 +27,7 @@ export interface AuditOptions {
  * Verifies that the audit log is intact, prints it for people, or writes it as JSON lines. Each reads the log from
  * its first entry and proves it; exits with 1 where it is broken.
  */
-export async function command(
+export async function runAuditCommand(
   verb: "verify" | "show" | "export",
   file: string | undefined,
   values: AuditOptions,
@@ -47,7 +47,7 @@ export async function command(
   const people = await readPeople(redis);
   const print = (entry: AuditEntry, line: string): string => {
     if (verb === "verify" || !concerns(entry, values)) return "";
-    if (verb === "show") return `${setup.masker.mask(stripControls(shown(people.open(entry))))}\n`;
+    if (verb === "show") return `${setup.masker.mask(stripControls(formatEntry(people.open(entry))))}\n`;
     return `${values.names ? JSON.stringify(people.open(entry)) : line}\n`;
   };
   try {
@@ -135,7 +135,7 @@ function concerns(
 }
 
 /** One line for people: when, what, where, and the rest as it is. */
-function shown(entry: AuditEntry): string {
+function formatEntry(entry: AuditEntry): string {
   const { n, at, what, before: _before, hash: _hash, key: _key, mac: _mac, ...rest } = entry;
   return `${String(n).padStart(6)}  ${new Date(at).toISOString()}  ${what.padEnd(10)}  ${JSON.stringify(rest)}`;
 }

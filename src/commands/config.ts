@@ -7,7 +7,7 @@ import { createCommandContext } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 /** Prints the settings in force, the file's and what administrators have changed in chat over them. */
-export async function showCommand({ json }: { json?: true }): Promise<number> {
+export async function showConfig({ json }: { json?: true }): Promise<number> {
   return await withContext(async ({ configuration, masker }) => {
     const { settings } = configuration.current();
     const { stored, ignored } = configuration.changes();
@@ -32,7 +32,7 @@ export async function showCommand({ json }: { json?: true }): Promise<number> {
 }
 
 /** Takes back, as the operator, what an administrator has changed. */
-export async function resetCommand(setting: ChangeableSetting, of: string): Promise<number> {
+export async function resetSetting(setting: ChangeableSetting, of: string): Promise<number> {
   return await withContext(async ({ redis, telemetry }) => {
     const { before } = await removeChange(redis, { setting, of });
     if (before) {

@@ -13,7 +13,7 @@ const limitMs = 10_000;
 const signs = { ok: "✓", note: "·", warning: "!", error: "✗" };
 
 /** Checks everything that Heddle needs, prints a line each, and gives 1 when something is an error. */
-export async function command(values: {
+export async function runDoctor(values: {
   json?: true;
   live?: true;
   post?: readonly string[];

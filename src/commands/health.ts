@@ -8,7 +8,7 @@ import { createCommandContext } from "./context.ts";
  * For the health check of a container: exits with 0 while this Heddle says in Redis that it serves, and not any other one of this host.
  * The heartbeat needs the event loop and Redis, so a gateway and a worker are asked in the same way.
  */
-export async function command({ json }: { json?: true }): Promise<number> {
+export async function checkHealth({ json }: { json?: true }): Promise<number> {
   const { config } = await createCommandContext("silent");
   const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
   try {

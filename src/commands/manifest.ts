@@ -2,7 +2,7 @@ import { loadConfig } from "../config/load.ts";
 import { UsageError } from "./context.ts";
 
 /** Prints what a platform's admin pastes, or opens, to create or invite the app. */
-export async function command(platform: "slack" | "discord", url?: string): Promise<number> {
+export async function printManifest(platform: "slack" | "discord", url?: string): Promise<number> {
   process.stdout.write(`${await manifestOf(platform, url)}\n`);
   return 0;
 }

@@ -14,19 +14,19 @@ import { stripControls } from "./run/terminal-view.ts";
 const patienceMs = 10 * 60_000;
 
 /** Lists the servers, and where the installation is signed in. */
-export function listCommand({ json }: { json?: true }): Promise<number> {
+export function listMcpServers({ json }: { json?: true }): Promise<number> {
   return withAccounts((setup, accounts) => list(setup, accounts, json));
 }
 
 /** Signs the installation in. */
-export function loginCommand(name: string, { port }: { port: number }): Promise<number> {
+export function loginToMcp(name: string, { port }: { port: number }): Promise<number> {
   return withAccounts((setup, accounts) =>
     logIn({ name, endpoint: findEndpoint(setup, name), port }, accounts),
   );
 }
 
 /** Signs the installation out. */
-export function logoutCommand(name: string): Promise<number> {
+export function logoutOfMcp(name: string): Promise<number> {
   return withAccounts(async (_setup, accounts) => {
     const was = await accounts.remove(name);
     process.stdout.write(was ? `Signed out of ${name}.\n` : `Nobody was signed in to ${name}.\n`);

@@ -16,7 +16,7 @@ import { stripControls } from "./run/terminal-view.ts";
 const operator = { ...consoleAuthor(), id: "operator" };
 
 /** Lists whom the audit log names. */
-export async function listCommand({ json }: { json?: true }): Promise<number> {
+export async function printPeople({ json }: { json?: true }): Promise<number> {
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
@@ -31,7 +31,7 @@ export async function listCommand({ json }: { json?: true }): Promise<number> {
 }
 
 /** Has a person forgotten: their names in the audit log, notes about them, their tokens, and with `threads` their threads. */
-export async function forgetCommand(who: string, { threads, json }: ForgetOptions): Promise<number> {
+export async function forgetPersonByName(who: string, { threads, json }: ForgetOptions): Promise<number> {
   const setup = await createCommandContext("warn");
   const context = await createAppContext(setup);
   try {

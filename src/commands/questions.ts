@@ -8,7 +8,7 @@ import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 /** Lists what agents ask people on any platform. */
-export async function listCommand({ json }: { json?: true }): Promise<number> {
+export async function printQuestions({ json }: { json?: true }): Promise<number> {
   return await withQuestions(async (questions) => {
     const text = questions.map(describe).join("\n") || "Nothing waits for a decision.\n";
     process.stdout.write(json ? `${JSON.stringify({ questions })}\n` : stripControls(text));
@@ -17,7 +17,7 @@ export async function listCommand({ json }: { json?: true }): Promise<number> {
 }
 
 /** Decides about a call as the operator. */
-export async function decideCommand(
+export async function decideFromTerminal(
   verb: "approve" | "deny",
   thread: string,
   id: string,

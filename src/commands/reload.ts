@@ -11,7 +11,7 @@ const lookMs = 100;
 const patienceMs = 10_000;
 
 /** Has every process read its files again, and prints what became of it. */
-export async function command({ json }: { json?: true }): Promise<number> {
+export async function reloadConfig({ json }: { json?: true }): Promise<number> {
   // A wrong file is told by the processes: this command needs only to find Redis.
   const context = await createAppContext(await createCommandContext("warn"));
   try {

@@ -94,7 +94,7 @@ const endMs = 100;
 const drawEveryMs = 1_000;
 
 /** Runs one task in a thread of the console, a new one or `--thread`, through the same queue, worker and sandbox as a chat message. */
-export async function command(words: readonly string[], values: RunOptions): Promise<number> {
+export async function runTask(words: readonly string[], values: RunOptions): Promise<number> {
   const earlier = values.thread === undefined ? undefined : parseTerminalThread(values.thread);
   const target = values.out === undefined ? undefined : await prepareTarget(values.out);
   const task = await readTaskInput({

@@ -7,7 +7,7 @@ import { createCommandContext } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 /** Lists what is planned in all threads. */
-export async function listCommand({ json }: { json?: true }): Promise<number> {
+export async function printSchedules({ json }: { json?: true }): Promise<number> {
   return await withContext(async (context, mask) => {
     const planned = await list(context);
     const lines = planned.map(({ thread, ...schedule }) => `${thread}  ${describeSchedule(schedule)}\n`);
@@ -18,7 +18,7 @@ export async function listCommand({ json }: { json?: true }): Promise<number> {
 }
 
 /** Cancels a schedule as the operator. */
-export async function cancelCommand(thread: string, id: string): Promise<number> {
+export async function cancelOneSchedule(thread: string, id: string): Promise<number> {
   return await withContext(async ({ redis, telemetry }) => {
     const wasThere = await cancelSchedule(redis, thread, id);
     const by = { ...consoleAuthor(), id: "operator" };

@@ -34,7 +34,7 @@ const steps: Record<SetupStep, { title: string; run(context: SetupContext): Prom
 const interruptedCode = 130;
 
 /** Leads through what Heddle needs, one step after the other, or through one of them. */
-export async function command(chosen: readonly SetupStep[], options: { answers?: string }): Promise<number> {
+export async function runSetup(chosen: readonly SetupStep[], options: { answers?: string }): Promise<number> {
   const names = chosen.length > 0 ? chosen : stepNames;
   const { answers } = options;
   if (answers !== undefined) return await runWithAnswers(answers, names);

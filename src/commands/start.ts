@@ -3,7 +3,7 @@ import { supervise } from "../app/supervisor.ts";
 import type { Role } from "./roles.ts";
 
 /** Serves chat, console and turns until SIGTERM or SIGINT, under a supervisor where turns are run. */
-export async function command(role: Role): Promise<number> {
+export async function startRole(role: Role): Promise<number> {
   if (role !== "gateway" && !isSupervised()) {
     return await supervise({ entry: process.argv[1] ?? "", args: process.argv.slice(2), warn });
   }

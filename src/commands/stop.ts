@@ -4,7 +4,7 @@ import { parseThreadId, threadId } from "../chat/threads.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */
-export async function command(thread: string, { json }: { json?: true }): Promise<number> {
+export async function stopFromTerminal(thread: string, { json }: { json?: true }): Promise<number> {
   const setup = await createCommandContext("warn");
   const target = parse(thread);
   const context = await createAppContext(setup);

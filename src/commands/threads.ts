@@ -19,7 +19,7 @@ const titleChars = 60;
 const shown = { records: 1_000, chars: 5_000_000 };
 
 /** Lists the sessions, the latest first, with what each began with. */
-export async function listCommand({ limit, json }: { limit: number; json?: true }): Promise<number> {
+export async function printThreads({ limit, json }: { limit: number; json?: true }): Promise<number> {
   return await withRedis(async (redis) => {
     const [sessions, known] = await Promise.all([
       createOverview(redis).lines(limit),
@@ -37,7 +37,7 @@ export async function listCommand({ limit, json }: { limit: number; json?: true 
  *
  * @param options.before number of a record, counted from 1
  */
-export async function showCommand(
+export async function printThread(
   thread: string,
   { before = Infinity, json }: { before?: number; json?: true },
 ): Promise<number> {
@@ -55,7 +55,7 @@ export async function showCommand(
 }
 
 /** Deletes a thread with all that belongs to it, as the operator. */
-export async function deleteCommand(thread: string): Promise<number> {
+export async function deleteThreadByName(thread: string): Promise<number> {
   const setup = await createCommandContext("warn");
   const context = await createAppContext(setup);
   try {

@@ -10,7 +10,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 const operator = { ...consoleAuthor(), id: "operator" };
 
 /** Makes a token for a person, and prints it this once. */
-export async function createCommand(
+export async function createToken(
   name: string,
   { role, days, json }: { role: Role; days?: number; json?: true },
 ): Promise<number> {
@@ -26,7 +26,7 @@ export async function createCommand(
 }
 
 /** Lists the tokens of people, without the tokens themselves. */
-export async function listCommand({ json }: { json?: true }): Promise<number> {
+export async function printTokens({ json }: { json?: true }): Promise<number> {
   return await withTokens(async (tokens) => {
     const lines = await tokens.list();
     if (json) return `${JSON.stringify({ tokens: lines })}\n`;
@@ -36,7 +36,7 @@ export async function listCommand({ json }: { json?: true }): Promise<number> {
 }
 
 /** Ends a token: the next request with it is refused, and its streams close within seconds. */
-export async function revokeCommand(id: string): Promise<number> {
+export async function revokeToken(id: string): Promise<number> {
   return await withTokens(async (tokens, audit) => {
     const revoked = await tokens.revoke(id);
     if (!revoked) throw new UsageError(`There is no token ${id}; see heddle tokens list.`);

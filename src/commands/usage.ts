@@ -12,7 +12,7 @@ export interface UsageOptions {
 }
 
 /** Prints what was used in the last days: by day, or the days together by person, channel or model. */
-export async function command({ days: count, by, json }: UsageOptions): Promise<number> {
+export async function printUsage({ days: count, by, json }: UsageOptions): Promise<number> {
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {

@@ -5,7 +5,7 @@ import type { CleanReport, Workspaces } from "../sandbox/sandbox.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 
 /** Lists the workspaces of this host. */
-export async function listCommand({ json }: { json?: true }): Promise<number> {
+export async function printWorkspaces({ json }: { json?: true }): Promise<number> {
   return await withWorkspaces(async (workspaces) => {
     const found = await workspaces.list();
     const lines = found.map(
@@ -19,7 +19,7 @@ export async function listCommand({ json }: { json?: true }): Promise<number> {
 }
 
 /** Writes a workspace as a tar archive. */
-export async function exportCommand(thread: string, file: string | undefined): Promise<number> {
+export async function exportWorkspace(thread: string, file: string | undefined): Promise<number> {
   return await withWorkspaces(async (workspaces) => {
     const target = resolve(file ?? `${thread.replaceAll(/[^A-Za-z0-9._-]/g, "-")}.tar`);
     if (!(await workspaces.export(thread, target)))
@@ -30,7 +30,7 @@ export async function exportCommand(thread: string, file: string | undefined): P
 }
 
 /** Archives the workspaces that are idle. */
-export async function cleanCommand({ json }: { json?: true }): Promise<number> {
+export async function cleanWorkspaces({ json }: { json?: true }): Promise<number> {
   return await withWorkspaces(async (workspaces, config) => {
     const report = await workspaces.clean(readCleanPolicy(config));
     if (!report) throw new UsageError("A worker is cleaning up right now: wait until it is done.");

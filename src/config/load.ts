@@ -127,7 +127,7 @@ function checkDataDir(dataDir: string): string {
 }
 
 /** Variables that look like ours and are none, mostly because their name was remembered wrongly. */
-export function unknownVariables(variables: Config["variables"]): string[] {
+export function listUnknownVariables(variables: Config["variables"]): string[] {
   return Object.keys(variables).filter(
     (name) => /^(HEDDLE|SLACK|DISCORD)_/.test(name) && !(name in environmentSchema.shape),
   );

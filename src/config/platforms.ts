@@ -9,15 +9,15 @@ const slackReaction = z
 
 /** The reactions with which the bot shows the state of people's messages, where they are others than usual. */
 function marks(reaction: z.ZodString) {
-  const shown = (when: string) => reaction.exactOptional().describe(`reaction: ${when}; "" for none`);
+  const markSchema = (when: string) => reaction.exactOptional().describe(`reaction: ${when}; "" for none`);
   return z
     .strictObject({
-      taken: shown("a turn works on the message, 👀"),
-      waiting: shown("the message waits, ⏳"),
-      paused: shown("the work waits for people, ⏸️"),
-      answered: shown("answered, ✅"),
-      stopped: shown("stopped or withdrawn, 🛑"),
-      failed: shown("told as failed, ⚠️"),
+      taken: markSchema("a turn works on the message, 👀"),
+      waiting: markSchema("the message waits, ⏳"),
+      paused: markSchema("the work waits for people, ⏸️"),
+      answered: markSchema("answered, ✅"),
+      stopped: markSchema("stopped or withdrawn, 🛑"),
+      failed: markSchema("told as failed, ⚠️"),
     })
     .prefault({});
 }

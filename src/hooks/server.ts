@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { parseJson } from "../agent/text.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
@@ -149,7 +150,7 @@ async function readEvent(
   if (!body) return refuse(413, "The body has more than 1 MiB.", { connection: "close" });
   const sent: HookRequest = { headers: request.headers, body };
   if (!isGenuine(proof, secret, sent, now)) return refuse(401, "The proof of origin is wrong.");
-  const payload = parse(body);
+  const payload = parseJson(body.toString("utf8"));
   if (payload === undefined) return refuse(400, "The body is not JSON.");
   const kind = readKind(sent);
   // GitHub's greeting of a new webhook.
@@ -193,14 +194,6 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
     parts.push(part);
   }
   return Buffer.concat(parts);
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 const kindHeaders = ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"];

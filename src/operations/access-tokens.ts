@@ -1,6 +1,7 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { digest } from "./digest.ts";
 import { createStoredParser } from "../agent/parse-stored.ts";
 import type { Role } from "../chat/roles.ts";
 import { keys } from "../queue/redis/keys.ts";
@@ -111,10 +112,6 @@ export function createAccessTokens(redis: Redis, now: () => number): AccessToken
 
 function toLine({ id, name, role, createdAt, expiresAt }: AccessToken): AccessToken {
   return { id, name, role, createdAt, ...(expiresAt !== undefined && { expiresAt }) };
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }
 
 function isSame(a: string, b: string): boolean {

@@ -6,18 +6,18 @@ import { readStored } from "../queue/redis/unreadable.ts";
 import { readPresence } from "../queue/turns/worker-presence.ts";
 import type { ProcessReport } from "./operations.ts";
 
-const parseReport = createStoredParser<ProcessReport>(
-  z.looseObject({
-    host: z.string(),
-    pid: z.number(),
-    role: z.string(),
-    hash: z.string(),
-    at: z.number(),
-    problem: z.exactOptional(z.string()),
-    restart: z.array(z.string()),
-    asked: z.exactOptional(z.string()),
-  } satisfies Fields<ProcessReport>),
-);
+export const processReport = z.looseObject({
+  host: z.string(),
+  pid: z.number(),
+  role: z.string(),
+  hash: z.string(),
+  at: z.number(),
+  problem: z.exactOptional(z.string()),
+  restart: z.array(z.string()),
+  asked: z.exactOptional(z.string()),
+} satisfies Fields<ProcessReport>);
+
+const parseReport = createStoredParser<ProcessReport>(processReport);
 
 /** What the processes that were heard of in the last 15 s say of their configuration. */
 export async function readConfigurations(redis: Redis): Promise<ProcessReport[]> {

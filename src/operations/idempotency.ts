@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { digest } from "./digest.ts";
 import { createStoredParser } from "../agent/parse-stored.ts";
 import { keys } from "../queue/redis/keys.ts";
 
@@ -36,8 +36,4 @@ export async function claimKey(redis: Redis, { person, key, request }: Idempoten
 /** The same for every attempt with that key by that person: 32 of `0-9 a-f`. */
 export function idempotentId(person: string, key: string): string {
   return digest(`${person}\0${key}`).slice(0, 32);
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -35,7 +35,7 @@ export function createNameCache(redis: Redis, surface: (platform: string) => Cha
     if (others.length > 0) await redis.hdel(keys.names, ...others);
   };
   return {
-    async heard(id: ThreadId, author: Author): Promise<void> {
+    async recordNames(id: ThreadId, author: Author): Promise<void> {
       const thread = parseThreadId(id);
       const { platform, workspace } = thread;
       const [person, channel] = [`${platform}:${workspace}:${author.id}` as const, channelId(thread)];

@@ -38,7 +38,7 @@ export function createOutlines(redis: Redis, mask: Mask): ThreadOutlines {
       const wanted = query.toLowerCase();
       for await (const { records, from } of readForward(redis, thread)) {
         for (const [index, record] of records.entries()) {
-          const text = mask(searchedText(record));
+          const text = mask(findSearchableText(record));
           const at = text.toLowerCase().indexOf(wanted);
           if (at === -1) continue;
           if (found.length === foundRecords) return { found, hasMore: true };
@@ -93,7 +93,7 @@ function isFailure(record: JournalRecord): boolean {
   }
 }
 
-function searchedText(record: JournalRecord): string {
+function findSearchableText(record: JournalRecord): string {
   switch (record.type) {
     case "user":
     case "nudge":

@@ -29,7 +29,7 @@ export function withSessionNotifications(
         onProblem("Lists of threads could not be told.", error),
       );
       naming
-        .heard(result.thread, event.author)
+        .recordNames(result.thread, event.author)
         .catch((error: unknown) => onProblem("The name of a person or a channel is not known.", error));
       return result;
     },

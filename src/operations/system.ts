@@ -57,7 +57,7 @@ export async function reportSystem(options: {
       journals: await withTitles(sizes.journals),
       mailboxes: await withTitles(sizes.mailboxes),
     },
-    workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => titled(worker, threads))),
+    workers: await Promise.all(workers.slice(0, shownWorkers).map((worker) => addTitles(worker, threads))),
     configuration: {
       processes: processes.map((one) => ({
         ...one,
@@ -76,7 +76,7 @@ export async function reportSystem(options: {
   };
 }
 
-async function titled(worker: WorkerReport, threads: Pick<ThreadIndex, "find">): Promise<WorkerReport> {
+async function addTitles(worker: WorkerReport, threads: Pick<ThreadIndex, "find">): Promise<WorkerReport> {
   const running = worker.running.map(async (turn, index) => {
     const title = index < titledTurns ? (await threads.find(turn.thread))?.title : undefined;
     return { ...turn, ...(title && { title }) };

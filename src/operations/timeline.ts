@@ -55,7 +55,7 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
       return { kind: "question", id: question.id, tool: mask(question.tool), text: cut(text, detailChars) };
     }
     case "decision": {
-      const [by, text] = decided(record.decision);
+      const [by, text] = describeDecision(record.decision);
       const { question, decision } = record;
       return {
         kind: "decision",
@@ -163,7 +163,7 @@ function toWords(outcome: TurnOutcome): [detail: string, text: string] {
 }
 
 /** Who decided, and what they said. */
-function decided(decision: Decision): [by: string, text: string] {
+function describeDecision(decision: Decision): [by: string, text: string] {
   switch (decision.kind) {
     case "approved":
       return [decision.by.name, ""];

@@ -7,8 +7,8 @@ import type { WorkerReport } from "./operations.ts";
 
 /** What this worker says of itself to the console, see queue/presence.ts. */
 export interface WorkerStatus {
-  /** The same, but noted while it drives a thread. */
-  track(drive: SessionRunner): SessionRunner;
+  /** The same, but noted while it runs a session. */
+  track(runSession: SessionRunner): SessionRunner;
   describe(): WorkerReport;
 }
 
@@ -24,10 +24,10 @@ export function createWorkerStatus(options: {
   const startedAt = now();
   const running = new Map<ThreadId, number>();
   return {
-    track: (drive) => async (thread, signal) => {
+    track: (runSession) => async (thread, signal) => {
       running.set(thread, now());
       try {
-        return await drive(thread, signal);
+        return await runSession(thread, signal);
       } finally {
         running.delete(thread);
       }

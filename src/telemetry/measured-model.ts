@@ -17,7 +17,7 @@ export function createMeasuredModel(figures: ModelFigures): (model: LanguageMode
       let model = inner.id;
       let since = performance.now();
       let result = "failed";
-      const ended = () => {
+      const recordEnd = () => {
         figures.calls.inc({ model, result: signal.aborted && result === "failed" ? "aborted" : result });
         figures.seconds.observe({ model }, (performance.now() - since) / 1_000);
       };
@@ -25,7 +25,7 @@ export function createMeasuredModel(figures: ModelFigures): (model: LanguageMode
         for await (const event of inner.stream(request, signal)) {
           if (event.type === "retry") figures.retries.inc({ model });
           if (event.type === "fallback") {
-            ended();
+            recordEnd();
             model = event.model;
             since = performance.now();
           }
@@ -36,7 +36,7 @@ export function createMeasuredModel(figures: ModelFigures): (model: LanguageMode
           yield event;
         }
       } finally {
-        ended();
+        recordEnd();
       }
     },
   });

@@ -8,7 +8,7 @@ interface SandboxFigures {
 
 /** Counts what sandboxes run. */
 export function createMeasuredSandbox(figures: SandboxFigures): (backend: SandboxBackend) => SandboxBackend {
-  const measured = (sandbox: Sandbox): Sandbox => ({
+  const measureSandbox = (sandbox: Sandbox): Sandbox => ({
     ...sandbox,
     async exec(request) {
       const result = await sandbox.exec(request);
@@ -23,6 +23,6 @@ export function createMeasuredSandbox(figures: SandboxFigures): (backend: Sandbo
   });
   return (backend) => ({
     ...backend,
-    open: async (threadId, claim) => measured(await backend.open(threadId, claim)),
+    open: async (threadId, claim) => measureSandbox(await backend.open(threadId, claim)),
   });
 }

@@ -93,7 +93,7 @@ export function createMetrics(redis: Redis): Metrics {
     display: observeDisplay,
     output: (output) => ({
       write(surface, channel, urgency, signal, write, lane) {
-        const counted = async () => {
+        const countRefusals = async () => {
           try {
             return await write();
           } catch (error) {
@@ -103,7 +103,7 @@ export function createMetrics(redis: Redis): Metrics {
             throw error;
           }
         };
-        return output.write(surface, channel, urgency, signal, counted, lane);
+        return output.write(surface, channel, urgency, signal, countRefusals, lane);
       },
     }),
     model: createMeasuredModel({

@@ -51,7 +51,7 @@ export function openTraces(options: TracesOptions): Traces {
   });
   const tracer = provider.getTracer("heddle");
   return {
-    observer: tracingObserver(tracer, content),
+    observer: createTracingObserver(tracer, content),
     async close() {
       await provider.shutdown().catch((error: unknown) => warn(String(error)));
       diag.disable();
@@ -59,7 +59,7 @@ export function openTraces(options: TracesOptions): Traces {
   };
 }
 
-function tracingObserver(tracer: Tracer, content: Content | undefined): Observer {
+function createTracingObserver(tracer: Tracer, content: Content | undefined): Observer {
   return {
     intake: (intake) => ({
       async receive(event) {

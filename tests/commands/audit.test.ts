@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { command } from "../../src/commands/audit.ts";
+import { runAuditCommand } from "../../src/commands/audit.ts";
 
 test("a file that cannot be written is refused in one sentence, before anything is opened", async () => {
-  await expect(command("export", "/nowhere/log.jsonl", {})).rejects.toThrow(
+  await expect(runAuditCommand("export", "/nowhere/log.jsonl", {})).rejects.toThrow(
     /^The log cannot be written to \/nowhere\/log\.jsonl \(ENOENT.*\): name another file\.$/,
   );
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { beyondSchema } from "../../scripts/reference/reference.ts";
-import { loadConfig, unknownVariables } from "../../src/config/load.ts";
+import { loadConfig, listUnknownVariables } from "../../src/config/load.ts";
 import { chooseModel } from "../../src/config/model-choice.ts";
 import { validateForEditors } from "./json-schema.ts";
 
@@ -156,7 +156,7 @@ models:
       SLACK_BOT_TOKEN: "xoxb-1",
       GITHUB_TOKEN: "y",
     };
-    expect(unknownVariables(load(names).variables)).toEqual(["HEDDLE_MODELL", "DISCORD_BOT_TOKEN"]);
+    expect(listUnknownVariables(load(names).variables)).toEqual(["HEDDLE_MODELL", "DISCORD_BOT_TOKEN"]);
   });
 
   test("never repeats a value: it may be a secret in the wrong place", () => {

@@ -69,7 +69,7 @@ const isCalled = (method: string, since: number) =>
   slack.until(() => slack.calls.slice(since).some((call) => call.method === method));
 
 /** A turn in the middle of something. */
-interface Stage {
+interface TurnPhase {
   question: FakeMessage;
   /** Resolves when that has ended. */
   ended?(): Promise<unknown>;
@@ -81,7 +81,7 @@ const noCommand = /No command was running/;
 const oneCommand = /1 command ended \(\d+ process(es)?\), 0 left alive/;
 
 /** Each brings a turn there. */
-const stages = {
+const turnPhases = {
   async "a model call"() {
     const next = model.calls.length + 1;
     model.push(thinks());
@@ -197,14 +197,14 @@ const stages = {
     };
     return { question, ended, figures: /No command was running\. What was written so far is kept/ };
   },
-} satisfies Record<string, () => Promise<Stage>>;
+} satisfies Record<string, () => Promise<TurnPhase>>;
 
 const receipt = (question: FakeMessage) => slack.until(() => receiptsOf(question)[0]);
 
-const reacts = ({ question }: Stage) => slack.user("ada").reacts("octagonal_sign", question);
+const reacts = ({ question }: TurnPhase) => slack.user("ada").reacts("octagonal_sign", question);
 
 /** The thread works on, and nothing of what was stopped has gone on meanwhile. */
-async function expectNext({ question }: Stage, next: string): Promise<void> {
+async function expectNext({ question }: TurnPhase, next: string): Promise<void> {
   const before = model.bodies.length;
   model.push(says(next));
   await slack.user("ada").says(question.channel, "and now?", { thread: question.ts });
@@ -214,18 +214,18 @@ async function expectNext({ question }: Stage, next: string): Promise<void> {
 }
 
 describe("A stop in the middle of", () => {
-  test.for(Object.keys(stages) as (keyof typeof stages)[])(
+  test.for(Object.keys(turnPhases) as (keyof typeof turnPhases)[])(
     "%s ends it, is told once with its figures, and leaves the next message to a turn",
     { timeout: patienceMs },
     async (name) => {
-      const stage: Stage = await stages[name]();
-      await reacts(stage);
-      const { text } = await receipt(stage.question);
+      const phase: TurnPhase = await turnPhases[name]();
+      await reacts(phase);
+      const { text } = await receipt(phase.question);
       expect(text).toMatch(/Stopped by ada/);
-      expect(text).toMatch(stage.figures);
-      await stage.ended?.();
-      await expectNext(stage, `Next to ${name}.`);
-      expect(receiptsOf(stage.question)).toHaveLength(1);
+      expect(text).toMatch(phase.figures);
+      await phase.ended?.();
+      await expectNext(phase, `Next to ${name}.`);
+      expect(receiptsOf(phase.question)).toHaveLength(1);
     },
   );
 });
@@ -233,15 +233,15 @@ describe("A stop in the middle of", () => {
 test(
   "A stop that is told in several ways, and again behind its receipt, is one stop",
   async () => {
-    const stage: Stage = await stages["a command"]();
-    const { question } = stage;
+    const phase: TurnPhase = await turnPhases["a command"]();
+    const { question } = phase;
     const adds = (text: string) => slack.user("ada").says(question.channel, text, { thread: question.ts });
-    await Promise.all([reacts(stage), adds("stop"), adds("stop")]);
+    await Promise.all([reacts(phase), adds("stop"), adds("stop")]);
     await receipt(question);
-    await stage.ended?.();
+    await phase.ended?.();
     await adds("<@BOT> stop");
     await slack.until(() => inThread(question).some(({ text }) => text.includes("Nothing is running")));
-    await expectNext(stage, "Next to many.");
+    await expectNext(phase, "Next to many.");
     expect(receiptsOf(question)).toHaveLength(1);
   },
   patienceMs,
@@ -250,14 +250,14 @@ test(
 test(
   "The deletion of the only message that a turn works on is a stop",
   async () => {
-    const stage: Stage = await stages["a command"]();
+    const phase: TurnPhase = await turnPhases["a command"]();
     // Where there is nothing else, Slack removes a thread with its first message.
-    await slack.until(() => inThread(stage.question).length > 0);
-    await slack.user("ada").deletes(stage.question);
-    expect((await receipt(stage.question)).text).toMatch(/Stopped by ada, who deleted the message/);
-    await stage.ended?.();
-    await expectNext(stage, "Next to a deletion.");
-    expect(receiptsOf(stage.question)).toHaveLength(1);
+    await slack.until(() => inThread(phase.question).length > 0);
+    await slack.user("ada").deletes(phase.question);
+    expect((await receipt(phase.question)).text).toMatch(/Stopped by ada, who deleted the message/);
+    await phase.ended?.();
+    await expectNext(phase, "Next to a deletion.");
+    expect(receiptsOf(phase.question)).toHaveLength(1);
   },
   patienceMs,
 );
@@ -282,7 +282,7 @@ test(
 test(
   "A 🛑 by somebody who may not stop the turn stops nothing, and that person alone is told so, once",
   async () => {
-    const { question, ended }: Stage = await stages["a command"]();
+    const { question, ended }: TurnPhase = await turnPhases["a command"]();
     const [ada, bob] = [slack.user("ada"), slack.user("bob")];
     await bob.says(question.channel, "what is it doing?");
     await bob.reacts("octagonal_sign", question);

@@ -16,7 +16,7 @@ const collectorKey = "Bearer collector-secret-77";
 
 const here = usePlace();
 
-async function stage() {
+async function serveWithTelemetry() {
   const [redis, collector, model] = await Promise.all([
     startRedis(),
     startCollector({ authorization: collectorKey }),
@@ -45,7 +45,7 @@ async function stage() {
 }
 
 test("One task is one trace across processes, counted by both, in the audit log, and its secrets are nowhere", async () => {
-  await using on = await stage();
+  await using on = await serveWithTelemetry();
   const { collector, model } = on;
   const worker = on.start(["start", "--role", "worker"], { HEDDLE_METRICS_PORT: "0" });
   const gateway = on.start(["start", "--role", "gateway"]);

@@ -4,7 +4,7 @@ import { processesWith } from "../e2e/processes.ts";
 import type { Program } from "../e2e/program.ts";
 import { type SilentRelay, startSilentRelay } from "../fakes/silent-relay.ts";
 import type { Fault } from "../fakes/slack/web-api.ts";
-import { type Stage, workingPid } from "./serve.ts";
+import { type TestDeployment, workingPid } from "./serve.ts";
 
 /** A process of a fleet, and the relay over which it reaches Redis. */
 interface Member {
@@ -80,8 +80,8 @@ const blows: readonly Blow[] = [
   ...(["partition", "partition", "partition", "silence", "redis-kill", "redis-hang"] as const),
 ];
 
-/** Starts gateways and workers on a stage. */
-export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<Fleet> {
+/** Starts gateways and workers on a deployment. */
+export async function raiseFleet(deployment: TestDeployment, options: FleetOptions): Promise<Fleet> {
   const { roll } = options;
   const first = [...options.first];
   const struck = {
@@ -96,9 +96,9 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
   };
   const handovers: number[] = [];
   const begin = ({ role, elsewhere, relay }: Omit<Member, "program">) =>
-    stage.startAt(role, { redisUrl: `redis://127.0.0.1:${relay.port}`, elsewhere });
+    deployment.startAt(role, { redisUrl: `redis://127.0.0.1:${relay.port}`, elsewhere });
   const raise = async (role: Member["role"], elsewhere: boolean): Promise<Member> => {
-    const relay = await startSilentRelay({ path: stage.redis.path });
+    const relay = await startSilentRelay({ path: deployment.redis.path });
     return { role, elsewhere, relay, program: await begin({ role, elsewhere, relay }) };
   };
   const members = await Promise.all([
@@ -123,7 +123,7 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
   }
 
   async function hangRedis(): Promise<void> {
-    const pid = Number(/process_id:(\d+)/.exec(await stage.redis.client.info("server"))?.[1]);
+    const pid = Number(/process_id:(\d+)/.exec(await deployment.redis.client.info("server"))?.[1]);
     process.kill(pid, "SIGSTOP");
     // Heddle gives up a silent connection after five seconds.
     await delay(1_000 + roll(7_000));
@@ -135,7 +135,7 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
       const fault = slackFaults[roll(slackFaults.length * 2)];
       if (!fault) continue;
       struck.slackFaults += 1;
-      stage.slack.fail(method, fault);
+      deployment.slack.fail(method, fault);
     }
   }
 
@@ -181,7 +181,7 @@ export async function raiseFleet(stage: Stage, options: FleetOptions): Promise<F
         return;
       case "redis-kill":
         struck.redisKills += 1;
-        return stage.redis.restart();
+        return deployment.redis.restart();
       case "redis-hang":
         struck.redisHangs += 1;
         return hangRedis();

@@ -6,15 +6,15 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
-import { setStage, type Stage } from "./serve.ts";
+import { deployForTest, type TestDeployment } from "./serve.ts";
 import { replyTo } from "./tasks.ts";
 
 const full = process.env["HEDDLE_FAULTS"] === "full";
 
-let stage: Stage;
+let deployment: TestDeployment;
 afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(stage.outputs());
-  await stage.clean();
+  if (task.result?.state === "fail") console.error(deployment.outputs());
+  await deployment.clean();
 });
 
 const cycles = full ? 20 : 1;
@@ -27,15 +27,15 @@ test(`A program with the embedded server that is killed ${often} loses no messag
   /** How many model requests are still awaited before the kill. */
   let awaited = Number.POSITIVE_INFINITY;
   let reached = () => undefined as void;
-  stage = await setStage({
+  deployment = await deployForTest({
     redis: "embedded",
     replies(body) {
       if (--awaited === 0) reached();
       return replyTo(body);
     },
   });
-  const { slack } = stage;
-  let program = await stage.start("all");
+  const { slack } = deployment;
+  let program = await deployment.start("all");
   expect(program.output()).toMatch(/embedded Redis is the last resort.*power loss/);
   const figures = { cycles, sent: 0, answered: 0, marks: 0, twice: 0 };
   for (let cycle = 0; cycle < cycles; cycle++) {
@@ -52,14 +52,14 @@ test(`A program with the embedded server that is killed ${often} loses no messag
     await isTime;
     awaited = Number.POSITIVE_INFINITY;
     await killAll(program);
-    program = await stage.start("all");
+    program = await deployment.start("all");
     await quiet(
-      stage,
-      sent.map((message) => stage.threadOf(message)),
+      deployment,
+      sent.map((message) => deployment.threadOf(message)),
       patienceMs,
     );
     for (const message of sent) {
-      const evidence = await gather(stage, [message]);
+      const evidence = await gather(deployment, [message]);
       const { broken } = check(evidence);
       expect(broken).toEqual([]);
       figures.sent++;
@@ -74,9 +74,9 @@ test(`A program with the embedded server that is killed ${often} loses no messag
 
 test("The embedded server gives back the memory of turns that are over", { timeout: 1_200_000 }, async () => {
   const [threads, turns] = full ? [50, 3_000] : [4, 12];
-  stage = await setStage({ redis: "embedded" });
-  const { slack } = stage;
-  const program = await stage.start("all");
+  deployment = await deployForTest({ redis: "embedded" });
+  const { slack } = deployment;
+  const program = await deployment.start("all");
   const roots: FakeMessage[] = [];
   const ask = async (count: number, from: number) => {
     for (let done = 0; done < count; done += threads) {
@@ -91,8 +91,8 @@ test("The embedded server gives back the memory of turns that are over", { timeo
       );
       if (roots.length === 0) roots.push(...sent);
       await quiet(
-        stage,
-        roots.map((message) => stage.threadOf(message)),
+        deployment,
+        roots.map((message) => deployment.threadOf(message)),
         patienceMs,
       );
     }
@@ -108,7 +108,7 @@ test("The embedded server gives back the memory of turns that are over", { timeo
 });
 
 /** One for each thread, since a channel takes few messages a second. */
-const channelOf = (slack: Stage["slack"], i: number) => slack.channel(`room-${i + 1}`);
+const channelOf = (slack: TestDeployment["slack"], i: number) => slack.channel(`room-${i + 1}`);
 
 /** At once, without a chance to write anything. */
 async function killAll(program: Program): Promise<void> {

@@ -3,10 +3,14 @@ import { readJournal } from "../../src/queue/session/journal.ts";
 import { visibleText } from "../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import type { Evidence } from "./check.ts";
-import { botMessages, type Stage } from "./serve.ts";
+import { botMessages, type TestDeployment } from "./serve.ts";
 
 /** Waits until nothing is to be done in these threads any more. */
-export async function quiet({ redis }: Stage, threads: readonly string[], timeoutMs: number): Promise<void> {
+export async function quiet(
+  { redis }: TestDeployment,
+  threads: readonly string[],
+  timeoutMs: number,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (const thread of threads) {
     for (;;) {
@@ -29,25 +33,25 @@ export async function quiet({ redis }: Stage, threads: readonly string[], timeou
 
 /** @param sent the people's messages of the thread, the first one first */
 export async function gather(
-  stage: Stage,
+  deployment: TestDeployment,
   sent: readonly [FakeMessage, ...FakeMessage[]],
 ): Promise<Evidence> {
   const [root] = sent;
-  const { client } = stage.redis;
-  const thread = stage.threadOf(root);
+  const { client } = deployment.redis;
+  const thread = deployment.threadOf(root);
   const [journal, mail, outbox, status, lines] = await Promise.all([
     readJournal(client, thread),
     client.llen(keys.mail(thread)),
     client.hlen(keys.outbox(thread)),
     client.hget(keys.head(thread), "status"),
-    stage.linesOf(thread),
+    deployment.linesOf(thread),
   ]);
-  const { bot } = stage.slack;
+  const { bot } = deployment.slack;
   return {
     sent: sent.map(({ ts }) => ts),
     journal,
     left: { mail, outbox, status: status ?? "" },
-    posts: botMessages(stage.slack, root.channel, root.ts).map(visibleText),
+    posts: botMessages(deployment.slack, root.channel, root.ts).map(visibleText),
     marks: new Map(
       sent
         .filter((message) => message.channel.messages.includes(message) && message.subtype !== "tombstone")

@@ -18,7 +18,7 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import type { RedisProcess } from "./redis-process.ts";
-import { setStage } from "./serve.ts";
+import { deployForTest } from "./serve.ts";
 
 /** Servers of which the first dies, its replica, and where to find them. */
 type House = { primary: Server; replica: Server; url: string };
@@ -84,14 +84,14 @@ beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 test.each(full ? failovers : failovers.slice(0, 1))(
   "Nothing is lost or done twice when a primary %s %s while turns run",
   async (_where, failure, house) => {
-    const stage = await setStage({ redis: await replicated(await redisServers(), house, failure) });
+    const deployment = await deployForTest({ redis: await replicated(await redisServers(), house, failure) });
     onTestFinished(async ({ task }) => {
-      if (task.result?.state === "fail") console.error(stage.outputs());
-      await stage.clean();
+      if (task.result?.state === "fail") console.error(deployment.outputs());
+      await deployment.clean();
     });
-    const { slack, redis } = stage;
+    const { slack, redis } = deployment;
     const [ada, general] = [slack.user("ada"), slack.channel("general")];
-    await Promise.all([stage.start("gateway"), stage.start("worker"), stage.start("worker")]);
+    await Promise.all([deployment.start("gateway"), deployment.start("worker"), deployment.start("worker")]);
 
     // A sleep that no other test has, to find its process.
     const pauses = [1, 2, 3, 4, 5].map((task) => `3.${task}${Date.now() % 1e6}`);
@@ -99,7 +99,7 @@ test.each(full ? failovers : failovers.slice(0, 1))(
     const roots = await Promise.all(
       others.map((pause, task) => ada.says(general, `<@BOT> task ${task} calls 2 pause ${pause}`)),
     );
-    const run = stage.run(["run", `task 9 calls 2 pause ${ofRun}`]);
+    const run = deployment.run(["run", `task 9 calls 2 pause ${ofRun}`]);
     await Promise.all(pauses.map((pause) => running(`sleep ${pause}`)));
 
     await redis.restart();
@@ -115,18 +115,18 @@ test.each(full ? failovers : failovers.slice(0, 1))(
     expect(await run.ended).toBe(0);
     expect(run.output().match(/Answered: 9\./g)).toHaveLength(1);
     await quiet(
-      stage,
-      threads.map(([root]) => stage.threadOf(root)),
+      deployment,
+      threads.map(([root]) => deployment.threadOf(root)),
       60_000,
     );
-    for (const sent of threads) expect(check(await gather(stage, sent)).broken).toEqual([]);
+    for (const sent of threads) expect(check(await gather(deployment, sent)).broken).toEqual([]);
 
     const [thread = ""] = (await listSessions(redis.client)).flatMap((session) =>
       session.thread.startsWith("local:") ? [session.thread] : [],
     );
     const journal = await readJournal(redis.client, thread);
     expect(journal.filter(({ type }) => type === "tool-result")).toHaveLength(2);
-    const lines = await stage.linesOf(thread);
+    const lines = await deployment.linesOf(thread);
     expect(new Set(lines).size).toBe(lines.length);
   },
   120_000,

@@ -5,17 +5,17 @@ import { patienceMs, type Program } from "../e2e/program.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage, workingPid } from "./serve.ts";
+import { deployForTest, type TestDeployment, workingPid } from "./serve.ts";
 import { cutOffThenWaiting } from "./tasks.ts";
 
 /** What a worker's sandboxes hold while nobody there can act. */
 const work = cutOffThenWaiting();
-let stage: Stage;
+let deployment: TestDeployment;
 beforeEach(async (context) => {
   context.skip(!hasRedisServer, noRedisServer);
-  stage = await setStage({ replies: work.replies });
+  deployment = await deployForTest({ replies: work.replies });
 });
-afterEach(() => stage?.clean());
+afterEach(() => deployment?.clean());
 
 /** Everything of the worker's own that would have to act, the sandboxes themselves left out. */
 const frozen: [what: string, processes: (worker: Program) => number[]][] = [
@@ -27,9 +27,9 @@ const frozen: [what: string, processes: (worker: Program) => number[]][] = [
 ];
 
 test.each(frozen)("A stop's receipt is true of a command whose %s", async (_what, processesOf) => {
-  const { slack } = stage;
+  const { slack } = deployment;
   const [writing, waiting] = [uniqueSleep(), uniqueSleep()];
-  const [, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const [, worker] = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), work.ask(writing.seconds, waiting.seconds));
@@ -42,7 +42,7 @@ test.each(frozen)("A stop's receipt is true of a command whose %s", async (_what
     worker.signal("SIGKILL");
     await worker.ended;
   });
-  await stage.start("worker");
+  await deployment.start("worker");
   // The next worker has taken the thread over, and its model has gone on.
   await running(waiting.command);
   expect(processesWith(writing.seconds, worker.pid)).toEqual([]);
@@ -58,7 +58,7 @@ test.each(frozen)("A stop's receipt is true of a command whose %s", async (_what
 
   // What the frozen worker had still to do is void.
   for (const pid of pids) process.kill(pid, "SIGCONT");
-  await quiet(stage, [stage.threadOf(question)], patienceMs);
+  await quiet(deployment, [deployment.threadOf(question)], patienceMs);
   expect(processesWith(writing.seconds, worker.pid)).toEqual([]);
-  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  expect(check(await gather(deployment, [question])).broken).toEqual([]);
 });

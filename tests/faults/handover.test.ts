@@ -5,37 +5,37 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage } from "./serve.ts";
+import { deployForTest, type TestDeployment } from "./serve.ts";
 
 /** Nobody dies with a lock here. */
 const lockSeconds = 30;
 
-let stage: Stage;
+let deployment: TestDeployment;
 beforeAll(async () => {
-  if (hasRedisServer) stage = await setStage({ lockSeconds });
+  if (hasRedisServer) deployment = await deployForTest({ lockSeconds });
 });
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
-  if (hasRedisServer) await stage.clean();
+  if (hasRedisServer) await deployment.clean();
 });
 
 const full = process.env["HEDDLE_FAULTS"] === "full";
 
 test("A worker that is asked to end in the middle of a command is gone at once, and another goes on", async () => {
-  let [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  let [gateway, worker] = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   for (let round = 1; round <= (full ? 10 : 1); round += 1)
     [gateway, worker] = await handOver(round, gateway, worker);
 }, 180_000);
 
 test("A hand-over that takes its time is not cut short by further signals, which say what is waited for", async () => {
-  const { slack, redis } = stage;
-  const [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const { slack, redis } = deployment;
+  const [gateway, worker] = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   const { command, seconds } = uniqueSleep();
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), `<@BOT> task 90 calls 2 pause ${seconds}`);
   await running(command);
-  const next = await stage.start("worker");
+  const next = await deployment.start("worker");
   const [, pid] = /^process_id:(\d+)/m.exec(await redis.client.info("server")) ?? [];
   process.kill(Number(pid), "SIGSTOP");
   worker.signal("SIGTERM");
@@ -50,8 +50,8 @@ test("A hand-over that takes its time is not cut short by further signals, which
   // Else it would have waited for the lock of the dead one.
   expect(performance.now() - endedAt).toBeLessThan(lockSeconds * 1_000);
   await slack.user("ada").reacts("octagonal_sign", question);
-  await quiet(stage, [stage.threadOf(question)], patienceMs);
-  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  await quiet(deployment, [deployment.threadOf(question)], patienceMs);
+  expect(check(await gather(deployment, [question])).broken).toEqual([]);
   for (const program of [gateway, next]) {
     program.signal("SIGKILL");
     await program.ended;
@@ -60,13 +60,13 @@ test("A hand-over that takes its time is not cut short by further signals, which
 
 /** One worker hands over to the next, and one gateway dies; returns those that take their places. */
 async function handOver(task: number, gateway: Program, worker: Program): Promise<[Program, Program]> {
-  const { slack } = stage;
+  const { slack } = deployment;
   const { command, seconds } = uniqueSleep();
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), `<@BOT> task ${task} calls 2 pause ${seconds}`);
   await running(command);
-  const next = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const next = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   const askedAt = Date.now();
   worker.signal("SIGTERM");
   expect(await worker.ended).toBe(0);
@@ -86,9 +86,9 @@ async function handOver(task: number, gateway: Program, worker: Program): Promis
       ({ text, threadTs }) => threadTs === question.ts && text.includes("Stopped by ada"),
     ),
   );
-  await quiet(stage, [stage.threadOf(question)], patienceMs);
+  await quiet(deployment, [deployment.threadOf(question)], patienceMs);
   expect(processesWith(seconds)).toEqual([]);
-  const evidence = await gather(stage, [question]);
+  const evidence = await gather(deployment, [question]);
   expect(check(evidence).broken).toEqual([]);
   expect(
     evidence.journal.flatMap((record) => (record.type === "tool-result" ? [record.message.status] : [])),

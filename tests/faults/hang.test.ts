@@ -4,24 +4,24 @@ import { patienceMs, type Program } from "../e2e/program.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage, workingPid } from "./serve.ts";
+import { deployForTest, type TestDeployment, workingPid } from "./serve.ts";
 
 /** For so long a worker of a busy machine may stand still without being frozen. */
 const hangSeconds = 4;
 
-let stage: Stage;
+let deployment: TestDeployment;
 beforeAll(async () => {
-  if (hasRedisServer) stage = await setStage({ hangSeconds });
+  if (hasRedisServer) deployment = await deployForTest({ hangSeconds });
 });
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
-  if (hasRedisServer) await stage.clean();
+  if (hasRedisServer) await deployment.clean();
 });
 
 test("A stop ends what a frozen worker runs, and the thread gets its receipt from the next one", async () => {
-  const { slack } = stage;
+  const { slack } = deployment;
   const { command, seconds } = uniqueSleep();
-  const [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const [gateway, worker] = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), `<@BOT> task 1 calls 1 pause ${seconds}`);
@@ -34,18 +34,18 @@ test("A stop ends what a frozen worker runs, and the thread gets its receipt fro
   );
   // The hang is part of the time.
   expect(receipt.text).toMatch(/ in ([2-9]|\d\d) s\. 1 tool call had ended with the worker that ran it/);
-  await quiet(stage, [stage.threadOf(question)], patienceMs);
+  await quiet(deployment, [deployment.threadOf(question)], patienceMs);
   expect(processesWith(seconds)).toEqual([]);
-  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  expect(check(await gather(deployment, [question])).broken).toEqual([]);
   expect(worker.output()).toContain(`did not respond for ${hangSeconds} s`);
   expect(workingPid(worker)).not.toBe(frozen);
   await end(gateway, worker);
 });
 
 test("A worker that is killed is started again by its supervisor, and the next one goes on", async () => {
-  const { slack } = stage;
+  const { slack } = deployment;
   const { command, seconds } = uniqueSleep();
-  const [gateway, worker] = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const [gateway, worker] = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), `<@BOT> task 2 calls 2 pause ${seconds}`);
@@ -56,8 +56,8 @@ test("A worker that is killed is started again by its supervisor, and the next o
   await expect.poll(() => workingPid(worker), { timeout: patienceMs }).not.toBe(worker.pid);
   await running(command, workingPid(worker));
   await slack.user("bob").reacts("octagonal_sign", question);
-  await quiet(stage, [stage.threadOf(question)], patienceMs);
-  expect(check(await gather(stage, [question])).broken).toEqual([]);
+  await quiet(deployment, [deployment.threadOf(question)], patienceMs);
+  expect(check(await gather(deployment, [question])).broken).toEqual([]);
   await end(gateway, worker);
 });
 

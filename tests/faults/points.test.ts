@@ -10,12 +10,12 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { botMessages, setStage, type Stage } from "./serve.ts";
+import { botMessages, deployForTest, type TestDeployment } from "./serve.ts";
 
 /**
  * A process is killed with SIGKILL at one named point, before or after one write or post, and another one takes
  * its place. `npm run test:faults` tries every point at every time that it is reached; otherwise a few are tried.
- * Most of the time is spent waiting for locks to expire, so several points are tried at once, each on a stage of
+ * Most of the time is spent waiting for locks to expire, so several points are tried at once, each on a deployment of
  * its own.
  */
 const full = process.env["HEDDLE_FAULTS"] === "full";
@@ -50,31 +50,31 @@ interface Act {
  * there no more. Returns how often it was killed.
  */
 async function killsAt(point: string, times: readonly number[], scenario: Scenario): Promise<number> {
-  const stage = await setStage();
+  const deployment = await deployForTest();
   try {
-    await stage.start(scenario.armed === "gateway" ? "worker" : "gateway");
+    await deployment.start(scenario.armed === "gateway" ? "worker" : "gateway");
     let kills = 0;
     for (const time of times) {
-      if (!(await survives(stage, `${point}:${time}`, time, scenario))) break;
+      if (!(await survives(deployment, `${point}:${time}`, time, scenario))) break;
       kills += 1;
     }
     return kills;
   } finally {
-    await stage.clean();
+    await deployment.clean();
   }
 }
 
 /** Plays the scenario with a fault; false when the armed process was not killed because it never came there. */
 async function survives(
-  stage: Stage,
+  deployment: TestDeployment,
   fault: string,
   task: number,
   { armed, text, meanwhile, ends }: Scenario,
 ): Promise<boolean> {
-  const { slack, redis } = stage;
+  const { slack, redis } = deployment;
   // Else the new gateway would look for messages of the scenarios before, and the points be reached for those.
   await redis.client.del(keys.present("slack", slack.teamId));
-  const victim = await stage.start(armed, fault);
+  const victim = await deployment.start(armed, fault);
   let successor: Program | undefined;
   try {
     const question = await slack
@@ -91,13 +91,13 @@ async function survives(
     const over = async (timeoutMs: number) => {
       const last = ends?.replace("N", String(task));
       await Promise.all([acted, slack.until(() => !last || said().some(isSaid(last)), timeoutMs)]);
-      await quiet(stage, [stage.threadOf(question)], timeoutMs);
+      await quiet(deployment, [deployment.threadOf(question)], timeoutMs);
     };
     // What comes after the last write is not seen.
-    const spared = over(patienceMs).then(() => delay(500, false));
-    const killed = await Promise.race([victim.ended.then(() => true), spared]);
+    const survived = over(patienceMs).then(() => delay(500, false));
+    const killed = await Promise.race([victim.ended.then(() => true), survived]);
     const killedAt = Date.now();
-    if (killed) successor = await stage.start(armed);
+    if (killed) successor = await deployment.start(armed);
     const { deliveries } = slack;
     await slack.until(
       () => deliveries.every(({ isAcknowledged, hasFailed }) => isAcknowledged || hasFailed),
@@ -105,7 +105,7 @@ async function survives(
     );
     await over(patienceMs);
     if (killed) note("kill", { point: fault, ms: Date.now() - killedAt });
-    expect(check(await gather(stage, [question])).broken).toEqual([]);
+    expect(check(await gather(deployment, [question])).broken).toEqual([]);
     return killed;
   } finally {
     for (const program of [victim, successor]) {

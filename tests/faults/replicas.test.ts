@@ -7,7 +7,7 @@ import { hasRedisServer, noRedisServer, redisServers } from "../fakes/redis-serv
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
-import { setStage } from "./serve.ts";
+import { deployForTest } from "./serve.ts";
 
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 
@@ -17,7 +17,7 @@ test("With waitForReplicas a message is acknowledged once the replica has it, an
   const url = `redis+sentinel://127.0.0.1:${sentinel.port}/house`;
   const client = openClient(parseRedisUrl(url).target, { maxRetriesPerRequest: null });
   client.on("error", () => undefined);
-  const stage = await setStage({
+  const deployment = await deployForTest({
     waitForReplicas: 1,
     // Slack's own: three more attempts last longer than the failover.
     ackTimeoutMs: 3_000,
@@ -30,10 +30,10 @@ test("With waitForReplicas a message is acknowledged once the replica has it, an
     },
   });
   onTestFinished(async ({ task }) => {
-    if (task.result?.state === "fail") console.error(stage.outputs());
-    await stage.clean();
+    if (task.result?.state === "fail") console.error(deployment.outputs());
+    await deployment.clean();
   });
-  const { slack } = stage;
+  const { slack } = deployment;
   const [ada, general] = [slack.user("ada"), slack.channel("general")];
   // Slack tells a mention twice; a reaction names the message as well.
   const isAcknowledged = ({ ts }: FakeMessage) =>
@@ -41,8 +41,8 @@ test("With waitForReplicas a message is acknowledged once the replica has it, an
       .filter(({ type }) => type === "message" || type === "app_mention")
       .some((told) => told.isAcknowledged && JSON.stringify(told.payload).includes(`"ts":"${ts}"`));
   const mailOn = ({ client: at }: typeof primary, message: FakeMessage) =>
-    at.llen(keys.mail(stage.threadOf(message)));
-  await stage.start("gateway");
+    at.llen(keys.mail(deployment.threadOf(message)));
+  await deployment.start("gateway");
 
   const kept = await ada.says(general, "<@BOT> task 1 calls 1");
   await slack.until(() => isAcknowledged(kept));
@@ -52,7 +52,7 @@ test("With waitForReplicas a message is acknowledged once the replica has it, an
   const refused = await ada.says(general, "<@BOT> task 2 calls 1");
   await expect.poll(() => mailOn(primary, refused), { timeout: patienceMs }).toBe(1);
   // By the time at which this is told so, the gateway has waited for the replica too.
-  const run = stage.run(["run", "task 3 calls 1"]);
+  const run = deployment.run(["run", "task 3 calls 1"]);
   expect(await run.ended).toBe(1);
   expect(run.output()).toMatch(/^heddle: Redis has copied this to 0 of 1 replicas within 1000 ms .*$/m);
   expect(isAcknowledged(refused)).toBe(false);
@@ -68,11 +68,11 @@ test("With waitForReplicas a message is acknowledged once the replica has it, an
 
   await servers.start({ replicaof: `127.0.0.1 ${replica.port}` });
   await slack.until(() => isAcknowledged(refused));
-  await stage.start("worker");
+  await deployment.start("worker");
   await quiet(
-    stage,
-    [kept, refused].map((root) => stage.threadOf(root)),
+    deployment,
+    [kept, refused].map((root) => deployment.threadOf(root)),
     patienceMs,
   );
-  for (const root of [kept, refused]) expect(check(await gather(stage, [root])).broken).toEqual([]);
+  for (const root of [kept, refused]) expect(check(await gather(deployment, [root])).broken).toEqual([]);
 }, 120_000);

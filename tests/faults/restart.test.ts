@@ -6,33 +6,33 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { botMessages, setStage, type Stage } from "./serve.ts";
+import { botMessages, deployForTest, type TestDeployment } from "./serve.ts";
 
-let stage: Stage;
+let deployment: TestDeployment;
 // A gateway of a busy machine may need longer than the five seconds that a turn waits for it.
 beforeAll(async () => {
-  if (hasRedisServer) stage = await setStage({ catchUpSeconds: 60 });
+  if (hasRedisServer) deployment = await deployForTest({ catchUpSeconds: 60 });
 });
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
-  if (hasRedisServer) await stage.clean();
+  if (hasRedisServer) await deployment.clean();
 });
 
 const full = process.env["HEDDLE_FAULTS"] === "full";
 
 /** How people stop something that works on the message. */
 const ways: [string, (question: FakeMessage) => Promise<void>][] = [
-  ["a 🛑", (question) => stage.slack.user("ada").reacts("octagonal_sign", question)],
+  ["a 🛑", (question) => deployment.slack.user("ada").reacts("octagonal_sign", question)],
   [
     "the word stop",
     async (question) => {
-      await stage.slack.user("ada").says(question.channel, "stop", { thread: question.ts });
+      await deployment.slack.user("ada").says(question.channel, "stop", { thread: question.ts });
     },
   ],
   [
     "heddle stop",
     async (question) => {
-      expect(await stage.run(["stop", stage.threadOf(question)]).ended).toBe(0);
+      expect(await deployment.run(["stop", deployment.threadOf(question)]).ended).toBe(0);
     },
   ],
 ];
@@ -46,9 +46,9 @@ test.each(ways.slice(0, full ? ways.length : 1))(
 );
 
 async function restart(stop: (question: FakeMessage) => Promise<void>): Promise<void> {
-  const { slack, model } = stage;
+  const { slack, model } = deployment;
   const { command, seconds } = uniqueSleep();
-  const before = await Promise.all([stage.start("gateway"), stage.start("worker")]);
+  const before = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   const question = await slack
     .user("ada")
     .says(slack.channel("general"), `<@BOT> task 1 calls 2 pause ${seconds}`);
@@ -59,14 +59,14 @@ async function restart(stop: (question: FakeMessage) => Promise<void>): Promise<
 
   await stop(question);
   // The worker is first: it is ready to go on long before the gateway has looked for what it missed.
-  const after = [await stage.start("worker"), await stage.start("gateway")];
+  const after = [await deployment.start("worker"), await deployment.start("gateway")];
   await slack.until(() => receipts(question).length > 0);
-  await quiet(stage, [stage.threadOf(question)], patienceMs);
+  await quiet(deployment, [deployment.threadOf(question)], patienceMs);
 
   expect(receipts(question)).toEqual([expect.stringContaining("Stopped by")]);
   expect(model.bodies.slice(requests)).toEqual([]);
   expect(processesWith(seconds)).toEqual([]);
-  const evidence = await gather(stage, [question]);
+  const evidence = await gather(deployment, [question]);
   expect(check(evidence).broken).toEqual([]);
   expect(evidence.journal.filter(({ type }) => type === "tool-start")).toHaveLength(1);
   for (const program of after) program.signal("SIGTERM");
@@ -74,7 +74,7 @@ async function restart(stop: (question: FakeMessage) => Promise<void>): Promise<
 }
 
 function receipts({ channel, ts }: FakeMessage): string[] {
-  return botMessages(stage.slack, channel, ts)
+  return botMessages(deployment.slack, channel, ts)
     .map(visibleText)
     .filter((text) => text.includes("Stopped by"));
 }

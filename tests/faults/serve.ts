@@ -17,7 +17,7 @@ import { askFirst, callLog, replyTo } from "./tasks.ts";
 type Role = "all" | "gateway" | "worker";
 
 /** A Slack, a model service and a Redis, for real processes of the program that may be killed at any moment. */
-export interface Stage {
+export interface TestDeployment {
   readonly slack: FakeSlack;
   readonly model: FakeModelServer;
   readonly redis: RedisProcess;
@@ -39,7 +39,7 @@ export interface Stage {
   clean(): Promise<void>;
 }
 
-interface StageOptions {
+interface TestDeploymentOptions {
   /** After which a silent worker is killed; by default later than any test freezes one. */
   hangSeconds?: number;
   /** After which another worker goes on; by default short, for tests that wait for it. */
@@ -54,7 +54,7 @@ interface StageOptions {
   waitForReplicas?: number;
   /** After which Slack sends an event again; by default soon, for tests that wait for it. */
   ackTimeoutMs?: number;
-  /** By default one of its own, a single server. The stage stops it. `embedded`: the one inside the program. */
+  /** By default one of its own, a single server. The deployment stops it. `embedded`: the one inside the program. */
   redis?: RedisProcess | "embedded";
   /** More of `heddle.yaml`. */
   settings?: (slack: FakeSlack) => string;
@@ -65,7 +65,7 @@ interface StageOptions {
 }
 
 /** For programs that a test starts, ends and kills. */
-export async function setStage({
+export async function deployForTest({
   hangSeconds = 10,
   lockSeconds = 2,
   fenceSeconds,
@@ -77,7 +77,7 @@ export async function setStage({
   settings,
   variables = {},
   replies = replyTo,
-}: StageOptions = {}): Promise<Stage> {
+}: TestDeploymentOptions = {}): Promise<TestDeployment> {
   const folder = await mkdtemp(join(tmpdir(), "hf-"));
   // Users of sandboxes must be able to walk to their workspaces.
   await chmod(folder, 0o755);

@@ -7,7 +7,7 @@ import { checkEnds, watchReceipts } from "./ends.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage } from "./serve.ts";
+import { deployForTest, type TestDeployment } from "./serve.ts";
 import { tickLog } from "./tasks.ts";
 
 /**
@@ -21,16 +21,16 @@ const size = full
   : { threads: 6, messages: 3, gateways: 2, workers: 2, calmMs: 700 };
 const patienceMs = full ? 1_200_000 : 120_000;
 
-let stage: Stage;
+let deployment: TestDeployment;
 beforeAll(async () => {
-  if (hasRedisServer) stage = await setStage({ fenceSeconds: 12 });
+  if (hasRedisServer) deployment = await deployForTest({ fenceSeconds: 12 });
 });
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterEach(({ task }) => {
-  if (task.result?.state === "fail") console.error(stage.outputs());
+  if (task.result?.state === "fail") console.error(deployment.outputs());
 });
 afterAll(async () => {
-  if (hasRedisServer) await stage.clean();
+  if (hasRedisServer) await deployment.clean();
 });
 
 /** A sequence that looks random and is the same for the same seed. */
@@ -62,7 +62,7 @@ test(
       : ["partition", "kill", "redis-hang"];
     // One of each kind at the least, however slow the machine is. Only root can make a namespace in which sandboxes work.
     const elsewhere = full && process.getuid?.() === 0;
-    const fleet = await raiseFleet(stage, { ...size, elsewhere, roll, first });
+    const fleet = await raiseFleet(deployment, { ...size, elsewhere, roll, first });
     onTestFinished(fleet.close);
     const startedAt = Date.now();
     const talking = Promise.all(
@@ -74,7 +74,7 @@ test(
       () => over.abort(),
     );
     let isSettled = false;
-    const receipts = watchReceipts(stage.slack, () => isSettled);
+    const receipts = watchReceipts(deployment.slack, () => isSettled);
     while (!over.signal.aborted) {
       await delay(size.calmMs + roll(size.calmMs));
       await fleet.strike();
@@ -82,8 +82,8 @@ test(
     await fleet.heal();
     const talks = await talking;
     const quietFrom = Date.now();
-    const threads = talks.map(([root]) => stage.threadOf(root));
-    await quiet(stage, threads, 60_000);
+    const threads = talks.map(([root]) => deployment.threadOf(root));
+    await quiet(deployment, threads, 60_000);
     isSettled = true;
 
     const fates: Record<Fate, number> = { answered: 0, paused: 0, stopped: 0, withdrawn: 0, failed: 0 };
@@ -92,14 +92,14 @@ test(
     let repeats = 0;
     const ends = { claims: 0, unknown: 0, falseClaims: 0 };
     for (const sent of talks) {
-      const evidence = await gather(stage, sent);
+      const evidence = await gather(deployment, sent);
       const result = check(evidence);
       for (const fate of result.fates.values()) fates[fate] += 1;
       calls += evidence.lines.length;
       repeats += evidence.posts.filter((post) => post.includes("may be a repeat")).length;
-      const thread = stage.threadOf(sent[0]);
+      const thread = deployment.threadOf(sent[0]);
       const told = receipts.filter((receipt) => receipt.thread === sent[0].ts);
-      const checked = checkEnds(evidence.journal, await stage.linesOf(thread, tickLog), told);
+      const checked = checkEnds(evidence.journal, await deployment.linesOf(thread, tickLog), told);
       ends.claims += checked.claims;
       ends.unknown += checked.unknown;
       ends.falseClaims += checked.broken.length;
@@ -134,7 +134,7 @@ async function talk(
   index: number,
   roll: (sides: number) => number,
 ): Promise<[FakeMessage, ...FakeMessage[]]> {
-  const { slack } = stage;
+  const { slack } = deployment;
   const ada = slack.user(`ada${index}`);
   const channel = slack.channel(`channel-${index % 10}`);
   const taskOf = (message: number) =>
@@ -155,12 +155,12 @@ async function talk(
  * has found it later, when Slack has given up sending it to gateways that could not store it, and has marked it.
  */
 async function said(says: () => Promise<FakeMessage>): Promise<FakeMessage> {
-  const before = stage.slack.deliveries.length;
+  const before = deployment.slack.deliveries.length;
   const message = await says();
-  const told = stage.slack.deliveries
+  const told = deployment.slack.deliveries
     .slice(before)
     .filter(({ payload }) => JSON.stringify(payload).includes(`"ts":"${message.ts}"`));
-  await stage.slack.until(
+  await deployment.slack.until(
     () => told.every(({ isAcknowledged }) => isAcknowledged) || message.reactions.size > 0,
     patienceMs,
   );

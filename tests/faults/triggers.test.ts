@@ -9,7 +9,7 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
-import { setStage, type Stage } from "./serve.ts";
+import { deployForTest, type TestDeployment } from "./serve.ts";
 
 /**
  * Webhooks at real processes: one delivery many times at two of them, a gateway that is killed around its answer, and
@@ -21,21 +21,21 @@ const bounded = process.env["HEDDLE_TESTS"] === "bounded";
 const secret = "the-secret-of-the-sender";
 const perHour = 3;
 
-let stage: Stage;
+let deployment: TestDeployment;
 let agent: Agent;
 beforeEach(async (context) => {
   context.skip(!hasRedisServer, noRedisServer);
   agent = new Agent({ keepAlive: true, maxSockets: 20 });
-  stage = await setStage({
+  deployment = await deployForTest({
     settings,
     variables: { HOOK_SECRET: secret, HEDDLE_LOG_LEVEL: "info" },
   });
 });
 afterEach(async ({ task }) => {
   if (!hasRedisServer) return;
-  if (task.result?.state === "fail") console.error(stage.outputs());
+  if (task.result?.state === "fail") console.error(deployment.outputs());
   agent.destroy();
-  await stage.clean();
+  await deployment.clean();
 });
 
 function settings(slack: FakeSlack): string {
@@ -86,17 +86,17 @@ const bodyOf = (number: number) => JSON.stringify({ number });
 
 /** The messages that begin threads in the channel of the triggers. */
 const roots = (): FakeMessage[] =>
-  stage.slack.channel("alerts").messages.filter(({ threadTs }) => threadTs === undefined);
+  deployment.slack.channel("alerts").messages.filter(({ threadTs }) => threadTs === undefined);
 
 /** Waits until that many threads are there and quiet, and holds them against the promises: one turn in each. */
 async function expectOneTurnEach(count: number): Promise<void> {
   const [first, ...others] = roots();
   if (!first) throw new Error("No thread was opened.");
-  const threads: ThreadId[] = [first, ...others].map(stage.threadOf);
+  const threads: ThreadId[] = [first, ...others].map(deployment.threadOf);
   expect(threads).toHaveLength(count);
-  await quiet(stage, threads, patienceMs);
+  await quiet(deployment, threads, patienceMs);
   for (const root of [first, ...others]) {
-    const evidence = await gather(stage, [root]);
+    const evidence = await gather(deployment, [root]);
     // Nobody has written what begins the thread.
     const { broken, fates } = check({ ...evidence, sent: [] });
     expect(broken).toEqual([]);
@@ -110,7 +110,7 @@ async function expectOneTurnEach(count: number): Promise<void> {
 test(
   "One delivery many times at two processes, and after its taker is killed, begins one turn",
   async () => {
-    const [one, other] = await Promise.all([stage.start("all"), stage.start("all")]);
+    const [one, other] = await Promise.all([deployment.start("all"), deployment.start("all")]);
     const ports = await Promise.all([one, other].map(portOf));
     const sent = full ? 1_000 : 200;
     const body = bodyOf(7);
@@ -138,9 +138,9 @@ test(
 test.skipIf(bounded)(
   "What is forged, changed, old, replayed or too much begins nothing",
   async () => {
-    const port = await portOf(await stage.start("all"));
+    const port = await portOf(await deployment.start("all"));
     const body = bodyOf(1);
-    const hooked = () => stage.redis.client.keys("heddle:{hook:*");
+    const hooked = () => deployment.redis.client.keys("heddle:{hook:*");
     const genuine = github(body, "one");
     const signature = genuine["x-hub-signature-256"];
     const refused: [string, string, Record<string, string>][] = [
@@ -186,11 +186,11 @@ const kills = points.flatMap((point) => [`before-${point}`, `after-${point}`]);
 test.skipIf(bounded).each(full ? kills : ["after-deliver"])(
   "A delivery is one turn when its gateway is killed %s and it is sent again",
   async (point) => {
-    await stage.start("worker");
+    await deployment.start("worker");
     let number = 0;
     for (let time = 1; time <= (full ? 4 : 1); time += 1) {
       const fault = `${point}:${time}`;
-      const gateway = await stage.start("gateway", fault);
+      const gateway = await deployment.start("gateway", fault);
       number += 1;
       const body = bodyOf(number);
       const status = await send(await portOf(gateway), "builds", body, github(body, fault));
@@ -203,7 +203,7 @@ test.skipIf(bounded).each(full ? kills : ["after-deliver"])(
         break;
       }
       await gateway.ended;
-      const successor = await stage.start("gateway");
+      const successor = await deployment.start("gateway");
       const port = await portOf(successor);
       let sends = 1;
       for (;;) {

@@ -12,7 +12,7 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { check, type Fate } from "./check.ts";
 import { checkOut } from "./earlier-version.ts";
 import { gather, quiet } from "./evidence.ts";
-import { botMessages, setStage, type Stage } from "./serve.ts";
+import { botMessages, deployForTest, type TestDeployment } from "./serve.ts";
 import { replyTo } from "./tasks.ts";
 
 type Role = "gateway" | "worker";
@@ -34,26 +34,26 @@ const works = {
 type Work = keyof typeof works;
 
 const orders = {
-  "all at once": async (stage: Stage, old: Fleet) => {
+  "all at once": async (deployment: TestDeployment, old: Fleet) => {
     await Promise.all([end(old.gateway), end(old.worker)]);
-    await Promise.all([stage.start("gateway"), stage.start("worker")]);
+    await Promise.all([deployment.start("gateway"), deployment.start("worker")]);
   },
-  "the gateway first": async (stage: Stage, old: Fleet, between: () => Promise<unknown>) => {
-    await replace(stage, "gateway", old.gateway);
+  "the gateway first": async (deployment: TestDeployment, old: Fleet, between: () => Promise<unknown>) => {
+    await replace(deployment, "gateway", old.gateway);
     await between();
-    await replace(stage, "worker", old.worker);
+    await replace(deployment, "worker", old.worker);
   },
-  "the worker first": async (stage: Stage, old: Fleet, between: () => Promise<unknown>) => {
-    await replace(stage, "worker", old.worker);
+  "the worker first": async (deployment: TestDeployment, old: Fleet, between: () => Promise<unknown>) => {
+    await replace(deployment, "worker", old.worker);
     await between();
-    await replace(stage, "gateway", old.gateway);
+    await replace(deployment, "gateway", old.gateway);
   },
 };
 
 /** As an operator checks it after an upgrade: what an earlier version wrote without a key is said to be its own. */
-async function isAuditSound(stage: Stage): Promise<boolean> {
+async function isAuditSound(deployment: TestDeployment): Promise<boolean> {
   const verify = async (...args: string[]) => {
-    const audit = stage.run(["audit", "verify", ...args]);
+    const audit = deployment.run(["audit", "verify", ...args]);
     return { isSound: (await audit.ended) === 0, until: /--unkeyed-until (\d+)/.exec(audit.output())?.[1] };
   };
   const { isSound, until } = await verify();
@@ -61,8 +61,8 @@ async function isAuditSound(stage: Stage): Promise<boolean> {
 }
 
 /** As in a rolling upgrade: for a moment both serve. */
-async function replace(stage: Stage, role: Role, old: Program): Promise<void> {
-  await stage.start(role);
+async function replace(deployment: TestDeployment, role: Role, old: Program): Promise<void> {
+  await deployment.start(role);
   await end(old);
 }
 
@@ -77,7 +77,7 @@ async function end(program: Program): Promise<void> {
 async function upgrade(earlier: string, order: keyof typeof orders): Promise<void> {
   let isSilent = true;
   let isThinking = false;
-  const stage = await setStage({
+  const deployment = await deployForTest({
     // As many as there are turns that stay: the next one is queued.
     concurrency: 3,
     replies(body) {
@@ -87,7 +87,7 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
       return stalls ? { ...reply, breaks: { after: 1, how: "stall" } } : reply;
     },
   });
-  const { slack } = stage;
+  const { slack } = deployment;
   const ada = slack.user("ada");
   const questions = new Map<Work, FakeMessage>();
   const ask = async (work: Work) => {
@@ -102,8 +102,8 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
     );
   try {
     const [gateway, worker] = await Promise.all([
-      stage.start("gateway", undefined, earlier),
-      stage.start("worker", undefined, earlier),
+      deployment.start("gateway", undefined, earlier),
+      deployment.start("worker", undefined, earlier),
     ]);
     const parked = await ask("parked");
     const approval = () =>
@@ -123,7 +123,8 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
     const sleep = works["to be stopped"].text.split(" ").at(-1) ?? "";
     await running(`sleep ${sleep}`);
     const queued = await ask("queued");
-    while ((await stage.redis.client.llen(keys.mail(stage.threadOf(queued)))) === 0) await delay(20);
+    while ((await deployment.redis.client.llen(keys.mail(deployment.threadOf(queued)))) === 0)
+      await delay(20);
 
     const stop = async () => {
       await ada.reacts("octagonal_sign", stopped);
@@ -131,7 +132,7 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
     };
     let hasStopped = false;
     isSilent = false;
-    await orders[order](stage, { gateway, worker }, async () => {
+    await orders[order](deployment, { gateway, worker }, async () => {
       await stop();
       hasStopped = true;
     });
@@ -148,23 +149,23 @@ async function upgrade(earlier: string, order: keyof typeof orders): Promise<voi
       await said(question, ` ${task}.`);
     }
     await said(planned, "Answered: 2");
-    await quiet(stage, [...questions.values()].map(stage.threadOf), 30_000);
+    await quiet(deployment, [...questions.values()].map(deployment.threadOf), 30_000);
 
     const broken: string[] = [];
     for (const [work, messages] of sent) {
-      const { fates, broken: faults } = check(await gather(stage, messages));
+      const { fates, broken: faults } = check(await gather(deployment, messages));
       broken.push(...faults.map((fault) => `${work}: ${fault}`));
       const fate = fates.get(messages[0].ts);
       if (fate !== works[work].fate) broken.push(`${work}: ended as ${fate}.`);
     }
     if (processesWith(sleep).length > 0) broken.push("The stopped command is still alive.");
-    if (!(await isAuditSound(stage))) broken.push("The audit log does not verify; see above.");
+    if (!(await isAuditSound(deployment))) broken.push("The audit log does not verify; see above.");
     if (broken.length > 0) throw new Error(broken.join("\n"));
   } catch (error) {
-    console.log(stage.outputs());
+    console.log(deployment.outputs());
     throw error;
   } finally {
-    await stage.clean();
+    await deployment.clean();
   }
 }
 

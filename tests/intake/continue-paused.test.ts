@@ -94,7 +94,7 @@ describe("A budget that is used up", () => {
     });
     expect(requests).toHaveLength(2);
 
-    // Where the platform can tell the person alone, the thread is spared.
+    // Where the platform can tell the person alone, nothing is posted in the thread.
     expect(await presses(ada, paused, { tellsRefusal: true })).toMatchObject({ kind: "refused" });
     expect(await presses(bob, paused)).toMatchObject({ kind: "refused" });
     await shows("only an administrator can extend it");

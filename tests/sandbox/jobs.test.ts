@@ -64,12 +64,12 @@ describe("a background job", () => {
   });
 
   test("is killed with all that it started, and alone", async () => {
-    const [doomed, spared] = [uniqueSeconds(), uniqueSeconds()];
-    const job = await started(threads.sandbox, `setsid sleep ${doomed} & sleep ${doomed} & echo up; wait`);
-    const other = await started(threads.sandbox, `echo up; sleep ${spared}; true`);
+    const [stopped, untouched] = [uniqueSeconds(), uniqueSeconds()];
+    const job = await started(threads.sandbox, `setsid sleep ${stopped} & sleep ${stopped} & echo up; wait`);
+    const other = await started(threads.sandbox, `echo up; sleep ${untouched}; true`);
     await Promise.all([firstOutput(job), firstOutput(other)]);
     expect(await job.kill()).toMatchObject({ commands: 1, processes: 3, survivors: 0 });
-    expect(processesWith(doomed)).toEqual([]);
+    expect(processesWith(stopped)).toEqual([]);
     expect(job.status()).toMatchObject({ state: "ended", end: "stopped" });
     expect(other.status()).toEqual({ state: "running" });
     expect(await job.kill()).toMatchObject({ commands: 0, survivors: 0 });

@@ -158,7 +158,7 @@ describe("an aborted signal", () => {
 describe("a bot that is killed", () => {
   const program = fileURLToPath(new URL("./killed-bot.ts", import.meta.url));
 
-  async function doomedBot(): Promise<ChildProcess> {
+  async function startKilledBot(): Promise<ChildProcess> {
     const bot = fork(program, [dataDir], { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });
     await once(bot, "message");
     return bot;
@@ -175,7 +175,7 @@ describe("a bot that is killed", () => {
 
   test("leaves no process of its sandboxes", async () => {
     const seconds = uniqueSeconds();
-    const bot = await doomedBot();
+    const bot = await startKilledBot();
     bot.send(daemons(seconds));
     await once(bot, "message"); // "started"
     await once(bot, "message"); // "output"
@@ -187,7 +187,7 @@ describe("a bot that is killed", () => {
   test("leaves none either while it starts them", async () => {
     for (const commands of [1, 3, 6]) {
       const seconds = uniqueSeconds();
-      const bot = await doomedBot();
+      const bot = await startKilledBot();
       for (let sent = 0; sent < commands; sent += 1) bot.send(`sleep ${seconds}`);
       await once(bot, "message");
       await kill(bot);

@@ -48,8 +48,8 @@ function flatFolders(root: string): FolderTools<Folder> {
   };
 }
 
-/** A worker's keeper. */
-function hire(root: string, store: WorkspaceStore, options: { shared: boolean; now(): number }) {
+/** What a worker has. */
+function createLifecycle(root: string, store: WorkspaceStore, options: { shared: boolean; now(): number }) {
   mkdirSync(join(root, "workspaces"), { recursive: true });
   return createWorkspaceLifecycle({ root, store, tools: flatFolders(root), log() {}, ...options });
 }
@@ -59,9 +59,9 @@ test("A workspace that another process opens in the last moment of a clean-up st
   onTestFinished(() => rmSync(root, { recursive: true }));
   let time = 0;
   const store = createFolderStore(join(root, "store"), () => time);
-  const other = hire(root, store, { shared: false, now: () => time });
+  const other = createLifecycle(root, store, { shared: false, now: () => time });
   const opened: Promise<Folder>[] = [];
-  const keeper = hire(root, store, {
+  const lifecycle = createLifecycle(root, store, {
     shared: false,
     now() {
       // The name of the place to which the folder goes now has the time in it.
@@ -70,15 +70,15 @@ test("A workspace that another process opens in the last moment of a clean-up st
       return time;
     },
   });
-  const { path } = await keeper.open(thread);
+  const { path } = await lifecycle.open(thread);
   writeFileSync(join(path, "file"), "old");
   time = 31 * day;
-  expect(await keeper.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
+  expect(await lifecycle.clean(policy)).toEqual({ archived: [], forgotten: [], failed: [] });
   expect(opened).toHaveLength(1);
   expect(readFileSync(join(path, "file"), "utf8")).toBe("old");
   writeFileSync(join(path, "file"), "new");
   time = 62 * day;
-  expect(await keeper.clean(policy)).toMatchObject({ archived: [thread] });
+  expect(await lifecycle.clean(policy)).toMatchObject({ archived: [thread] });
   expect(readFileSync(join((await other.open(thread)).path, "file"), "utf8")).toBe("new");
 });
 
@@ -98,7 +98,7 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
           get: scheduler.scheduleFunction(store.get),
         };
         const workers = [0, 1, 2].map((index) =>
-          hire(join(threads, String(index)), scheduled, { shared: true, now: () => time }),
+          createLifecycle(join(threads, String(index)), scheduled, { shared: true, now: () => time }),
         );
 
         const work = async () => {
@@ -119,9 +119,10 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
         };
         await scheduler.waitFor(Promise.all([work(), ...workers.map(clean)]));
 
-        const { path } = await hire(join(threads, "new"), store, { shared: true, now: () => time }).open(
-          thread,
-        );
+        const { path } = await createLifecycle(join(threads, "new"), store, {
+          shared: true,
+          now: () => time,
+        }).open(thread);
         const names = plan.map((_, turn) => `turn ${turn}`);
         expect(readdirSync(path).toSorted()).toEqual(["all", ...names]);
         expect(readFileSync(join(path, "all"), "utf8")).toBe(plan.map((_, turn) => `${turn}\n`).join(""));

@@ -3,7 +3,13 @@ import type { IncomingMessage } from "node:http";
 import { type AccessToken, type AccessTokens, isAccessToken } from "../../operations/access-tokens.ts";
 import { signedInSeconds, type SignIns } from "../../operations/sign-ins.ts";
 import { type AddressList, createAddressList, findClientAddress, networkOf } from "./client-address.ts";
-import { consoleOperator, identify, type IdentityHeader, namedPerson, type Person } from "./person.ts";
+import {
+  consoleOperator,
+  identify,
+  type IdentityHeader,
+  describeNamedPerson,
+  type Person,
+} from "./person.ts";
 
 /** Why a request may not pass; `error` is for the person. */
 type Refusal = { status: 400 | 401 | 403 | 421 | 429; error: string };
@@ -237,7 +243,7 @@ function readBearer({ headers }: IncomingMessage): string | undefined {
 }
 
 function toPerson({ name, role }: AccessToken): Person {
-  return namedPerson(name, role);
+  return describeNamedPerson(name, role);
 }
 
 export function isLoopback(host: string): boolean {

@@ -100,15 +100,15 @@ function queryParameters({ query }: Route, toSchema: ToSchema): Json[] {
 }
 
 function headers({ isIdempotent, answers }: Route): Json[] {
-  const named = (name: string, description: string) => ({
+  const describeHeader = (name: string, description: string) => ({
     ...{ name, in: "header", required: false, description, schema: { type: "string" } },
   });
   const key =
     "the same for every attempt of one request; kept for a day, 422 where it comes with another request";
   const isStream = typeof answers === "object" && "events" in answers && "entries" in answers.events;
   return [
-    ...(isIdempotent ? [named("Idempotency-Key", key)] : []),
-    ...(isStream ? [named("Last-Event-ID", "the id of the last event that was read")] : []),
+    ...(isIdempotent ? [describeHeader("Idempotency-Key", key)] : []),
+    ...(isStream ? [describeHeader("Last-Event-ID", "the id of the last event that was read")] : []),
   ];
 }
 

@@ -250,11 +250,11 @@ function findCall(services: Services, call: ApiCall): Promise<Reply | null> {
 }
 
 function stop(services: Services, call: ApiCall): Promise<Reply | null> {
-  return withThread(services, call, () => withBody(call, empty, () => stopThread(services, call)));
+  return withThread(services, call, () => withBody(call, empty, () => stopNamedThread(services, call)));
 }
 
 /** Stops what runs or waits in the thread that the call's first parameter names. */
-export async function stopThread(
+export async function stopNamedThread(
   { intake }: Services,
   { parameters: [id = ""], person }: Caller,
 ): Promise<Reply> {
@@ -321,11 +321,11 @@ function isForAnother({ kind, platform, requesterId }: QuestionLine, author: Aut
 
 /** Decides about a call, or answers what the agent asks somebody at the console. */
 export function decide(services: Services, call: ApiCall): Promise<Reply | null> {
-  return decideQuestion(services, call, (act) => withBody(call, decision, act));
+  return decideOpenQuestion(services, call, (act) => withBody(call, decision, act));
 }
 
 /** The second of the call's parameters names the question. `withDecision` has it decided once it is seen to be open. */
-export function decideQuestion(
+export function decideOpenQuestion(
   services: Services,
   call: Caller,
   withDecision: (act: (decided: Decision) => Promise<Reply>) => Promise<Reply>,

@@ -21,7 +21,7 @@ const standings = { operator: "operator", member: "member", viewer: "guest" } as
  * Somebody with a name. No platform gives ids that begin with `@`, so that nobody is taken for a person of one who happens
  * to have that name.
  */
-export function namedPerson(name: string, role: Role): Person {
+export function describeNamedPerson(name: string, role: Role): Person {
   return { author: { id: `@${name}`, name, standing: standings[role], roles: [] }, role };
 }
 
@@ -50,5 +50,7 @@ export function identify(
   // Two of them: the proxy has added its own to one that it was sent.
   if (values.length > 1 || !/^[^\p{Cc},]{1,100}$/u.test(name)) return { kind: "unknown" };
   const role = Object.hasOwn(header.people, name) ? header.people[name] : header.people["*"];
-  return role === undefined ? { kind: "unknown" } : { kind: "person", person: namedPerson(name, role) };
+  return role === undefined
+    ? { kind: "unknown" }
+    : { kind: "person", person: describeNamedPerson(name, role) };
 }

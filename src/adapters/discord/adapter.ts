@@ -18,7 +18,7 @@ import { readMissedEvents } from "./inbound/catch-up.ts";
 import { EventReader } from "./inbound/events.ts";
 import { RemovedPlaces } from "./inbound/removed-places.ts";
 import { createKeyedQueue, type KeyedQueue } from "./inbound/keyed-queue.ts";
-import { identify, tokenError } from "./installation/check.ts";
+import { identify, createDiscordTokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import type { Choices } from "./interactions/options.ts";
@@ -133,7 +133,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
   };
   await gateway.start().catch(async (error: unknown) => {
     await close();
-    throw tokenError(error);
+    throw createDiscordTokenError(error);
   });
   return { problem: () => gateway.problem(), close };
 }

@@ -1,7 +1,7 @@
 import { ModelError } from "../model.ts";
 import { readNetworkCode } from "../network-code.ts";
 import type { ModelFacts } from "./catalogue.ts";
-import { isOpenAI, type Protocol } from "./endpoints.ts";
+import { isOpenAI, type EndpointProtocol } from "./endpoints.ts";
 import type { ServiceAnswer } from "./errors.ts";
 
 /** A model of a service, with the account to use it. */
@@ -15,7 +15,7 @@ export interface ServiceAccount {
   /** Default: the provider's own service. */
   baseUrl?: string | undefined;
   /** Default: the provider's, by its name and address. */
-  protocol?: Protocol | undefined;
+  protocol?: EndpointProtocol | undefined;
   /** Sent with every request, questions about models included. */
   headers?: Readonly<Record<string, string>> | undefined;
   /** What the operator calls the places of key and address, for messages. Default: the provider's variables. */
@@ -23,7 +23,7 @@ export interface ServiceAccount {
 }
 
 /** What the service of an account speaks. */
-export function resolveProtocol({ protocol, provider, baseUrl }: ServiceAccount): Protocol {
+export function resolveProtocol({ protocol, provider, baseUrl }: ServiceAccount): EndpointProtocol {
   if (protocol) return protocol;
   if (provider !== "openai") return "anthropic";
   // Compatible servers share the older protocol only; OpenAI's own models reason better over the newer one.

@@ -4,7 +4,7 @@ import { BlockList, isIP } from "node:net";
 export type WireProtocol = "anthropic" | "openai";
 
 /** What a service speaks. */
-export type Protocol = "anthropic" | "openai-chat" | "openai-responses";
+export type EndpointProtocol = "anthropic" | "openai-chat" | "openai-responses";
 
 const miniMaxHosts = new Set(["api.minimax.io", "api.minimaxi.com"]);
 const miniMaxPath: Record<WireProtocol, string> = { anthropic: "/anthropic", openai: "/v1" };

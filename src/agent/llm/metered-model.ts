@@ -32,7 +32,7 @@ const expectedOutput = 8_192;
  * The same model, with each call reserved in the turn's budget before it and settled after it. Attempts that broke off
  * are charged too, by their prompt and what they streamed: services charge for both.
  */
-export function meteredModel(options: {
+export function createMeteredModel(options: {
   model: LanguageModel;
   turnBudget: TurnBudget;
   counter: TokenCounter;

@@ -138,7 +138,7 @@ async function* tryOnce(
     isStalled = true;
     current.abort();
   }, idleMs);
-  const stalled = () =>
+  const createStall = () =>
     new AttemptFailed("transient", `The model service sent nothing for ${idleMs / 1000} s`);
   try {
     for await (const event of attempt(current.signal)) {
@@ -151,7 +151,7 @@ async function* tryOnce(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (isStalled) return stalled();
+    if (isStalled) return createStall();
     if (error instanceof AttemptFailed) return error;
     throw error;
   } finally {
@@ -159,7 +159,7 @@ async function* tryOnce(
     signal.removeEventListener("abort", onAbort);
   }
   signal.throwIfAborted();
-  if (isStalled) return stalled();
+  if (isStalled) return createStall();
   return new AttemptFailed("transient", "The model service broke off its answer");
 }
 

@@ -42,16 +42,16 @@ export function createImageStripping({ maxSide, toBody }: ImageStrippingOptions 
   // Each message is looked at once, so that a step in a long conversation costs only what is new in it.
   let read = begin();
   let isAnyRefused = false;
-  const accepted = (request: ModelRequest): ModelRequest => {
+  const stripRefused = (request: ModelRequest): ModelRequest => {
     if (!isAnyRefused && maxSide === undefined) return request;
     const { messages, isAny } = read(request.messages);
     return isAny ? { ...request, messages } : request;
   };
   return {
-    accepted,
+    accepted: stripRefused,
     refuse(failure, request) {
       if (!isAboutImages(failure)) return false;
-      const sent = accepted(request);
+      const sent = stripRefused(request);
       const images = sent.messages.flatMap(listImages);
       const named = toBody ? locateImages(failure.detail, toBody(sent), images) : [];
       const meant = named.length > 0 ? named : findTooLarge(failure.detail, images);

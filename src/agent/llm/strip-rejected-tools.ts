@@ -24,11 +24,11 @@ export function createToolStripping(most: number | undefined): RefusedTools {
   // Definitions are created for each turn, so they are compared by content.
   const refused = new Set<string>();
   let limit = most;
-  const remaining = (tools: readonly ToolDefinition[]) =>
+  const listRemaining = (tools: readonly ToolDefinition[]) =>
     refused.size === 0 ? tools : tools.filter((tool) => !refused.has(JSON.stringify(tool)));
   return {
     accepted(request) {
-      const { kept, leftOut } = limitTools(remaining(request.tools), limit);
+      const { kept, leftOut } = limitTools(listRemaining(request.tools), limit);
       if (kept.length === request.tools.length) return request;
       const told = limit !== undefined && leftOut.length > 0 && describeLeftOut(leftOut, limit);
       const system = told ? `${request.system}\n\n(${told})`.trim() : request.system;
@@ -36,7 +36,7 @@ export function createToolStripping(most: number | undefined): RefusedTools {
     },
     refuse({ kind, detail }, { tools }) {
       if (kind !== "invalid-request") return undefined;
-      const sent = limitTools(remaining(tools), limit).kept;
+      const sent = limitTools(listRemaining(tools), limit).kept;
       const named = sent[placeIn(detail)] ?? sent.find(({ name }) => name === nameIn(detail));
       if (named) {
         if (!named.optional) return undefined;

@@ -1,3 +1,4 @@
+import { parseJson } from "../text.ts";
 import { memoizeByPrefix } from "../llm/wire-history.ts";
 import type { AssistantMessage, Message, ToolCall } from "../messages.ts";
 import { callToolName } from "../tools/deferred-tools.ts";
@@ -31,12 +32,7 @@ function unwrap(call: ToolCall, deferred: ReadonlySet<string>): ToolCall {
 
 /** Some models write JSON into a string. */
 function parse(given: unknown): unknown {
-  if (typeof given !== "string") return given;
-  try {
-    return JSON.parse(given);
-  } catch {
-    return undefined;
-  }
+  return typeof given === "string" ? parseJson(given) : given;
 }
 
 type Wrap = (messages: readonly Message[]) => readonly Message[];

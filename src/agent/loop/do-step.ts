@@ -5,7 +5,7 @@ import { createAsker } from "../questions.ts";
 import { callModel, type Reply } from "./call-model.ts";
 import type { CallOptions } from "./calls.ts";
 import { isCutWithinCall } from "./cut-calls.ts";
-import { remainingBudget, shareBudget } from "./limits.ts";
+import { computeRemainingBudget, shareBudget } from "./limits.ts";
 import { explainLargeFixed, makeRoom } from "./make-room.ts";
 import type { TurnState } from "./state.ts";
 
@@ -65,7 +65,7 @@ export function acceptReply(state: TurnState, reply: Reply): StepResult {
 export function createCallOptions(state: TurnState): CallOptions {
   const { tools } = state;
   const { signal, context, history, questionMs, now = Date.now } = state.turn;
-  const budget = shareBudget(remainingBudget(state.limits, state.spent()), now, state.turn.budget);
+  const budget = shareBudget(computeRemainingBudget(state.limits, state.spent()), now, state.turn.budget);
   const reply = state.messages.findLast(({ role }) => role === "assistant");
   const options = {
     ...{ step: state.steps, tools, signal, budget, context },

@@ -43,7 +43,10 @@ function formatCount(number: number, unit: string): string {
   return number === 1 ? `1 ${unit}` : `${number} ${unit}s`;
 }
 
-export function remainingBudget({ wallMs, tokens, cost }: TurnLimits, { usage, elapsedMs }: Spent): Budget {
+export function computeRemainingBudget(
+  { wallMs, tokens, cost }: TurnLimits,
+  { usage, elapsedMs }: Spent,
+): Budget {
   return {
     wallMs: wallMs - elapsedMs,
     ...(tokens !== undefined && { tokens: tokens - countTokens(usage) }),
@@ -68,7 +71,7 @@ export function shareBudget(budget: Budget, now: () => number, outer?: SharedBud
   return {
     left() {
       const spent = { steps: 0, usage: charged, elapsedMs: now() - since };
-      const own = remainingBudget({ steps: 0, ...budget }, spent);
+      const own = computeRemainingBudget({ steps: 0, ...budget }, spent);
       return outer ? findStricter(own, outer.left()) : own;
     },
     charge(usage) {

@@ -61,7 +61,7 @@ export interface Turn {
   /** Aborted with a `TurnAbort` as its reason, and with nothing else. */
   signal: AbortSignal;
   /**
-   * Wraps each model that the turn calls, so that its calls are charged to the turn's budget (see `meteredModel`).
+   * Wraps each model that the turn calls, so that its calls are charged to the turn's budget (see `createMeteredModel`).
    * Default: no metering.
    */
   meter?(model: LanguageModel): LanguageModel;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { ContentBlockSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
+import { parseJson } from "../text.ts";
 import { imageType, maxImageBytes } from "../images.ts";
 import type { Image } from "../messages.ts";
 import type { ToolResult } from "../tools/tool.ts";
@@ -65,12 +66,4 @@ function readBinary(text: string, type: string): string | Image {
   if (data.length > maxImageBytes)
     return `[${type}, ${data.length} bytes: larger than ${maxImageBytes} bytes]`;
   return { mediaType, data: data.toString("base64") };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -40,7 +40,7 @@ export function startUnconfined(server: StdioEndpoint): StartServer {
     for (const stream of ["stdout", "stderr"] as const) {
       child[stream].on("data", (chunk: Buffer) => onOutput(stream, chunk));
     }
-    await started(child, server.command);
+    await waitForSpawn(child, server.command);
 
     return {
       ended: closed.promise,
@@ -67,7 +67,7 @@ export function startUnconfined(server: StdioEndpoint): StartServer {
 
 const grace = () => sleep(graceMs, undefined, { ref: false });
 
-async function started(child: Child, command: string): Promise<void> {
+async function waitForSpawn(child: Child, command: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   child.once("spawn", resolve);
   child.on("error", (error) => {

@@ -17,9 +17,9 @@ interface NamedSecret extends Span {
 const name =
   /(?:[Pp]ass(?:[Ww]or[dt]|[Ww]d|[Pp]hrase)?|PASS(?:WORD|WD|PHRASE)?|PASSWORT|[Pp]wd|PWD|[Ss]ecret|SECRET|[Tt]oken|TOKEN|(?:[Aa]pi|API|[Aa]ccess|ACCESS|[Pp]rivate|PRIVATE|[Aa]ccount|ACCOUNT|[Aa]uth|AUTH|[Ss]igning|SIGNING|[Ee]ncryption|ENCRYPTION|[Mm]aster|MASTER|[Ss]ession|SESSION|[Aa]pp|APP)[_-]?(?:[Kk]ey|KEY)|[Cc]redentials?|CREDENTIALS?|(?<=_)auth|(?<=")auth(?="))(?:s?[_-][A-Za-z0-9]{1,20}|[A-Z][a-z0-9]{1,20}|[0-9]{1,3}){0,3}/;
 
-const quoted = (quote: string) =>
+const matchQuoted = (quote: string) =>
   `\\\\{0,3}${quote}(?:[^${quote}\\\\\\r\\n]|\\\\[^${quote}\\r\\n])*(?:\\\\{0,3}${quote}|$)`;
-const value = `(${quoted('"')}|${quoted("'")}|[^\\s"'\`,;<>(){}\\[\\]\\\\|]+)([(\\[<{]?)`;
+const value = `(${matchQuoted('"')}|${matchQuoted("'")}|[^\\s"'\`,;<>(){}\\[\\]\\\\|]+)([(\\[<{]?)`;
 const end = `\\\\{0,3}["']?\\]?`;
 
 /** Each with the value, and what follows it. Tried only where a trigger is. */

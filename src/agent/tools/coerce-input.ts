@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { parseJson } from "../text.ts";
 import { isObject } from "../llm/wire-calls.ts";
 
 /** A repair may show the next thing to repair: an object in a string has fields of its own. */
@@ -78,10 +79,6 @@ function read(text: string, expected: string): unknown {
 }
 
 function parseAs(text: string, isMeant: (value: unknown) => boolean): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMeant(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return isMeant(value) ? value : undefined;
 }

@@ -14,17 +14,21 @@ export async function readPdfText(
 ): Promise<{ ok: true; text: string } | { ok: false; message: string }> {
   const command = `pdftotext -layout -enc UTF-8 -- ${quoteArgument(path)} -`;
   const { end, exitCode, stdout, stderr } = await sandbox.exec({ command, timeoutMs: 60_000, signal });
-  const failed = (message: string) => ({ ok: false, message: `${path} is a PDF, ${message}` }) as const;
+  const createFailure = (message: string) =>
+    ({ ok: false, message: `${path} is a PDF, ${message}` }) as const;
   if (exitCode === 127) {
-    return failed("and this host has no pdftotext: ask the operator to install poppler-utils.");
+    return createFailure("and this host has no pdftotext: ask the operator to install poppler-utils.");
   }
   if (end !== "exit")
-    return failed(`and reading it was ended (${end}): read a part with pdftotext -f and -l.`);
-  if (exitCode !== 0) return failed(`and could not be read: ${stderr.toString().trim().split("\n")[0]}`);
+    return createFailure(`and reading it was ended (${end}): read a part with pdftotext -f and -l.`);
+  if (exitCode !== 0)
+    return createFailure(`and could not be read: ${stderr.toString().trim().split("\n")[0]}`);
   // pdftotext ends each page with a form feed.
   const pages = stdout.toString().split("\f").slice(0, -1);
   if (pages.every((page) => page.trim() === "")) {
-    return failed("and has no text, only images: make one of a page with pdftoppm -png and read that.");
+    return createFailure(
+      "and has no text, only images: make one of a page with pdftoppm -png and read that.",
+    );
   }
   const text = pages.map((page, index) => `--- page ${index + 1} of ${pages.length} ---\n${page.trimEnd()}`);
   return { ok: true, text: text.join("\n") };

@@ -29,7 +29,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       return byBytes > maxTokens ? byBytes : Math.max(counter.count(text), byBytes);
     },
   };
-  const bounded = async (text: string, firstLine: number) => {
+  const boundText = async (text: string, firstLine: number) => {
     // A token has at least one byte: a small text needs neither the vocabulary nor a cut.
     if (Buffer.byteLength(text) <= maxTokens) return text;
     await counter.load();
@@ -48,7 +48,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
     }
     const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
     const numbered = wanted.map((line, index) => `${String(offset + index).padStart(6)}|${line}`).join("\n");
-    const shown = await bounded(numbered, offset);
+    const shown = await boundText(numbered, offset);
     const all = [...remarks];
     if (wanted.length < lines.length) {
       all.unshift(`lines ${offset} to ${offset + wanted.length - 1} of ${lines.length} lines total`);

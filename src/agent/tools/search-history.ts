@@ -68,7 +68,9 @@ async function findEntries(
 ): Promise<{ lines: string[]; more?: string }> {
   const lines: string[] = [];
   let last = before;
-  const behind = Number.isFinite(before) ? await lookBehind(history, before - 1, isLate) : nothingBehind();
+  const behind = Number.isFinite(before)
+    ? await lookBehind(history, before - 1, isLate)
+    : createEmptyBehind();
   for await (const { records, from } of history.backward(before - 1)) {
     for (const [index, record] of [...records.entries()].toReversed()) {
       const found = toEntry(record, from + index + 1, behind);
@@ -118,13 +120,13 @@ interface Behind {
   isRefused: boolean;
 }
 
-function nothingBehind(): Behind {
+function createEmptyBehind(): Behind {
   return { withdrawn: new Set(), beside: new Map(), isRefused: false };
 }
 
 /** What the records from that position on say of those before it: those of the turn that it lies in. */
 async function lookBehind(history: JournalReader, from: number, isLate: () => boolean): Promise<Behind> {
-  const behind = nothingBehind();
+  const behind = createEmptyBehind();
   for await (const { records } of history.forward(from)) {
     for (const record of records) {
       noteBehind(behind, record);

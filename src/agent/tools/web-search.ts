@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { toOneLine } from "../text.ts";
 import { quoteLines } from "../quote-lines.ts";
 import { addressLine, type WebAccess, type WebResult, type WebSearch, webSearchName } from "../web.ts";
 import { defineTool, type Tool } from "./tool.ts";
@@ -47,11 +48,7 @@ function createWebSearch(search: WebSearch, pages: WebAccess["pages"]): Tool {
 
 function formatResult({ title, address, snippet, date }: WebResult): string {
   const head = date ? `${title} (${date})` : title;
-  return [`${addressLine}${address}`, ...quoteLines(oneLine(head)), ...quoteLines(oneLine(snippet))].join(
+  return [`${addressLine}${address}`, ...quoteLines(toOneLine(head)), ...quoteLines(toOneLine(snippet))].join(
     "\n",
   );
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -28,7 +28,7 @@ export function addOperatorCommands(program: Command, run: Runner): void {
     .addOption(oneOf("--by <what>", "what the rows are", ["day", "user", "channel", "model"]).default("day"))
     .option(...jsonOption)
     .action((options: UsageOptions) =>
-      run(async () => (await import("../usage.ts")).command(options), ofRedis),
+      run(async () => (await import("../usage.ts")).printUsage(options), ofRedis),
     );
   addExamples(usage, [["heddle usage --days 30 --by user", "who used what this month"]]);
   addQuestions(program, run);
@@ -42,7 +42,7 @@ export function addOperatorCommands(program: Command, run: Runner): void {
     .argument(...threadArgument)
     .option(...jsonOption)
     .action((thread: string, options: Json) =>
-      run(async () => (await import("../stop.ts")).command(thread, options), ofRedis),
+      run(async () => (await import("../stop.ts")).stopFromTerminal(thread, options), ofRedis),
     );
 }
 
@@ -56,7 +56,7 @@ function addThreads(program: Command, run: Runner): void {
     .addOption(wholeNumber("--limit <n>", "how many", 1, 100_000).default(100))
     .option(...jsonOption)
     .action((options: Json & { limit: number }) =>
-      run(async () => (await import("../threads.ts")).listCommand(options), ofRedis),
+      run(async () => (await import("../threads.ts")).printThreads(options), ofRedis),
     );
   threads
     .command("show")
@@ -65,14 +65,14 @@ function addThreads(program: Command, run: Runner): void {
     .addOption(wholeNumber("--before <record>", "the part before this record, counted from 1", 1))
     .option("--json", "print the records of the journal as JSON")
     .action((thread: string, options: Json & { before?: number }) =>
-      run(async () => (await import("../threads.ts")).showCommand(thread, options), ofRedis),
+      run(async () => (await import("../threads.ts")).printThread(thread, options), ofRedis),
     );
   threads
     .command("delete")
     .description("delete a thread for good, with its journal, files and notes")
     .argument(...threadArgument)
     .action((thread: string) =>
-      run(async () => (await import("../threads.ts")).deleteCommand(thread), ofRedis),
+      run(async () => (await import("../threads.ts")).deleteThreadByName(thread), ofRedis),
     );
   addExamples(threads, [
     ["heddle threads list --limit 500", "more than the latest 100"],
@@ -86,20 +86,20 @@ function addWorkspaces(program: Command, run: Runner): void {
     .command("list")
     .description("list the workspaces of this host")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../workspaces.ts")).listCommand(options)));
+    .action((options: Json) => run(async () => (await import("../workspaces.ts")).printWorkspaces(options)));
   workspaces
     .command("export")
     .description("write a workspace as a tar archive")
     .argument(...threadArgument)
     .argument("[file]", "the archive; by default named after the thread")
     .action((thread: string, file: string | undefined) =>
-      run(async () => (await import("../workspaces.ts")).exportCommand(thread, file)),
+      run(async () => (await import("../workspaces.ts")).exportWorkspace(thread, file)),
     );
   workspaces
     .command("clean")
     .description("archive those that are idle")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../workspaces.ts")).cleanCommand(options)));
+    .action((options: Json) => run(async () => (await import("../workspaces.ts")).cleanWorkspaces(options)));
 }
 
 function addAudit(program: Command, run: Runner): void {
@@ -128,7 +128,10 @@ function addAudit(program: Command, run: Runner): void {
         .option("--names", "with people's names in clear: for reading, as such lines prove nothing");
     command.action((...given: [string | undefined, AuditOptions] | [AuditOptions]) => {
       const [file, options] = typeof given[0] === "object" ? [undefined, given[0]] : [given[0], given[1]];
-      return run(async () => (await import("../audit.ts")).command(verb, file, options ?? {}), ofRedis);
+      return run(
+        async () => (await import("../audit.ts")).runAuditCommand(verb, file, options ?? {}),
+        ofRedis,
+      );
     });
   }
   addExamples(audit, [
@@ -144,7 +147,7 @@ function addSchedules(program: Command, run: Runner): void {
     .description("list what is planned")
     .option(...jsonOption)
     .action((options: Json) =>
-      run(async () => (await import("../schedules.ts")).listCommand(options), ofRedis),
+      run(async () => (await import("../schedules.ts")).printSchedules(options), ofRedis),
     );
   schedules
     .command("cancel")
@@ -152,7 +155,7 @@ function addSchedules(program: Command, run: Runner): void {
     .argument(...threadArgument)
     .argument("<id>", "as heddle schedules list prints it")
     .action((thread: string, id: string) =>
-      run(async () => (await import("../schedules.ts")).cancelCommand(thread, id), ofRedis),
+      run(async () => (await import("../schedules.ts")).cancelOneSchedule(thread, id), ofRedis),
     );
 }
 
@@ -164,14 +167,14 @@ function addQuestions(program: Command, run: Runner): void {
     .command("list")
     .description("list what waits for a decision")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../questions.ts")).listCommand(options)));
+    .action((options: Json) => run(async () => (await import("../questions.ts")).printQuestions(options)));
   questions
     .command("approve")
     .description("let a call run")
     .argument(...threadArgument)
     .argument("<id>", "as heddle questions list prints it")
     .action((thread: string, id: string) =>
-      run(async () => (await import("../questions.ts")).decideCommand("approve", thread, id)),
+      run(async () => (await import("../questions.ts")).decideFromTerminal("approve", thread, id)),
     );
   questions
     .command("deny")
@@ -180,7 +183,9 @@ function addQuestions(program: Command, run: Runner): void {
     .argument("<id>", "as heddle questions list prints it")
     .argument("[reason...]", "told to the agent")
     .action((thread: string, id: string, words: string[]) =>
-      run(async () => (await import("../questions.ts")).decideCommand("deny", thread, id, words.join(" "))),
+      run(async () =>
+        (await import("../questions.ts")).decideFromTerminal("deny", thread, id, words.join(" ")),
+      ),
     );
 }
 
@@ -192,21 +197,23 @@ function addConfig(program: Command, run: Runner): void {
     .command("show")
     .description("print the settings in force")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../config.ts")).showCommand(options), ofRedis));
+    .action((options: Json) => run(async () => (await import("../config.ts")).showConfig(options), ofRedis));
   config
     .command("reset")
     .description("let the file decide again")
     .addArgument(new Argument("<setting>", "what was changed").choices(changeableSettings))
     .argument("<of>", "the person or the channel, as heddle config show prints it")
     .action((setting: ChangeableSetting, of: string) =>
-      run(async () => (await import("../config.ts")).resetCommand(setting, of), ofRedis),
+      run(async () => (await import("../config.ts")).resetSetting(setting, of), ofRedis),
     );
   addExamples(config, [["heddle config reset person slack:T012345:U012345", ""]]);
   program
     .command("reload")
     .description("have every process read its configuration again, and say what became of it")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../reload.ts")).command(options), ofRedis));
+    .action((options: Json) =>
+      run(async () => (await import("../reload.ts")).reloadConfig(options), ofRedis),
+    );
 }
 
 function addMcp(program: Command, run: Runner): void {
@@ -217,7 +224,7 @@ function addMcp(program: Command, run: Runner): void {
     .command("list")
     .description("list the servers of mcp.json, and where somebody is signed in")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../mcp.ts")).listCommand(options), ofRedis));
+    .action((options: Json) => run(async () => (await import("../mcp.ts")).listMcpServers(options), ofRedis));
   mcp
     .command("login")
     .description("sign in; others' threads then use that account")
@@ -226,11 +233,11 @@ function addMcp(program: Command, run: Runner): void {
       wholeNumber("--port <port>", "where this machine's browser brings the answer", 1, 65_535).default(8421),
     )
     .action((server: string, options: { port: number }) =>
-      run(async () => (await import("../mcp.ts")).loginCommand(server, options)),
+      run(async () => (await import("../mcp.ts")).loginToMcp(server, options)),
     );
   mcp
     .command("logout")
     .description("forget the account")
     .argument(...serverArgument)
-    .action((server: string) => run(async () => (await import("../mcp.ts")).logoutCommand(server), ofRedis));
+    .action((server: string) => run(async () => (await import("../mcp.ts")).logoutOfMcp(server), ofRedis));
 }

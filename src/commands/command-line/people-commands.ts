@@ -15,7 +15,7 @@ export function addPeople(program: Command, run: Runner): void {
     .description("list everybody whom the audit log names")
     .option(...jsonOption)
     .action((options: Json) =>
-      run(async () => (await import("../people.ts")).listCommand(options), { redis: true }),
+      run(async () => (await import("../people.ts")).printPeople(options), { redis: true }),
     );
   people
     .command("forget")
@@ -26,7 +26,7 @@ export function addPeople(program: Command, run: Runner): void {
     .option("--threads", "delete the threads in which nobody else has written, too")
     .option(...jsonOption)
     .action((person: string, options: Json & { threads?: true }) =>
-      run(async () => (await import("../people.ts")).forgetCommand(person, options), { redis: true }),
+      run(async () => (await import("../people.ts")).forgetPersonByName(person, options), { redis: true }),
     );
   addExamples(people, [["heddle people forget slack:T012345:U012345 --threads", "as Ada has asked for"]]);
 }

@@ -17,7 +17,7 @@ export function addServingCommands(program: Command, run: Runner): void {
     .description("connect to chat, serve the console, run turns")
     .addOption(oneOf("--role <role>", "which part of the work this process does", roles).default("all"))
     .action(({ role }: { role: (typeof roles)[number] }) =>
-      run(async () => (await import("../start.ts")).command(role), { serves: true }),
+      run(async () => (await import("../start.ts")).startRole(role), { serves: true }),
     );
   addExamples(start, [
     ["heddle start", "everything in one process"],
@@ -30,7 +30,7 @@ export function addServingCommands(program: Command, run: Runner): void {
     .addArgument(new Argument("[step...]", "only these steps; without one all of them").choices(setupSteps))
     .option("--answers <file>", "take the answers from a YAML file instead of asking (docs/setup.md)")
     .action((steps: SetupStep[], options: { answers?: string }) =>
-      run(async () => (await import("../setup.ts")).command(steps, options)),
+      run(async () => (await import("../setup.ts")).runSetup(steps, options)),
     );
   addExamples(setup, [
     ["heddle setup", "all steps, each of which can be left out"],
@@ -48,7 +48,7 @@ export function addServingCommands(program: Command, run: Runner): void {
     .option("--out <path>", "put the workspace there in the end: an empty folder, or a file *.tar")
     .option("--json", "print the events as JSON lines")
     .action((words: string[], options: RunOptions) =>
-      run(async () => (await import("../run.ts")).command(words, options)),
+      run(async () => (await import("../run.ts")).runTask(words, options)),
     );
   addExamples(task, [
     ['heddle run "Write a calculator in Python and run it"', ""],
@@ -64,7 +64,7 @@ export function addServingCommands(program: Command, run: Runner): void {
     .option("--live", "also send a request to each model and a message to each named channel")
     .option("--post <channel>", "where --live posts: slack:<id> or discord:<id>; may be repeated", collect)
     .action((options: { json?: true; live?: true; post?: string[] }) =>
-      run(async () => (await import("../doctor.ts")).command(options)),
+      run(async () => (await import("../doctor.ts")).runDoctor(options)),
     );
   addExamples(doctor, [
     ["heddle doctor", "exits with 1 on any problem"],
@@ -76,7 +76,7 @@ export function addServingCommands(program: Command, run: Runner): void {
     .description("exit 0 if this Heddle is running")
     .option(...jsonOption)
     .action((options: { json?: true }) =>
-      run(async () => (await import("../health.ts")).command(options), { redis: true }),
+      run(async () => (await import("../health.ts")).checkHealth(options), { redis: true }),
     );
 
   const manifest = program
@@ -87,10 +87,10 @@ export function addServingCommands(program: Command, run: Runner): void {
     .description("print the app manifest, for Socket Mode or for requests to a URL")
     .option("--url <url>", "the https address at which Slack reaches Heddle")
     .action(({ url }: { url?: string }) =>
-      run(async () => (await import("../manifest.ts")).command("slack", url)),
+      run(async () => (await import("../manifest.ts")).printManifest("slack", url)),
     );
   manifest
     .command("discord")
     .description("print the invite link and the settings to switch on")
-    .action(() => run(async () => (await import("../manifest.ts")).command("discord")));
+    .action(() => run(async () => (await import("../manifest.ts")).printManifest("discord")));
 }

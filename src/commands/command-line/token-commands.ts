@@ -19,18 +19,18 @@ export function addTokens(program: Command, run: Runner): void {
     .addOption(wholeNumber("--days <days>", "days until it ends; without it, it does not", 1, 3_650))
     .option(...jsonOption)
     .action((name: string, options: Json & { role: Role; days?: number }) =>
-      run(async () => (await import("../tokens.ts")).createCommand(name, options)),
+      run(async () => (await import("../tokens.ts")).createToken(name, options)),
     );
   tokens
     .command("list")
     .description("list whose tokens there are")
     .option(...jsonOption)
-    .action((options: Json) => run(async () => (await import("../tokens.ts")).listCommand(options)));
+    .action((options: Json) => run(async () => (await import("../tokens.ts")).printTokens(options)));
   tokens
     .command("revoke")
     .description("end a token at once")
     .argument("<id>", "as heddle tokens list prints it")
-    .action((id: string) => run(async () => (await import("../tokens.ts")).revokeCommand(id)));
+    .action((id: string) => run(async () => (await import("../tokens.ts")).revokeToken(id)));
   addExamples(tokens, [
     ["heddle tokens create ada --role viewer --days 90", "Ada may read for three months"],
     ["heddle tokens revoke 1f0c9a3e", ""],

@@ -20,7 +20,7 @@ import { openSandboxBackend } from "../../app/sandbox.ts";
 import { findMissingSearchKey } from "../../app/web.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import { findClosedDiscord } from "../../config/access.ts";
-import { type Config, unknownVariables } from "../../config/load.ts";
+import { type Config, listUnknownVariables } from "../../config/load.ts";
 import { chooseModel, namedModel } from "../../config/model-choice.ts";
 import { measureClockAheadMs } from "../../queue/redis/inspect.ts";
 import { listUnreadable } from "../../queue/redis/unreadable.ts";
@@ -71,7 +71,7 @@ async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
     settingsFile === undefined
       ? { level: "ok", text: "no heddle.yaml, so the defaults hold (heddle.example.yaml has all of them)" }
       : { level: "ok", text: settingsFile },
-    ...unknownVariables(variables).map((name): Finding => {
+    ...listUnknownVariables(variables).map((name): Finding => {
       const text = `${name} is set, but Heddle has no such setting: .env.example has the names. Ignore this if mcp.json or egress.credentials use it.`;
       return { level: "warning", text };
     }),

@@ -108,7 +108,7 @@ export function createTerminalView(
           break;
         case "turn-end":
           calls.clear();
-          endStream((text) => (answers.isTTY && erasing(text, progress)) || "\n\n");
+          endStream((text) => (answers.isTTY && createErasure(text, progress)) || "\n\n");
           answers.write(`${render(plain(event.closing.markdown))}\n`);
           if (event.closing.footer) progress.write(`${dim(plain(event.closing.footer))}\n`);
           break;
@@ -140,7 +140,7 @@ function describeEnd(
 }
 
 /** What takes text off a terminal that ends with it; empty where its beginning has left the screen. */
-function erasing(text: string, { columns = 80, rows = 0 }: Output): string {
+function createErasure(text: string, { columns = 80, rows = 0 }: Output): string {
   const used = text
     .split("\n")
     .reduce((sum, line) => sum + Math.max(1, Math.ceil(measureWidth(line) / columns)), 0);

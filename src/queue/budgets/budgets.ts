@@ -99,7 +99,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
               held.stop();
               const turns = isNew ? 1 : 0;
               isNew = false;
-              await charge(options, { id: held.id, day, concerned }, measured(usage, turns), model);
+              await charge(options, { id: held.id, day, concerned }, listFigures(usage, turns), model);
             },
           };
         },
@@ -229,7 +229,7 @@ function inScript({ cost = 0, tokens = 0 }: DayBudget, measure: Measure): number
   return measure === "cost" ? toMicroDollars(cost) : tokens;
 }
 
-function measured(usage: Usage, turns: number): (string | number)[] {
+function listFigures(usage: Usage, turns: number): (string | number)[] {
   const { input, output, cacheRead, cacheWrite, calls, priceUnknown } = usage;
   const figures = { input, output, cacheRead, cacheWrite, cost: toMicroDollars(usage.cost), calls, turns };
   return [...Object.entries(figures).flat(), "unpriced", priceUnknown ? calls : 0];

@@ -42,10 +42,10 @@ export type Failpoint =
 
 /** Does the work, between the two fault points `before-<name>` and `after-<name>`. */
 export const failpoint: <T>(name: Failpoint, work: () => Promise<T>) => Promise<T> = armed
-  ? killing(armed)
+  ? createKillingFailpoint(armed)
   : (_name, work) => work();
 
-function killing([, side, point, times = "1"]: RegExpExecArray): typeof failpoint {
+function createKillingFailpoint([, side, point, times = "1"]: RegExpExecArray): typeof failpoint {
   let left = Number(times);
   return async (name, work) => {
     const isHere = name === point && --left === 0;

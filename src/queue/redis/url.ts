@@ -1,3 +1,4 @@
+import { decodePercent } from "../../agent/url-passwords.ts";
 import type { ClientOptions, Place, Target } from "./target.ts";
 import { RedisUnavailable } from "./unavailable.ts";
 
@@ -78,8 +79,8 @@ function readParts(
   return {
     encrypted,
     kind,
-    username: decode(username),
-    password: decode(password.join(":")),
+    username: decodePercent(username),
+    password: decodePercent(password.join(":")),
     places: [first, ...others],
     name: found["name"] ?? "",
     database: Number(found["database"] ?? 0),
@@ -103,7 +104,7 @@ function targetOf(parts: UrlParts, { ca, sentinelPassword }: UrlSettings): Targe
     options: {
       ...options,
       sentinels: places,
-      name: decode(name),
+      name: decodePercent(name),
       ...(sentinelPassword && { sentinelPassword }),
       ...(encrypted && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
     },
@@ -121,13 +122,4 @@ function readPlace(text: string, defaultPort: number): Place[] {
   const [, address, name, port] = /^(?:\[([^\]]+)\]|([^:[\]\s]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = address ?? name;
   return host === undefined ? [] : [{ host, port: port === undefined ? defaultPort : Number(port) }];
-}
-
-/** A password with a bare percent sign is taken as it stands. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -55,7 +55,7 @@ export function createThreadSchedules(options: ThreadSchedulesOptions): Schedule
       await clock.set(thread, stored);
       await redis.hset(keys.schedules(thread), id, JSON.stringify(stored));
       audit({ action: "schedule-planned", thread, schedule: id, by: asked.author });
-      return { schedule: shown(stored, now()) };
+      return { schedule: toSchedule(stored, now()) };
     },
     list: () => listSchedules(redis, thread, now()),
     async cancel(id) {
@@ -72,7 +72,7 @@ export async function listSchedules(redis: Redis, thread: ThreadId, now: number)
   const stored = Object.entries(await redis.hgetall(keys.schedules(thread)));
   return stored
     .flatMap(([id, json]) => parse(redis, thread, id, json) ?? [])
-    .map((schedule) => shown(schedule, now))
+    .map((schedule) => toSchedule(schedule, now))
     .toSorted((a, b) => a.next - b.next);
 }
 
@@ -95,7 +95,7 @@ function parse(redis: Redis, thread: ThreadId, id: string, json: string): Stored
   return readStored(redis, parseSchedule, json, `Schedule ${id} of ${thread}`);
 }
 
-function shown({ id, task, when, author }: StoredSchedule, now: number): Schedule {
+function toSchedule({ id, task, when, author }: StoredSchedule, now: number): Schedule {
   const next = when.kind === "once" ? when.at : (occurrences(when, now, 1)[0] ?? now);
   return { id, task, when, by: author.name, next };
 }

@@ -30,7 +30,7 @@ export function readContinueAction(action: string): string | undefined {
 
 /** The thread's last turn, if a limit has ended it and nothing has happened since. */
 export async function readPausedTurn(redis: Redis, thread: ThreadId): Promise<PausedTurn | undefined> {
-  const paused = pausedBy(await readLastRecord(redis, thread));
+  const paused = findPausedTurn(await readLastRecord(redis, thread));
   return paused && !(await isLastUndone(redis, thread)) ? paused : undefined;
 }
 
@@ -48,13 +48,13 @@ export function closeContinueOffer(
   lastEnd: TurnEnd | undefined,
   show: (last: PausedTurn) => OutboundMessage,
 ): Record<string, OutboxEntry> | undefined {
-  const last = pausedBy(lastEnd);
+  const last = findPausedTurn(lastEnd);
   if (!last || !head[postedField(last.turn)]) return undefined;
   return { [`${last.turn}:continued`]: { do: "edit", field: postedField(last.turn), message: show(last) } };
 }
 
 /** The turn that ends with this record, if a limit has ended it. */
-function pausedBy(record: JournalRecord | undefined): PausedTurn | undefined {
+function findPausedTurn(record: JournalRecord | undefined): PausedTurn | undefined {
   if (record?.type !== "turn-end") return undefined;
   const { turn, outcome } = record;
   return outcome.kind === "step-limit" || outcome.kind === "budget" ? { turn, outcome } : undefined;

@@ -94,9 +94,9 @@ export function createJournalReader(redis: Redis, thread: ThreadId): JournalRead
     const spans = readUndone(redis, thread, { undone });
     for await (const piece of pieces) {
       const isHidden = (at: number) => spans.some(({ from, to }) => from <= at && at < to);
-      const shown = (record: JournalRecord, index: number) =>
+      const hideRecord = (record: JournalRecord, index: number) =>
         isHidden(piece.from + index) ? hidden : record;
-      yield spans.length === 0 ? piece : { ...piece, records: piece.records.map(shown) };
+      yield spans.length === 0 ? piece : { ...piece, records: piece.records.map(hideRecord) };
     }
   }
   return {

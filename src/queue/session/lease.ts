@@ -242,7 +242,7 @@ function openLease(redis: Redis, thread: ThreadId, claimed: z.infer<typeof claim
     found: {
       ...{ head: toRecord(fields), outbox: toRecord(entries) },
       stop: order ? readStopOrder(redis, thread, order) : undefined,
-      journal: foundJournal(claimed),
+      journal: toFoundJournal(claimed),
     },
     written: () => journal.written(),
     head: () => redis.hgetall(head),
@@ -282,7 +282,7 @@ function openLease(redis: Redis, thread: ThreadId, claimed: z.infer<typeof claim
   };
 }
 
-function foundJournal(claimed: z.infer<typeof claimReply>): FoundJournal {
+function toFoundJournal(claimed: z.infer<typeof claimReply>): FoundJournal {
   const [, , , , , length, description, messages, isRead, records] = claimed;
   return {
     length,

@@ -37,7 +37,7 @@ export async function editMessage(
   thread: ThreadId,
   { message, author, at, text }: MessageChange & { text: string },
 ): Promise<Edited> {
-  const correction = told({ message, at }, author, `${edited}${text}`);
+  const correction = createNote({ message, at }, author, `${edited}${text}`);
   const result = await editScript.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
@@ -58,7 +58,7 @@ export async function deleteMessage(
   thread: ThreadId,
   { message, author, at }: MessageChange,
 ): Promise<Deleted> {
-  const note = told(
+  const note = createNote(
     { message, at },
     heddle,
     `(${author.name} has deleted one of the messages of this task. Do no more of what only it asked for.)`,
@@ -78,7 +78,7 @@ export async function deleteMessage(
 }
 
 /** What the model reads about it. */
-function told(
+function createNote(
   { message, at }: Pick<MessageChange, "message" | "at">,
   author: Speaker,
   text: string,

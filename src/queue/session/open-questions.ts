@@ -111,7 +111,7 @@ export async function collectDecisions(
     const decision = await decisionOn(redis, thread, question, now);
     if (!decision) continue;
     records.push({ type: "decision", question: question.id, decision, at: now });
-    changes.push(closed(question, show(question, call, decision)));
+    changes.push(closeQuestion(question, show(question, call, decision)));
   }
   return { records, change: mergeChanges(changes) };
 }
@@ -143,11 +143,11 @@ function readDecision(
 /** For the write of the turn's end: what is still open will not be decided. */
 export function abandonQuestions(open: readonly OpenCall[], show: RenderDecision): Change {
   return mergeChanges(
-    open.filter(isUndecided).map(({ question, call }) => closed(question, show(question, call))),
+    open.filter(isUndecided).map(({ question, call }) => closeQuestion(question, show(question, call))),
   );
 }
 
-function closed({ id }: Question, message: OutboundMessage): Change {
+function closeQuestion({ id }: Question, message: OutboundMessage): Change {
   return {
     fields: { [openField(id)]: "", [decisionField(id)]: "" },
     outbox: entry(`question:${id}:closed`, { do: "edit", field: postedField(id), message }),

@@ -99,7 +99,7 @@ export function createOverview(redis: Redis): Overview {
 
   const describe = async (sessions: readonly Listed[]) => {
     const states = await Promise.all(sessions.map(({ thread }) => readSessionStatus(redis, thread)));
-    const waiting = states.includes("waiting") ? await waitingThreads(redis) : [];
+    const waiting = states.includes("waiting") ? await listWaitingThreads(redis) : [];
     return Promise.all(
       sessions.map((session, index) => complete({ ...session, status: states[index] ?? "idle" }, waiting)),
     );
@@ -132,7 +132,7 @@ async function readFacts(redis: Redis, { thread, activeAt }: Listed) {
 }
 
 /** Threads that have something to do and no turn, those first that have waited longest. */
-async function waitingThreads(redis: Redis): Promise<ThreadId[]> {
+async function listWaitingThreads(redis: Redis): Promise<ThreadId[]> {
   const listed = await redis.zrange(keys.waiting, "0", String(mostPlaces - 1));
   const states = await Promise.all(listed.map((thread) => readSessionStatus(redis, thread)));
   return listed.filter((_thread, index) => states[index] === "waiting");

@@ -35,14 +35,14 @@ export interface HeldSession {
   /** Aborted when the process shuts down or has lost the job. */
   readonly job: AbortSignal;
   readonly cancelled: CancelledMessages;
-  /** Does what the outbox holds; what may take longer than that joins `rest`. @param quiet see `OutboxOptions` */
+  /** Does what the outbox holds; what may take longer than that joins `pendingEdits`. @param quiet see `OutboxOptions` */
   readonly flush: (quiet: Promise<boolean>) => Promise<void>;
   /** Marks and edits. They may take longer than the next turn, but not longer than this claim. */
-  readonly rest: Promise<void>[];
-  /** Ends the waiting of `rest` for the platform: what is not done stays in the outbox for a later claim. */
-  readonly leaveRest: () => Promise<void>;
-  /** Since when nothing but `rest` is left to do, by `performance.now()`. */
-  restSince: number | undefined;
+  readonly pendingEdits: Promise<void>[];
+  /** Ends the waiting of `pendingEdits` for the platform: what is not done stays in the outbox for a later claim. */
+  readonly abandonPendingEdits: () => Promise<void>;
+  /** Since when nothing but `pendingEdits` is left to do, by `performance.now()`. */
+  editsPendingSince: number | undefined;
   /** When the outbox is to be looked at again, ms since the epoch; undefined where nothing in it waits. */
   retryAt: number | undefined;
   /** The journal as far as it is replayed. */
@@ -97,7 +97,7 @@ export async function openSession<Deps extends SessionDeps>(
   const claimedAt = readHeadNumber(options.redis, lease.thread, "claimedAt", head["claimedAt"]);
   const readAt = performance.now();
   const found = readLostHolders(options.redis, lease.thread, head);
-  const rest: Promise<void>[] = [];
+  const pendingEdits: Promise<void>[] = [];
   let leaving = new AbortController();
   const undone = readUndone(options.redis, lease.thread, head);
   const journal = await loadJournal(options.redis, lease.thread, lease.found.journal, undone);
@@ -105,7 +105,7 @@ export async function openSession<Deps extends SessionDeps>(
   if (head["status"] !== "running") journal.replay.closeTurn();
   const told = readHeadNumber(options.redis, lease.thread, "told", head["told"]);
   const session: HeldSession & { options: Deps } = {
-    ...{ lease, options, job, rest, head, journal },
+    ...{ lease, options, job, pendingEdits: pendingEdits, head, journal },
     cancelled: { ...journal.withdrawn, told },
     claims: lease.claimsWithoutProgress,
     lost: found.filter((each) => !hasEnded(each, sight, claimedAt)),
@@ -114,17 +114,17 @@ export async function openSession<Deps extends SessionDeps>(
     clock: () => claimedAt + (performance.now() - readAt),
     listedSince: undefined,
     retryAt: undefined,
-    restSince: undefined,
+    editsPendingSince: undefined,
     looks: 0,
-    async leaveRest() {
+    async abandonPendingEdits() {
       leaving.abort();
       leaving = new AbortController();
-      await Promise.allSettled(rest.splice(0));
+      await Promise.allSettled(pendingEdits.splice(0));
     },
     async flush(quiet) {
       session.head = undefined;
       const flushed = await options.flushOutbox(lease, AbortSignal.any([job, leaving.signal]), quiet);
-      rest.push(flushed.rest);
+      pendingEdits.push(flushed.rest);
       session.retryAt = flushed.retryAt;
       // Whoever waits for it at the end is told of a failure.
       flushed.rest.catch(() => undefined);
@@ -182,25 +182,28 @@ async function nameCommands(session: HeldSession): Promise<void> {
 }
 
 /** A platform that lets marks and edits wait for longer than this would hold a slot of others with them, ms. */
-const restPatienceMs = 2_000;
+const editPatienceMs = 2_000;
 
 /** What was left is tried again after so long, and up to twice that, so that threads do not come back together, ms. */
-const restLaterMs = 30_000;
+const editRetryMs = 30_000;
 
 /** How marks and edits stand: `later` from when on a later claim has to see to them, ms since the epoch. */
-type RestState = { isDone: boolean; later?: number };
+type PendingEdits = { isDone: boolean; later?: number };
 
 /**
  * Waits a moment for marks and edits, if there are any. From when on the session has waited for nothing else for some
  * time, they are left to a later claim: neither others who wait for a slot nor what comes next here wait with them.
  */
-export async function awaitRest(session: HeldSession, momentMs = restPatienceMs): Promise<RestState> {
-  const isQuiet = Promise.all(session.rest).then(() => true);
+export async function awaitPendingEdits(
+  session: HeldSession,
+  momentMs = editPatienceMs,
+): Promise<PendingEdits> {
+  const isQuiet = Promise.all(session.pendingEdits).then(() => true);
   if (await Promise.race([isQuiet, delay(momentMs, false, { ref: false })])) return { isDone: true };
-  session.restSince ??= performance.now() - momentMs;
-  if (performance.now() - session.restSince < restPatienceMs) return { isDone: false };
-  await session.leaveRest();
-  return { isDone: true, later: session.options.now() + restLaterMs * (1 + Math.random()) };
+  session.editsPendingSince ??= performance.now() - momentMs;
+  if (performance.now() - session.editsPendingSince < editPatienceMs) return { isDone: false };
+  await session.abandonPendingEdits();
+  return { isDone: true, later: session.options.now() + editRetryMs * (1 + Math.random()) };
 }
 
 /** Those of which it is not known yet that what they ran has ended. */

@@ -18,7 +18,7 @@ import type { CatchUpHold } from "./hold-for-catch-up.ts";
 import type { SessionHolder, Unproven } from "./lost-holders.ts";
 import type { StopWatch } from "./stops.ts";
 
-/** The contracts between whoever drives a turn, whoever runs it and whoever shows it. */
+/** The contracts between the session that holds a turn, the runner that runs it and whoever shows it. */
 
 /** Runs the agent for one turn. The rest of the queue does not know how. */
 export interface TurnRunner {

@@ -3,7 +3,7 @@ import { type History, isUndecided } from "../../agent/history.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { touchSession } from "../session/expiry.ts";
 import { unlist } from "../session/sweep-list.ts";
-import { awaitRest, type ClaimedSession, type CurrentTurn } from "./claimed-session.ts";
+import { awaitPendingEdits, type ClaimedSession, type CurrentTurn } from "./claimed-session.ts";
 import { endsTurn, readStop } from "./stops.ts";
 
 /** Leaves a turn that can do nothing but wait for people; false when it can go on, also to its end by a stop. */
@@ -12,14 +12,14 @@ export async function parkTurn(
   { turn, history, display }: CurrentTurn,
 ): Promise<boolean> {
   const { lease, options, orders } = session;
-  const until = await parkedUntil(options.redis, lease.thread, history);
+  const until = await findParkingEnd(options.redis, lease.thread, history);
   if (until === undefined) return false;
   // Coming back is no sign of a crash.
   await lease.append([], { fields: { handover: "1" } });
   const openSeconds = Math.ceil((until - options.now()) / 1_000);
   await touchSession(options.redis, lease.thread, openSeconds + options.expireSeconds);
   await display.close();
-  const { later = until } = await awaitRest(session);
+  const { later = until } = await awaitPendingEdits(session);
   await unlist(options.redis, lease.thread, session.listedSince ?? null, Math.min(until, later));
   let isStopped = false;
   orders.follow((order) => (isStopped ||= endsTurn(order, turn)))();
@@ -32,7 +32,7 @@ export async function parkTurn(
  * While the turn can do nothing but wait for people: when their time is over, ms. Undefined when it can go on, also
  * to its end by a stop.
  */
-async function parkedUntil(
+async function findParkingEnd(
   redis: Redis,
   thread: ThreadId,
   { open, turn }: History,

@@ -26,7 +26,7 @@ interface TurnControl {
   abort(reason: TurnAbort): void;
   onStop(order: StopOrder): void;
   /** What the stop has ended at once, if one has come. */
-  killing(): Promise<KillReport> | undefined;
+  findKills(): Promise<KillReport> | undefined;
   release(): void;
 }
 
@@ -84,7 +84,7 @@ function controlTurn({ lease, options, job }: ClaimedSession, { turn }: CurrentT
       killing = options.runner.killAll(lease.thread);
       abort({ kind: "stop", order });
     },
-    killing: () => killing,
+    findKills: () => killing,
     release: () => job.removeEventListener("abort", onJobAbort),
   };
 }
@@ -119,7 +119,7 @@ async function endStopped(
 ): Promise<EndedJobs | undefined> {
   const { lease, options, cancelled } = session;
   const { thread } = lease;
-  const here = addOwnKills(await control.killing(), await options.runner.killAll(thread));
+  const here = addOwnKills(await control.findKills(), await options.runner.killAll(thread));
   const elsewhere = await options.background.ended(thread, outcome.order);
   receipt.killed = elsewhere ? addKills(here, elsewhere.killed) : here;
   const stopMs = await msSinceOrder(options.redis, outcome.order);

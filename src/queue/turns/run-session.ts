@@ -4,7 +4,7 @@ import { claimSession, LeaseLost, type SessionLease } from "../session/lease.ts"
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
 import { carryOutUndo } from "../undo/carry-out.ts";
 import {
-  awaitRest,
+  awaitPendingEdits,
   type ClaimedSession,
   createStopFeed,
   type CurrentTurn,
@@ -100,7 +100,7 @@ async function runSession(session: ClaimedSession): Promise<SessionRunResult> {
     return "handover";
   } finally {
     // Whoever closes the worker closes the connections next.
-    await Promise.allSettled(session.rest);
+    await Promise.allSettled(session.pendingEdits);
   }
 }
 
@@ -119,7 +119,7 @@ async function hearMissedStops({ lease, options, job, orders, journal }: Claimed
 /** The phases of a turn. `next`: there may be another one. `shutdown`: this worker is to leave the turn to another. */
 async function runNextTurn(session: ClaimedSession): Promise<"done" | "lost" | "next" | "shutdown"> {
   const current = await openTurn(session);
-  if (current) session.restSince = undefined;
+  if (current) session.editsPendingSince = undefined;
   if (!current) return (await becomeIdle(session)) ? "done" : "next";
   await recordDecisions(session, current);
   if (await parkTurn(session, current)) return "done";
@@ -184,7 +184,7 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
 async function becomeIdle(session: ClaimedSession): Promise<boolean> {
   const { lease, options, job, listedSince, lost, told } = session;
   // The platform may let marks wait for a minute, and a new message must not wait with them.
-  const rest = await awaitRest(session, lookAgainMs);
+  const rest = await awaitPendingEdits(session, lookAgainMs);
   // What a shutdown has cut short is left to the next worker.
   if (!rest.isDone || job.aborted || listedSince === undefined) return false;
   const known = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));

@@ -89,7 +89,7 @@ async function endAndTell(
     // A worker tells the thread when their end is known.
     return session.told.length === 0;
   } finally {
-    await Promise.all(session.rest);
+    await Promise.all(session.pendingEdits);
   }
 }
 

@@ -96,7 +96,7 @@ async function openTarget(
 
 /** Lets the thread begin with what the conversation was at that point. */
 async function beginSession(
-  { lease: { thread, found }, options, job, rest }: HeldSession,
+  { lease: { thread, found }, options, job, pendingEdits: rest }: HeldSession,
   target: ThreadId,
   order: UndoOrder,
   { spans }: ForkPoint,

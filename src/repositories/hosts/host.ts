@@ -1,3 +1,4 @@
+import { parseJson } from "../../agent/text.ts";
 import type { OpenedPullRequest, PullRequestProposal } from "../../agent/repositories.ts";
 
 /** How pull requests are opened where a repository is kept. */
@@ -49,7 +50,7 @@ export function createApi(
         redirect: "error",
         signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
       });
-      return { status: response.status, body: parse((await response.text()).slice(0, mostCharacters)) };
+      return { status: response.status, body: parseJson((await response.text()).slice(0, mostCharacters)) };
     } catch {
       return { status: 0, body: undefined };
     }
@@ -62,14 +63,6 @@ export function createApi(
     const second = await headersFor(first.token);
     return second && second.token !== first.token ? await once(method, path, second.headers, body) : answer;
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What became of a request that did not work, as one sentence. */

@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Problem } from "../sandbox.ts";
 
 /** What there is to be seen of a machine on which bubblewrap does not start. */
-interface Machine {
+interface HostFacts {
   /** The value of a file below /proc/sys; undefined when this kernel has no such switch. */
   setting(name: string): string | undefined;
   isContainer(): boolean;
 }
 
-const thisMachine: Machine = {
+const thisHost: HostFacts = {
   setting(name) {
     try {
       return readFileSync(`/proc/sys/${name}`, "utf8").trim();
@@ -20,7 +20,7 @@ const thisMachine: Machine = {
 };
 
 /** Why bwrap could not even start, in the order of how often that is it. */
-export function diagnose(words: string, runtime: Machine = thisMachine): Problem {
+export function diagnose(words: string, runtime: HostFacts = thisHost): Problem {
   const said = words.trim().replace(/\.$/, "");
   if (runtime.setting("kernel/apparmor_restrict_unprivileged_userns") === "1") {
     return {

@@ -106,7 +106,7 @@ async function isolationFacts(
     const survivors = listProcessesNaming(seconds);
     const facts = output.split("\n");
     return {
-      problems: brokenPromises(host, facts, survivors.length),
+      problems: listBrokenPromises(host, facts, survivors.length),
       missing: valuesOf(facts, "missing"),
     };
   } finally {
@@ -119,7 +119,7 @@ function valuesOf(facts: string[], name: string): string[] {
   return facts.filter((fact) => fact.startsWith(`${name}=`)).map((fact) => fact.slice(name.length + 1));
 }
 
-function brokenPromises(host: Host, facts: string[], survivors: number): Problem[] {
+function listBrokenPromises(host: Host, facts: string[], survivors: number): Problem[] {
   const broken: string[] = [];
   const expect = (holds: boolean, failure: string) => holds || broken.push(failure);
   expect(valuesOf(facts, "NoNewPrivs")[0] === "1", "privileges can be gained");

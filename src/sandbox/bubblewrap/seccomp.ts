@@ -37,7 +37,7 @@ const load = (offset: number): Instruction => ({
 const result = (value: number): Instruction => ({ code: give, jumpTrue: 0, jumpFalse: 0, operand: value });
 
 /** Runs `block`, which must end in a return, when the comparison holds; else goes on behind it. */
-function when(code: number, operand: number, block: Instruction[]): Instruction[] {
+function runWhen(code: number, operand: number, block: Instruction[]): Instruction[] {
   return [{ code, jumpTrue: 0, jumpFalse: block.length, operand }, ...block];
 }
 
@@ -74,37 +74,37 @@ export function assembleSeccompFilter(
     load(callNumberOffset),
     ...(architecture.x32From === undefined
       ? []
-      : when(jumpAtLeast, architecture.x32From, [result(errno(EPERM))])),
+      : runWhen(jumpAtLeast, architecture.x32From, [result(errno(EPERM))])),
     // libc falls back to clone, whose flags can be looked at; clone3 has them behind a pointer.
-    ...when(jumpEqual, clone3, [result(errno(ENOSYS))]),
-    ...when(jumpEqual, clone, [
+    ...runWhen(jumpEqual, clone3, [result(errno(ENOSYS))]),
+    ...runWhen(jumpEqual, clone, [
       load(argumentOffset(0)),
-      ...when(jumpAnyBit, namespaceFlags, [result(errno(EPERM))]),
+      ...runWhen(jumpAnyBit, namespaceFlags, [result(errno(EPERM))]),
       result(allow),
     ]),
-    ...when(jumpEqual, socket, [
+    ...runWhen(jumpEqual, socket, [
       load(argumentOffset(0)),
-      ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => when(jumpEqual, family, [result(allow)])),
-      ...when(jumpEqual, AF_NETLINK, [
+      ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => runWhen(jumpEqual, family, [result(allow)])),
+      ...runWhen(jumpEqual, AF_NETLINK, [
         load(argumentOffset(2)),
-        ...when(jumpEqual, NETLINK_ROUTE, [result(allow)]),
+        ...runWhen(jumpEqual, NETLINK_ROUTE, [result(allow)]),
         result(errno(EPERM)),
       ]),
       result(errno(EAFNOSUPPORT)),
     ]),
-    ...when(jumpEqual, ioctl, [
+    ...runWhen(jumpEqual, ioctl, [
       load(argumentOffset(1)),
-      ...[TIOCSTI, TIOCLINUX].flatMap((request) => when(jumpEqual, request, [result(errno(EPERM))])),
+      ...[TIOCSTI, TIOCLINUX].flatMap((request) => runWhen(jumpEqual, request, [result(errno(EPERM))])),
       result(allow),
     ]),
-    ...when(jumpEqual, personality, [
+    ...runWhen(jumpEqual, personality, [
       load(argumentOffset(0)),
       // 0 is the default persona, all ones only asks for the current one.
-      ...[0, 0xffffffff].flatMap((persona) => when(jumpEqual, persona, [result(allow)])),
+      ...[0, 0xffffffff].flatMap((persona) => runWhen(jumpEqual, persona, [result(allow)])),
       result(errno(EPERM)),
     ]),
     ...(options.denyUnmapped ? unmappedMemory(architecture) : []),
-    ...architecture.denied.flatMap((call) => when(jumpEqual, call, [result(errno(EPERM))])),
+    ...architecture.denied.flatMap((call) => runWhen(jumpEqual, call, [result(errno(EPERM))])),
     result(allow),
   ]);
 }
@@ -113,12 +113,12 @@ export function assembleSeccompFilter(
 function unmappedMemory({ unmapped: { memfdCreate, shmget } }: Architecture): Instruction[] {
   const size = argumentOffset(1);
   return [
-    ...when(jumpEqual, memfdCreate, [result(errno(EPERM))]),
-    ...when(jumpEqual, shmget, [
+    ...runWhen(jumpEqual, memfdCreate, [result(errno(EPERM))]),
+    ...runWhen(jumpEqual, shmget, [
       load(size + 4),
       ...unless(jumpEqual, 0, [result(errno(EPERM))]),
       load(size),
-      ...when(jumpAtLeast, 65_536, [result(errno(EPERM))]),
+      ...runWhen(jumpAtLeast, 65_536, [result(errno(EPERM))]),
       result(allow),
     ]),
   ];

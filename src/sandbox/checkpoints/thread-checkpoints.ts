@@ -5,7 +5,7 @@ import type { CheckpointLimits, Checkpoints } from "../checkpoints.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import type { Staging } from "../workspaces/staging.ts";
-import { describe, type FileKeeper } from "./keeper.ts";
+import { describe, type FileSnapshots } from "./file-snapshots.ts";
 import { differ, type Entry, isEqualListing } from "./listing.ts";
 import type { CheckpointRecord } from "./kept-files.ts";
 import type { CheckpointStore } from "./store.ts";
@@ -18,7 +18,7 @@ export interface ThreadCheckpointDeps {
   lifecycle: WorkspaceLifecycle<ThreadFolder>;
   staging: Staging;
   store: CheckpointStore;
-  keeper: FileKeeper;
+  snapshots: FileSnapshots;
   limits: CheckpointLimits;
   /** Whether something runs in the thread here. */
   isBusy(threadId: string): boolean;
@@ -36,7 +36,7 @@ export interface ThreadCheckpoints extends Checkpoints {
 
 /** The checkpoints of the workspaces of this host, or of all that share a store. */
 export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheckpoints {
-  const { host, lifecycle, staging, store, keeper, limits, isBusy, now } = deps;
+  const { host, lifecycle, staging, store, snapshots, limits, isBusy, now } = deps;
   const reached = deps.reached ?? (async () => {});
 
   async function findRecord(threadId: string, name: string): Promise<CheckpointRecord | undefined> {
@@ -70,7 +70,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
     try {
       let entries: Entry[];
       try {
-        entries = await keeper.fill(made, host.keyOf(from), kept.entries);
+        entries = await snapshots.fill(made, host.keyOf(from), kept.entries);
       } catch (error) {
         return { ok: false, why: error instanceof Error ? error.message : String(error) };
       }
@@ -106,7 +106,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
 
   return {
     async keep(threadId, name) {
-      return keeper.keep(await lifecycle.open(threadId), name);
+      return snapshots.keep(await lifecycle.open(threadId), name);
     },
     async find(threadId, name) {
       const record = await findRecord(threadId, name);
@@ -118,7 +118,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
     },
     async isCurrent(threadId, name) {
       const kept = await listKept(threadId, name);
-      return kept !== undefined && isEqualListing(await keeper.list(await lifecycle.open(threadId)), kept);
+      return kept !== undefined && isEqualListing(await snapshots.list(await lifecycle.open(threadId)), kept);
     },
     async restore(threadId, name, commit = async () => true) {
       if (isBusy(threadId)) return { ok: false, why: "something is running there" };

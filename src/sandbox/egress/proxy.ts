@@ -9,7 +9,7 @@ import type { EgressPolicy } from "./policy.ts";
 import { type Refusal, refuse } from "./refusal.ts";
 import { relayToRepository } from "./relay-repository.ts";
 import { matchRepository } from "./repository.ts";
-import { throttledLogger } from "./throttled-logger.ts";
+import { createThrottledLogger } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
   policy: EgressPolicy;
@@ -33,8 +33,8 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
   const open = new Set<Socket>();
   // Apart, so that no number of refusals hides what was reached.
   const [refusals, closings] = [
-    throttledLogger(options.log, options.now),
-    throttledLogger(options.log, options.now),
+    createThrottledLogger(options.log, options.now),
+    createThrottledLogger(options.log, options.now),
   ];
 
   const { dial, dialNamed, meter } = createConnections({
@@ -51,14 +51,14 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
       ? await dial(target.host, target.port, client)
       : refuse(403, "the target is not host:port");
     if (!dialled.ok) {
-      refusals.note(`CONNECT ${shown(request.url)}: ${dialled.reason}`);
+      refusals.note(`CONNECT ${escapeForLog(request.url)}: ${dialled.reason}`);
       client.end(
         `HTTP/1.1 ${dialled.status} Refused\r\n${textHead(dialled.reason)}\r\n\r\n${dialled.reason}\n`,
       );
       return;
     }
     const { socket } = dialled;
-    const { pass } = meter(`CONNECT ${shown(request.url)}`, socket);
+    const { pass } = meter(`CONNECT ${escapeForLog(request.url)}`, socket);
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
     client.unshift(head);
     client.pipe(pass()).pipe(socket).pipe(pass()).pipe(client);
@@ -142,7 +142,7 @@ function writeRefusal(
 ): string {
   if (answer.headersSent) answer.destroy();
   else answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
-  return `${method} ${shown(what)}: ${reason}`;
+  return `${method} ${escapeForLog(what)}: ${reason}`;
 }
 
 function textHead(text: string): string {
@@ -155,6 +155,6 @@ function hostAndPort(target: string): { host: string; port: number } | undefined
 }
 
 /** What the sandbox wrote, harmless in a log. */
-function shown(text = ""): string {
+function escapeForLog(text = ""): string {
   return text.slice(0, 300).replace(/[^\x21-\x7e]/g, "?");
 }

@@ -13,7 +13,7 @@ const linesPerWindow = 20;
  * Writes the first of what is the same within a minute, and counts the others; of what differs, so many lines a minute.
  * The counts are written when the minute is over and something else happens, or at the end.
  */
-export function throttledLogger(write: (line: string) => void, now: () => number): BriefLog {
+export function createThrottledLogger(write: (line: string) => void, now: () => number): BriefLog {
   const held = new Map<string, { times: number; bytes: number }>();
   let others = 0;
   let since = 0;

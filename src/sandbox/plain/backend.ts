@@ -22,7 +22,7 @@ export function createUnconfinedBackend(options: BackendOptions): SandboxBackend
       name: "none",
       prepare: () => ({
         ok: true,
-        runtime: machineOf(options),
+        runtime: createHostRuntime(options),
       }),
       note: () =>
         `There is no sandbox: your commands can reach every file of the person who runs you, and the network. Ask that person before anything that reaches outside the workspace. ${relativePaths}`,
@@ -31,7 +31,7 @@ export function createUnconfinedBackend(options: BackendOptions): SandboxBackend
   );
 }
 
-function machineOf({ dataDir, limits, fence = defaultFence }: BackendOptions): HostRuntime {
+function createHostRuntime({ dataDir, limits, fence = defaultFence }: BackendOptions): HostRuntime {
   const root = resolve(dataDir);
   makeRoot(root);
   const running = openRunningRegistry(join(root, "running"), {

@@ -50,7 +50,7 @@ export function createPlainSpawner(
     const translate = translator(folder, request.view ?? []);
     const parameters = request.program.slice(parametersFrom).map(translate);
     const script = [...request.program.slice(0, parametersFrom), ...parameters];
-    const child = spawn("/bin/bash", limited(request.fileBytes, script), {
+    const child = spawn("/bin/bash", limitFileSize(request.fileBytes, script), {
       cwd: translate(request.cwd),
       env: environment(folder),
       detached: true,
@@ -167,7 +167,7 @@ function killTree(child: ChildProcess): void {
 }
 
 /** The arguments with which bash runs a program under a limit of its files' size, which it counts in KiB. */
-function limited(fileBytes: number, program: readonly string[]): string[] {
+function limitFileSize(fileBytes: number, program: readonly string[]): string[] {
   // It waits until it is noted that it runs.
   const script = 'read -r go <&3 || exit 125; exec 3<&-; ulimit -c 0; ulimit -f "$1"; shift; exec "$@"';
   const blocks = String(Math.ceil(fileBytes / 1024));

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { CheckpointLimits } from "../checkpoints.ts";
-import { createFileKeeper } from "../checkpoints/keeper.ts";
+import { createFileSnapshots } from "../checkpoints/file-snapshots.ts";
 import { createCheckpointStore } from "../checkpoints/store.ts";
 import {
   createThreadCheckpoints,
@@ -89,14 +89,14 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
     try {
       if (ready === undefined) {
         const prepared = kind.prepare();
-        if (!prepared.ok) return { probe: failed(kind, prepared.problem) };
+        if (!prepared.ok) return { probe: createFailedProbe(kind, prepared.problem) };
         ready = initialize({ ...options, log, egress, readOnly, now }, prepared.runtime, threads);
       }
       return { probe: await ready.runtime.probe(ready.deps), ready };
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       return {
-        probe: failed(kind, {
+        probe: createFailedProbe(kind, {
           what: `The sandbox could not be prepared: ${text}.`,
           fix: "Make the data folder writable for the user that runs Heddle, and look at the disk.",
         }),
@@ -105,7 +105,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
   }
 
   /** @throws where the probe fails */
-  async function working(): Promise<Ready> {
+  async function requireReady(): Promise<Ready> {
     const { probe, ready: usable } = await (checked ??= check());
     if (!probe.ok || usable === undefined) {
       throw new Error(probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "));
@@ -125,7 +125,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
     name: kind.name,
     processes: createHostProcesses({
       // Where the probe fails nothing is started here, by whomever.
-      open: () => working().then(placeOf, () => undefined),
+      open: () => requireReady().then(placeOf, () => undefined),
       place: () => ready?.runtime.running.place,
       log,
     }),
@@ -134,7 +134,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       return (await checked).probe;
     },
     async open(threadId, claim) {
-      const { deps, lifecycle } = await working();
+      const { deps, lifecycle } = await requireReady();
       await evictIdle();
       const known = threads.get(threadId)?.sandbox;
       if (known?.busy()) {
@@ -150,12 +150,12 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
     },
     opened: (threadId) => threads.get(threadId),
     async settle(threadId) {
-      const { lifecycle } = await working();
+      const { lifecycle } = await requireReady();
       if (threads.get(threadId)?.sandbox.touched()) await lifecycle.save(threadId);
     },
-    serve: createServe(working),
-    workspaces: async () => workspacesOf(await working()),
-    checkpoints: async () => (await working()).checkpoints,
+    serve: createServe(requireReady),
+    workspaces: async () => workspacesOf(await requireReady()),
+    checkpoints: async () => (await requireReady()).checkpoints,
     note: kind.note,
     async close() {
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
@@ -195,7 +195,7 @@ function initialize(
   );
   const deps: SandboxDeps = {
     ...{ ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts },
-    ...(kept && { keepFiles: kept.keeper.keep }),
+    ...(kept && { keepFiles: kept.snapshots.keep }),
   };
   const services = runtime.openServices?.(floor);
   return { runtime, view, deps, lifecycle, checkpoints: kept?.checkpoints, services };
@@ -227,14 +227,17 @@ function openCheckpoints(
   }: Pick<BackendOptions, "checkpoints"> & Required<Pick<BackendOptions, "log" | "now">>,
   { runtime: { host, spawner }, lifecycle }: Pick<Ready, "runtime" | "lifecycle">,
   isBusy: ThreadCheckpointDeps["isBusy"],
-): { keeper: ReturnType<typeof createFileKeeper>; checkpoints: ThreadCheckpoints } | undefined {
+): { snapshots: ReturnType<typeof createFileSnapshots>; checkpoints: ThreadCheckpoints } | undefined {
   if (!limits || limits.most === 0) return undefined;
   const store = createCheckpointStore(limits.folder ?? join(host.root, "checkpoints"));
   const staging = createStaging(host.root, log, now);
-  const keeper = createFileKeeper({ host, spawner, store, staging, limits, log, now });
-  const deps = { host, lifecycle, staging, store, keeper, limits, isBusy, now };
+  const snapshots = createFileSnapshots({ host, spawner, store, staging, limits, log, now });
+  const deps = { host, lifecycle, staging, store, snapshots, limits, isBusy, now };
   const { reached } = limits;
-  return { keeper, checkpoints: createThreadCheckpoints({ ...deps, ...(reached && { reached }) }) };
+  return {
+    snapshots: snapshots,
+    checkpoints: createThreadCheckpoints({ ...deps, ...(reached && { reached }) }),
+  };
 }
 
 /** @param working rejects where nothing can be isolated here */
@@ -280,6 +283,6 @@ interface Checked {
 
 const nothing: readonly ReadOnlyMount[] = [];
 
-function failed({ name }: BackendDriver, problem: Problem): Probe {
+function createFailedProbe({ name }: BackendDriver, problem: Problem): Probe {
   return { ok: false, summary: `${name}: not usable`, problems: [problem], missing: [] };
 }

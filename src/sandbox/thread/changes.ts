@@ -45,7 +45,7 @@ export function createFileChanges(run: RunScript) {
       if (note?.turn !== turn) note = { turn, isWritten: false };
     },
     /** What a command has to wait for; undefined when that is nothing. */
-    noting(): Promise<void> | undefined {
+    ensureNote(): Promise<void> | undefined {
       if (!note || note.isWritten) return undefined;
       return (note.writing ??= write(note));
     },
@@ -65,9 +65,9 @@ export function createFileChanges(run: RunScript) {
       });
       if (result.exitCode !== 0) return toFileFailure(result, workspaceRoot);
       const records = result.stdout.toString().split("\0").slice(0, -1);
-      const marked = (sign: string) =>
+      const listMarked = (sign: string) =>
         records.filter((record) => record.startsWith(sign)).map((record) => record.slice(1));
-      return { ok: true, changed: marked("+"), deleted: marked("-") };
+      return { ok: true, changed: listMarked("+"), deleted: listMarked("-") };
     },
   };
 }

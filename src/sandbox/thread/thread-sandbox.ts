@@ -111,7 +111,7 @@ interface ThreadParts {
 interface TurnCheckpoint {
   begin(turn: string): void;
   /** What whoever may write has to wait for; undefined when that is nothing. */
-  keeping(): Promise<unknown> | undefined;
+  ensureKept(): Promise<unknown> | undefined;
   /** Ends what is under way. */
   cancel(): Promise<void>;
 }
@@ -125,7 +125,7 @@ function createTurnCheckpoint(
     begin(turn) {
       if (current?.turn !== turn) current = { turn, isKept: false };
     },
-    keeping() {
+    ensureKept() {
       const began = current;
       if (!began || began.isKept) return undefined;
       began.kept ??= keep(began.turn, aborter.signal)?.then(() => (began.isKept = true));
@@ -150,7 +150,7 @@ function createWriting(
     ...tools,
     async writeFile(...request) {
       const before = programs.kills();
-      await checkpoint.keeping();
+      await checkpoint.ensureKept();
       if (programs.kills() !== before)
         return { ok: false, reason: "failed", message: "The thread was stopped." };
       return tools.writeFile(...request);
@@ -243,8 +243,8 @@ function createCommands(
     mayWrite: boolean;
   }): Promise<Ending | undefined> | undefined {
     const opening = opensNetwork ? programs.openNetwork() : undefined;
-    const noting = changes.noting();
-    const keeping = mayWrite ? checkpoint.keeping() : undefined;
+    const noting = changes.ensureNote();
+    const keeping = mayWrite ? checkpoint.ensureKept() : undefined;
     if (!opening && !noting && !keeping) return undefined;
     const before = programs.kills();
     return Promise.all([opening, noting, keeping]).then(() =>

@@ -49,14 +49,14 @@ export async function withAuditLock<T>(redis: Redis, work: () => Promise<T>): Pr
  */
 export async function moveToFiles(redis: Redis, folder: string, now: number): Promise<number> {
   return await withAuditLock(redis, async () => {
-    const moved = await writeFile(folder, past(redis, now - (now % dayMs)));
+    const moved = await writeFile(folder, readPastLines(redis, now - (now % dayMs)));
     if (!moved) return 0;
     await redis.xtrim(keys.audit, "MINID", `${moved.last + 1}-0`);
     return moved.last - moved.first + 1;
   });
 }
 
-async function* past(redis: Redis, today: number): AsyncGenerator<{ n: number; line: string }> {
+async function* readPastLines(redis: Redis, today: number): AsyncGenerator<{ n: number; line: string }> {
   let last = 0;
   for await (const line of readAuditLines(redis, 0)) {
     const entry = parseEntry(line);

@@ -1,5 +1,6 @@
 import { DOMParser } from "linkedom";
 import { z } from "zod";
+import { toOneLine } from "../../agent/text.ts";
 import type { DomDocument, DomElement } from "./dom.ts";
 import type { Extracted } from "./extracted.ts";
 import { stripTags } from "./nesting.ts";
@@ -67,14 +68,14 @@ export function extractJsonFeed(value: unknown, address: string): Extracted | un
 function format(title: string, entries: readonly Entry[], address: string): Extracted {
   const shown = entries.slice(0, mostEntries).map(({ title: name, link, date, summary }) => {
     const href = URL.parse(link.trim(), address)?.href.replaceAll("(", "%28").replaceAll(")", "%29");
-    const words = oneLine(name) || "(no title)";
+    const words = toOneLine(name) || "(no title)";
     const head = href ? `[${words}](${href})` : words;
-    const rest = oneLine(stripTags(summary)).slice(0, summaryCharacters).toWellFormed();
-    return [`- ${head}${date ? ` (${oneLine(date)})` : ""}`, ...(rest ? [`  ${rest}`] : [])].join("\n");
+    const rest = toOneLine(stripTags(summary)).slice(0, summaryCharacters).toWellFormed();
+    return [`- ${head}${date ? ` (${toOneLine(date)})` : ""}`, ...(rest ? [`  ${rest}`] : [])].join("\n");
   });
   const left = entries.length - shown.length;
   return {
-    ...(title && { title: oneLine(title) }),
+    ...(title && { title: toOneLine(title) }),
     text: shown.join("\n"),
     remarks: [
       `a feed with ${entries.length} entries${left > 0 ? `, of which the first ${mostEntries} are here` : ""}`,
@@ -88,8 +89,4 @@ function read(parent: DomElement, name: string): string {
     ({ tagName }) => tagName.replace(/^.*:/, "").toLowerCase() === name.toLowerCase(),
   );
   return found?.textContent?.trim() ?? "";
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -1,6 +1,7 @@
 import { isProbablyReaderable, Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import TurndownService from "turndown";
+import { toOneLine } from "../../agent/text.ts";
 import type { DomDocument, DomNode } from "./dom.ts";
 import type { Extracted } from "./extracted.ts";
 import { measureNesting, stripTags } from "./nesting.ts";
@@ -27,12 +28,12 @@ export function extractHtml(html: string, address: string, whole: boolean): Extr
     };
   }
   const document = parse(html, address);
-  const title = tidy(document.querySelector("title")?.textContent ?? "");
+  const title = toOneLine(document.querySelector("title")?.textContent ?? "");
   const article = !whole && isProbablyReaderable(document) ? readArticle(document) : undefined;
   if (article) {
     return {
       text: toMarkdown(article.content),
-      title: tidy(article.title) || title,
+      title: toOneLine(article.title) || title,
       remarks: ["menus and margins are left out; whole gives them too"],
     };
   }
@@ -94,7 +95,7 @@ function toMarkdown(tree: DomNode): string {
   turndown.addRule("image", {
     filter: "img",
     replacement(_, node) {
-      const words = "getAttribute" in node ? tidy(node.getAttribute("alt") ?? "") : "";
+      const words = "getAttribute" in node ? toOneLine(node.getAttribute("alt") ?? "") : "";
       return words ? `(picture: ${words.slice(0, 200)})` : "";
     },
   });
@@ -129,8 +130,4 @@ function toMarkdown(tree: DomNode): string {
 
 function hasHead(rows: DomNode): boolean {
   return [...(rows.parentNode?.childNodes ?? [])].some(({ nodeName }) => nodeName === "THEAD");
-}
-
-function tidy(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

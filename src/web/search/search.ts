@@ -1,3 +1,4 @@
+import { parseJson } from "../../agent/text.ts";
 import type { Masker } from "../../agent/masker.ts";
 import type { WebFindings, WebQuery, WebResult, WebSearch } from "../../agent/web.ts";
 import { decodeAll } from "../addresses.ts";
@@ -88,11 +89,7 @@ async function readLimited({ body }: Response): Promise<unknown> {
     bytes += chunk.length;
     if (bytes > mostBytes) return undefined;
   }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
-  } catch {
-    return undefined;
-  }
+  return parseJson(Buffer.concat(chunks).toString());
 }
 
 function explainStatus(status: number, { title, refusals }: SearchService): string {

@@ -573,7 +573,7 @@ test("the report of usage adds up days, channels, people and models, and says wh
   const free = await yesterday.turnBudget("slack:T1:C2:1", turn("U1")).reserve({ cost: 0, tokens: 1 });
   const unpriced = { ...noUsage, input: 500, calls: 1, priceUnknown: true as const };
   if (free.ok) await free.settle(unpriced, "openai/new");
-  await createNameCache(redis, () => ({ ...console.surface, channelName: async () => "ops" })).heard(
+  await createNameCache(redis, () => ({ ...console.surface, channelName: async () => "ops" })).recordNames(
     "slack:T1:C1:1",
     {
       ...{ id: "U1", name: `Ada ${secret}`, standing: "member" as const, roles: [] },

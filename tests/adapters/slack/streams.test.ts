@@ -21,8 +21,8 @@ afterAll(() => server.stop());
 
 /** A thread that is being worked on, with a message that grows as the text does. */
 async function growing(options: FakeSlackOptions = {}) {
-  const stage = await scene(options);
-  const { slack, surface, thread, ada, replies } = stage;
+  const opened = await scene(options);
+  const { slack, surface, thread, ada, replies } = opened;
   await surface.status?.(thread, "is thinking…");
   const show = (text: string, items: ShownCall[] = []): OutboundMessage => ({
     ...{ kind: "progress", markdown: `Working\n\n${text}`, stoppable: true },
@@ -36,7 +36,7 @@ async function growing(options: FakeSlackOptions = {}) {
   };
   const calls = (method: string) => slack.calls.filter((call) => call.method === method);
   const streams = () => replies().map(({ stream }) => stream?.isOpen);
-  return { ...stage, show, post, calls, streams, shown: () => replies().map(visibleText) };
+  return { ...opened, show, post, calls, streams, shown: () => replies().map(visibleText) };
 }
 
 const answer = (markdown: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({

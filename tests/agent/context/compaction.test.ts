@@ -44,7 +44,7 @@ const step = (result: string, name = "look"): Message[] => {
 };
 const words = (n: number) => Array.from({ length: n }, (_, index) => `w${index}`).join(" ");
 
-function keeper(
+function createWindow(
   contextTokens: number,
   summaries: Reply[] | (() => Reply) = () => ({ text: "All is well." }),
   policy: Partial<CompactionPolicy> = {},
@@ -55,7 +55,7 @@ function keeper(
 }
 
 async function fit(
-  context: ReturnType<typeof keeper>["context"],
+  context: ReturnType<typeof createWindow>["context"],
   messages: Message[],
   force = false,
   fixed = "",
@@ -96,14 +96,14 @@ function recordFor(message: Message): JournalRecord {
 
 describe("Compaction", () => {
   test("leaves a conversation that fits alone", async () => {
-    const { context } = keeper(10_000);
+    const { context } = createWindow(10_000);
     const messages = [says("hi"), ...step("fine")];
     expect(await fit(context, messages)).toMatchObject({ messages, events: [] });
   });
 
-  test("first cuts old bulky results, without a model call, and spares the newest steps", async () => {
+  test("first cuts old large results, without a model call, and keeps the newest steps", async () => {
     const messages = [says("go"), ...step(words(800)), ...step(words(50)), ...step(words(300))];
-    const { context, requests } = keeper(size(messages) + 200);
+    const { context, requests } = createWindow(size(messages) + 200);
     const fitted = await fit(context, messages);
     expect(fitted.events.map(({ type }) => type)).toEqual(["trim"]);
     expect(requests).toHaveLength(0);
@@ -113,7 +113,7 @@ describe("Compaction", () => {
   });
 
   test("then replaces what is old by a summary that keeps everybody's words", async () => {
-    const { context } = keeper(3_000, () => ({ text: "## Done\nLooked at much." }));
+    const { context } = createWindow(3_000, () => ({ text: "## Done\nLooked at much." }));
     const asked = Array.from({ length: 12 }, (_, n) => says(`Wish ${n}: ${words(60)}`));
     const messages = asked.flatMap((message) => [message, ...step(words(40))]);
     const { messages: kept, events } = await fit(context, messages);
@@ -133,7 +133,10 @@ describe("Compaction", () => {
   });
 
   test("merges an earlier summary instead of dropping it", async () => {
-    const { context, requests } = keeper(2_000, [{ text: "FACT-ONE" }, { text: "FACT-ONE and FACT-TWO" }]);
+    const { context, requests } = createWindow(2_000, [
+      { text: "FACT-ONE" },
+      { text: "FACT-ONE and FACT-TWO" },
+    ]);
     const first = await fit(
       context,
       [
@@ -161,7 +164,7 @@ describe("Compaction", () => {
     ["is refused", { text: "I will not", stop: "refusal" }],
     ["is longer than what it stands for", { text: words(5_000) }],
   ])("falls back to facts when the summary %s, and shrinks strictly", async (_why, reply) => {
-    const { context } = keeper(2_000, [reply]);
+    const { context } = createWindow(2_000, [reply]);
     const messages = [
       says("go"),
       says(words(300)),
@@ -175,7 +178,7 @@ describe("Compaction", () => {
   });
 
   test("keeps a loaded skill and the plan, also the next time", async () => {
-    const { context } = keeper(3_000);
+    const { context } = createWindow(3_000);
     const kept = expect.objectContaining({
       text: expect.stringMatching(/\[x\] a[\s\S]*SKILL BODY/),
       pinned: ["SKILL BODY"],
@@ -204,7 +207,7 @@ describe("Compaction", () => {
       ...step("x"),
       ...step("y"),
     ];
-    const { context } = keeper(size(messages) + 200);
+    const { context } = createWindow(size(messages) + 200);
     const { messages: kept, events } = await fit(context, messages);
     expect(events.map(({ type }) => type)).toEqual(["trim"]);
     expect(kept.slice(0, 5)).toEqual(messages.slice(0, 5));
@@ -215,12 +218,12 @@ describe("Compaction", () => {
     const messages = sized([400, 401, 402, 403, 404].find((n) => size(sized(n)) % 4 === 0) ?? 0);
     // 100 tokens of the window are for the reply, and four fifths of the rest may be used.
     const exact = size(messages) * 1.25 + 100;
-    expect((await fit(keeper(exact).context, messages)).events).toEqual([]);
-    expect((await fit(keeper(exact - 1).context, messages)).events).not.toEqual([]);
+    expect((await fit(createWindow(exact).context, messages)).events).toEqual([]);
+    expect((await fit(createWindow(exact - 1).context, messages)).events).not.toEqual([]);
   });
 
   test("leaves a conversation alone that has nothing but a prompt that is too large, and says so", async () => {
-    const { context, requests } = keeper(400);
+    const { context, requests } = createWindow(400);
     const { messages, tooLarge, events } = await fit(context, [], false, words(2_000));
     expect([messages, tooLarge, events, requests]).toEqual([[], true, [], []]);
   });
@@ -234,7 +237,7 @@ describe("Compaction", () => {
       ...step(words(60)),
       ...step("newest"),
     ];
-    const { context } = keeper(1_500);
+    const { context } = createWindow(1_500);
     const { messages: kept } = await fit(context, messages);
     expectLegal(kept);
     expect(JSON.stringify(kept)).toContain("first wish");
@@ -254,7 +257,7 @@ describe("Compaction", () => {
       ...step(result),
     ];
     const rounds = [1, 2, 3, 4, 5].map((n) => round(n, words(n <= 3 ? 120 : 5)));
-    const { context } = keeper(1_200, () => ({ text: "Looked." }), { retainRounds: 2 });
+    const { context } = createWindow(1_200, () => ({ text: "Looked." }), { retainRounds: 2 });
     const { messages: kept } = await fit(context, rounds.flat(), true);
     expect(kept.map(({ role }) => role)).toEqual([
       "summary",
@@ -266,21 +269,21 @@ describe("Compaction", () => {
 
   test("does nothing where few rounds fit, and cuts results where they do not", async () => {
     const messages = [says("one"), ...step(words(300)), says("two"), ...step("x"), ...step("y")];
-    expect((await fit(keeper(5_000).context, messages)).events).toEqual([]);
-    const fitted = await fit(keeper(size(messages) + 100).context, messages);
+    expect((await fit(createWindow(5_000).context, messages)).events).toEqual([]);
+    const fitted = await fit(createWindow(size(messages) + 100).context, messages);
     expect(fitted.events.map(({ type }) => type)).toEqual(["trim"]);
   });
 
   test("asks for at most one summary at a time, whatever is too large", async () => {
     const messages = [says(words(3_000)), ...Array.from({ length: 7 }, () => step(words(60))).flat()];
-    const { context, requests } = keeper(600);
+    const { context, requests } = createWindow(600);
     const { messages: kept, tooLarge } = await fit(context, messages);
     expect(requests).toHaveLength(1);
     expect(tooLarge || size(kept) < 500).toBe(true);
   });
 
   test("shortens one message that alone exceeds the window, without a model", async () => {
-    const { context, requests } = keeper(400);
+    const { context, requests } = createWindow(400);
     const { messages, tooLarge } = await fit(context, [says(`begin ${words(3_000)} end`)]);
     expect(tooLarge).toBe(false);
     expect(size(messages)).toBeLessThan(300);
@@ -289,7 +292,7 @@ describe("Compaction", () => {
   });
 
   test("cuts the newest results too after a refusal, pays for no summary, and remembers the size", async () => {
-    const { context, requests } = keeper(128_000);
+    const { context, requests } = createWindow(128_000);
     const messages = [says("Look"), ...step(words(4_000)), ...step(words(4_000))];
     context.learnRefusal(messages, "", "");
     const fitted = await fit(context, messages, true);
@@ -303,7 +306,7 @@ describe("Compaction", () => {
     "This model's maximum context length is 16,000 tokens. However, you requested 20000 tokens",
     "the request exceeds the available context size (16000 tokens), try increasing it",
   ])("takes the window from the service's words: %s", async (detail) => {
-    const { context } = keeper(128_000);
+    const { context } = createWindow(128_000);
     const messages = [says(words(12_000))];
     context.learnRefusal(messages, "", detail);
     expect(context.fits([says(words(1_000))], "")).toBe(true);
@@ -396,7 +399,7 @@ describe("Compaction", () => {
   );
 
   test("learns from what the service counts", async () => {
-    const { context } = keeper(2_000);
+    const { context } = createWindow(2_000);
     const messages = [says(words(250)), ...step(words(100)), ...step("a"), ...step("b")];
     expect((await fit(context, messages)).events).toEqual([]);
     context.learn(messages, "", { ...noUsage, input: size(messages) * 2.5 }, "test/scripted");
@@ -410,7 +413,7 @@ describe("Compaction", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(part, { minLength: 1, maxLength: 25 }), async (parts) => {
-        const { context } = keeper(3_000);
+        const { context } = createWindow(3_000);
         const messages = [says("begin"), ...parts.flat()].map(counter.measure);
         const fitted = await fit(context, messages);
         expectLegal(fitted.messages);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
-import { meteredModel } from "../../../src/agent/llm/metered-model.ts";
+import { createMeteredModel } from "../../../src/agent/llm/metered-model.ts";
 import { createTaskTool } from "../../../src/agent/loop/sub-agent.ts";
 import {
   type LanguageModel,
@@ -27,7 +27,7 @@ function turnBudget(calls = Infinity) {
       return { ok: true, settle: async (usage, model) => void settled.push({ usage, model }) };
     },
   };
-  const meter = (model: LanguageModel) => meteredModel({ model, turnBudget: payer, counter });
+  const meter = (model: LanguageModel) => createMeteredModel({ model, turnBudget: payer, counter });
   return { meter, reserved, settled };
 }
 

@@ -19,7 +19,7 @@ const marks: Record<string, ShownMark> = {
 export const slackKind: PlatformKind = { name: "Slack", lacks: [], open };
 
 /** Does one thing after the other. */
-type Alone = (act: () => Promise<void>) => Promise<void>;
+type WithOneModal = (act: () => Promise<void>) => Promise<void>;
 
 async function open(): Promise<Platform<FakeMessage>> {
   const slack = await startFakeSlack({ patienceMs });
@@ -28,13 +28,13 @@ async function open(): Promise<Platform<FakeMessage>> {
   slack.user("eve", { guest: true });
   // The people are the same in all rooms, and have one window open at a time.
   let last = Promise.resolve();
-  const alone: Alone = (act) => (last = last.catch(() => undefined).then(act));
+  const withOneModal: WithOneModal = (act) => (last = last.catch(() => undefined).then(act));
   return {
     environment: {
       ...slackEnvironment(slack),
     },
     rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
-    room: async (name) => roomIn(slack, name, alone),
+    room: async (name) => roomIn(slack, name, withOneModal),
     names: (text) =>
       text
         .split("\n")
@@ -45,7 +45,7 @@ async function open(): Promise<Platform<FakeMessage>> {
   };
 }
 
-function roomIn(slack: FakeSlack, name: string, alone: Alone): Room<FakeMessage> {
+function roomIn(slack: FakeSlack, name: string, withOneModal: WithOneModal): Room<FakeMessage> {
   const channel = slack.channel(name);
   /** Does something of which Slack tells at once, and waits until the program has it. */
   const handled = async (act: () => Promise<unknown>) => {
@@ -80,7 +80,7 @@ function roomIn(slack: FakeSlack, name: string, alone: Alone): Room<FakeMessage>
         await slack.until(() => pressed.isAcknowledged);
       };
       if (sentence === undefined) return press();
-      await alone(async () => {
+      await withOneModal(async () => {
         await press();
         await slack.until(() => person.modal());
         const submission = person.submits(sentence);

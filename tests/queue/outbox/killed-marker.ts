@@ -1,4 +1,4 @@
-/** A process that is killed while it marks a message: `doomed-marker.ts <socket of Redis> <ref as JSON>`. */
+/** A process that is killed while it marks a message: `killed-marker.ts <socket of Redis> <ref as JSON>`. */
 import { Redis } from "ioredis";
 import type { MessageRef } from "../../../src/chat/threads.ts";
 import { markMessage } from "../../../src/queue/outbox/message-marks.ts";

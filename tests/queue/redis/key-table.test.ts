@@ -30,7 +30,7 @@ test("of more than 20,000 names some make room for a new one", async () => {
   const fields = Array.from({ length: 20_000 }, (_, n) => [`slack:T1:U${n}`, "Somebody"]);
   await redis.hset(keys.names, ...fields.flat());
   const names = createNameCache(redis, () => memoryChat().surface);
-  await names.heard("slack:T1:C1:1", { id: "new", name: "Ada", standing: "member", roles: [] });
+  await names.recordNames("slack:T1:C1:1", { id: "new", name: "Ada", standing: "member", roles: [] });
   expect(await redis.hlen(keys.names)).toBeLessThan(20_000);
   expect(await redis.hget(keys.names, "slack:T1:new")).toBe("Ada");
 });

@@ -47,17 +47,17 @@ async function listen(last: string) {
 
 test("The worker of a turn whose only message is deleted is told at once, also when the deletion is repeated", async () => {
   const redis = await working("memory:w:c:only", ["a"]);
-  const heard = await listen("end 1");
+  const readStopChannel = await listen("end 1");
   expect(await deleteMessage(redis, "memory:w:c:only", { message: "a", author, at: 2 })).toBe("stopping");
   expect(await deleteMessage(redis, "memory:w:c:only", { message: "a", author, at: 2 })).toBe("repeated");
-  expect(await heard()).toEqual(["memory:w:c:only", "memory:w:c:only"]);
+  expect(await readStopChannel()).toEqual(["memory:w:c:only", "memory:w:c:only"]);
 });
 
 test("A deletion that stops nothing tells no worker of a stop", async () => {
   const redis = await working("memory:w:c:more", ["a", "b"]);
-  const heard = await listen("end 2");
+  const readStopChannel = await listen("end 2");
   expect(await deleteMessage(redis, "memory:w:c:more", { message: "a", author, at: 2 })).toBe("passed-on");
   expect(await deleteMessage(redis, "memory:w:c:more", { message: "b", author, at: 2 })).toBe("withdrawn");
   expect(await deleteMessage(redis, "memory:w:c:more", { message: "z", author, at: 2 })).toBe("too-late");
-  expect(await heard()).toEqual([]);
+  expect(await readStopChannel()).toEqual([]);
 });

@@ -162,7 +162,7 @@ const commandsWith = (word: string, pattern: RegExp) =>
 /** The machine may be busy. */
 const patience = { timeout: 20_000, interval: 10 };
 
-function stage() {
+function createJobThread() {
   const thread = `memory:w:c:${randomUUID().slice(0, 8)}`;
   const before = chat.shown.length;
   const redis = server.client();
@@ -192,7 +192,7 @@ function stage() {
 
 describe("A stop with no turn running", () => {
   test("that another worker takes ends the thread's background jobs where they run, and tells their number", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     expect(alive()).toBeGreaterThan(0);
@@ -211,7 +211,7 @@ describe("A stop with no turn running", () => {
   });
 
   test("that the worker with the jobs takes itself counts them once", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await stops(20);
@@ -221,7 +221,7 @@ describe("A stop with no turn running", () => {
   });
 
   test("finds nothing once the jobs have ended by themselves", async () => {
-    const { thread, redis, says, stops } = stage();
+    const { thread, redis, says, stops } = createJobThread();
     await says("serve 0.2", 10);
     await owner.takes(thread);
     await expect.poll(() => redis.exists(keys.jobs(thread)), patience).toBe(0);
@@ -229,7 +229,7 @@ describe("A stop with no turn running", () => {
   });
 
   test("leaves jobs alone that were asked for after it", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await stops(5);
@@ -239,7 +239,7 @@ describe("A stop with no turn running", () => {
   });
 
   test("says so when a worker with jobs does not answer", async () => {
-    const { thread, redis, says, stops, receipts } = stage();
+    const { thread, redis, says, stops, receipts } = createJobThread();
     const hasty = await worker({ answerMs: 50 });
     await says("hi", 10);
     await hasty.takes(thread);
@@ -254,7 +254,7 @@ describe("A stop with no turn running", () => {
   });
 
   test("ends by sight the jobs of a worker of the same host that does not answer", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     const dataDir = dataFolder();
     const silent = await worker({ dataDir, killAll: () => new Promise(() => {}) });
     const beside = await worker({ dataDir, answerMs: 50 });
@@ -271,7 +271,7 @@ describe("A stop with no turn running", () => {
   });
 
   test("says what it does not know of jobs elsewhere, and once when the clock has ended them", async () => {
-    const { thread, redis, says, stops, shown, receipts, seconds, alive } = stage();
+    const { thread, redis, says, stops, shown, receipts, seconds, alive } = createJobThread();
     const fence = { turnMs: 1_000, jobMs: 1_000 };
     const silent = await worker({ fence, killAll: () => new Promise(() => {}) });
     const hasty = await worker({ answerMs: 50 });
@@ -294,7 +294,7 @@ describe("A stop with no turn running", () => {
 
 describe("A worker that comes back after others have told that they do not know", () => {
   test("reports at once that its command has ended, and people are told once", async () => {
-    const { thread, redis, says, stops, shown, receipts, seconds, alive } = stage();
+    const { thread, redis, says, stops, shown, receipts, seconds, alive } = createJobThread();
     const [far, hasty] = await Promise.all([farWorker(), worker({ answerMs: 50 })]);
     onTestFinished(() => hasty.close());
     const next = uniqueSeconds();
@@ -319,7 +319,7 @@ describe("A worker that comes back after others have told that they do not know"
   });
 
   test("reports at once that its background jobs have ended, and not as another stop", async () => {
-    const { thread, redis, says, stops, shown, receipts, seconds, alive } = stage();
+    const { thread, redis, says, stops, shown, receipts, seconds, alive } = createJobThread();
     const [far, hasty] = await Promise.all([farWorker(), worker({ answerMs: 50 })]);
     onTestFinished(() => hasty.close());
     await says(`serve ${seconds}`, 10);
@@ -372,7 +372,7 @@ describe("A stop in a thread in which only background jobs run", () => {
   }
 
   test("is told by whoever has recorded it, without a worker that has room", async () => {
-    const { thread, redis, says, stops, receipts, seconds, alive } = stage();
+    const { thread, redis, says, stops, receipts, seconds, alive } = createJobThread();
     const { tells, queue } = await recorder(25_000);
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
@@ -387,7 +387,7 @@ describe("A stop in a thread in which only background jobs run", () => {
   });
 
   test("is left to a worker, which may see them, where those with the jobs do not answer", async () => {
-    const { thread, redis, says, stops, receipts } = stage();
+    const { thread, redis, says, stops, receipts } = createJobThread();
     const { tells, queue } = await recorder(50);
     await says("hi", 10);
     await owner.takes(thread);
@@ -400,7 +400,7 @@ describe("A stop in a thread in which only background jobs run", () => {
 });
 
 test("The receipt names the files that a turn has deleted", async () => {
-  const { thread, says, shown } = stage();
+  const { thread, says, shown } = createJobThread();
   for (const [index, task] of ["write", "remove old"].entries()) {
     await says(task, index);
     await owner.takes(thread);
@@ -414,7 +414,7 @@ test("The receipt names the files that a turn has deleted", async () => {
 
 describe("A stop of a turn", () => {
   test("is told with figures that are true", async () => {
-    const { thread, redis, says, stops, shown, seconds, alive } = stage();
+    const { thread, redis, says, stops, shown, seconds, alive } = createJobThread();
     await says(`write, serve ${seconds}, run ${seconds}`, 10);
     const turn = owner.takes(thread);
     await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
@@ -435,7 +435,7 @@ describe("A stop of a turn", () => {
   });
 
   test("ends the background jobs that other workers have of the thread, and counts all of them", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await says(`run ${seconds}`, 20);
@@ -448,7 +448,7 @@ describe("A stop of a turn", () => {
   });
 
   test("ends also what the same worker has left of an earlier turn, and counts it once", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await says(`run ${seconds}`, 20);
@@ -461,18 +461,18 @@ describe("A stop of a turn", () => {
   });
 
   test("tells what other workers have ended also when its own worker dies before it could", async () => {
-    const { thread, redis, says, stops, receipts, seconds, alive } = stage();
-    const doomed = await worker({
+    const { thread, redis, says, stops, receipts, seconds, alive } = createJobThread();
+    const firstWorker = await worker({
       async fileChanges() {
         await claimSession(redis, thread);
         return noChanges;
       },
     });
-    onTestFinished(() => doomed.close());
+    onTestFinished(() => firstWorker.close());
     await says(`serve ${seconds}`, 10);
     await owner.takes(thread);
     await says(`run ${seconds}`, 20);
-    const turn = doomed.takes(thread);
+    const turn = firstWorker.takes(thread);
     await expect.poll(() => commandsWith(seconds, /^sleep/).length, patience).toBe(2);
     await stops(30);
     expect(await turn).toBe("lost");
@@ -482,7 +482,7 @@ describe("A stop of a turn", () => {
   });
 
   test("that waits for people reaches the jobs of the worker that asked them", async () => {
-    const { thread, says, stops, receipts, seconds, alive } = stage();
+    const { thread, says, stops, receipts, seconds, alive } = createJobThread();
     await says(`serve ${seconds}, ask`, 10);
     await owner.takes(thread);
     expect(receipts()).toEqual([]);

@@ -42,7 +42,7 @@ async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Prom
   const redis = server.client();
   const order: string[] = [];
   const waiters = new Set<() => void>();
-  const drive: SessionRunner = async (thread) => {
+  const runner: SessionRunner = async (thread) => {
     // The sweeper may have woken it once more.
     if ((await redis.del(keys.mail(thread))) === 0) return "done";
     order.push(thread.slice("memory:w:c:".length));
@@ -58,7 +58,7 @@ async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Prom
     ...{
       redis: server.client(),
       queue,
-      runSession: drive,
+      runSession: runner,
       stopWaiting: async () => "more",
       slots,
       concurrency,

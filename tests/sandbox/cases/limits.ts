@@ -210,9 +210,9 @@ time.sleep(60)`;
       // Bit 24 is CAP_SYS_RESOURCE, which root does not have everywhere.
       const capabilities = /^CapEff:\s+(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
       if (((BigInt(`0x${capabilities}`) >> 24n) & 1n) === 0n) return;
-      const spared =
+      const unused =
         "echo 0 >/proc/self/oom_score_adj; (echo 0 >/proc/self/oom_score_adj); cat /proc/self/oom_score_adj";
-      assert.match(await output(sandbox, `{ ${spared}; } 2>/dev/null`), /^1000$/);
+      assert.match(await output(sandbox, `{ ${unused}; } 2>/dev/null`), /^1000$/);
     },
   },
 ];

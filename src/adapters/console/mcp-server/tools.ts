@@ -9,7 +9,7 @@ import { type Reply, replyJson, replyProblem } from "../http.ts";
 import { claimRequest } from "../idempotent.ts";
 import { idempotentId } from "../../../operations/idempotency.ts";
 import { readThread, startThread } from "../job-routes.ts";
-import { decideQuestion, stopThread, withThread } from "../operation-routes.ts";
+import { decideOpenQuestion, stopNamedThread, withThread } from "../operation-routes.ts";
 import type { Person } from "../person.ts";
 import { toWholeThread } from "../refs.ts";
 import { refuse } from "../role-check.ts";
@@ -186,7 +186,7 @@ function offerDeciding(server: McpServer, caller: McpCaller): void {
     },
     ({ thread: name, question, ...given }) =>
       act("work", [name, question], (call) =>
-        decideQuestion(services, call, async (decide) => {
+        decideOpenQuestion(services, call, async (decide) => {
           const parsed = decision.schema.safeParse(toDecision(given));
           if (!parsed.success)
             return replyProblem(400, `${decision.otherwise}: ${z.prettifyError(parsed.error)}`);
@@ -205,7 +205,7 @@ function offerDeciding(server: McpServer, caller: McpCaller): void {
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     ({ thread: name }) =>
-      act("work", [name], (call) => withThread(services, call, () => stopThread(services, call))),
+      act("work", [name], (call) => withThread(services, call, () => stopNamedThread(services, call))),
   );
 }
 

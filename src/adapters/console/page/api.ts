@@ -190,7 +190,7 @@ const patienceMs = 3_000;
 let onDelay: (why: string) => void = () => {};
 
 /** `listener` is told what answers wait for, and an empty text when they have come. */
-export function whenDelayed(listener: (why: string) => void): void {
+export function onDelayed(listener: (why: string) => void): void {
   onDelay = listener;
 }
 
@@ -370,7 +370,7 @@ export interface Needs {
 let onNeeds: (needs: Needs) => void = () => {};
 
 /** `listener` is told of what waits for people, by whichever stream is open. */
-export function whenNeedsChange(listener: (needs: Needs) => void): void {
+export function onNeedsChange(listener: (needs: Needs) => void): void {
   onNeeds = listener;
 }
 

@@ -16,21 +16,21 @@ export function argumentValues(text: string): string {
 export function renderArguments({ text, omitted }: Excerpt): HTMLElement[] {
   if (text === "") return [];
   const pairs = parseArguments(text);
-  if (!pairs) return [titledText("Arguments", { text, omitted })];
+  if (!pairs) return [renderTitledText("Arguments", { text, omitted })];
   const [first] = pairs;
   // A command needs no name before it.
-  if (first && pairs.length === 1) return [titledText(first[0], { text: first[1], omitted })];
+  if (first && pairs.length === 1) return [renderTitledText(first[0], { text: first[1], omitted })];
   const short = pairs.filter(([, value]) => isShort(value));
   const long = pairs.filter(([, value]) => !isShort(value));
   const list = short.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
   return [
     ...(list.length > 0 ? [element("dl", { class: "pairs arguments" }, ...list)] : []),
-    ...long.map(([name, value]) => titledText(name, { text: value, omitted: 0 })),
+    ...long.map(([name, value]) => renderTitledText(name, { text: value, omitted: 0 })),
   ];
 }
 
 /** A text of a tool under its name, to be copied. */
-export function titledText(title: string, excerpt: Excerpt, ...more: Child[]): HTMLElement {
+export function renderTitledText(title: string, excerpt: Excerpt, ...more: Child[]): HTMLElement {
   const { text, omitted } = excerpt;
   const rest =
     omitted > 0 ? [element("em", { class: "omitted" }, ` … ${pluralize(omitted, "more character")}`)] : [];

@@ -12,7 +12,7 @@ export function setServerTime(now: number): void {
 }
 
 /** Says for how long something has been running that began then, until it leaves the page. */
-export function elapsedSince(startedAt: number): HTMLElement {
+export function showElapsed(startedAt: number): HTMLElement {
   const shown = element("span", { class: "elapsed", role: "timer", "aria-live": "off" });
   running.set(shown, startedAt);
   show(shown, startedAt);

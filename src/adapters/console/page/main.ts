@@ -1,5 +1,5 @@
 /** The page: which part of it the address names, signing in, and keys that work everywhere. */
-import { ApiError, getStatus, messageOf, signIn, signOut, whenDelayed, whenNeedsChange } from "./api.ts";
+import { ApiError, getStatus, messageOf, signIn, signOut, onDelayed, onNeedsChange } from "./api.ts";
 import {
   followThreads,
   listThreads,
@@ -180,8 +180,8 @@ let dialogClosedAt = -Infinity;
 document.addEventListener("close", (event) => (dialogClosedAt = event.timeStamp), { capture: true });
 
 addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
-whenDelayed(showDelay);
-whenNeedsChange(takeNeeds);
+onDelayed(showDelay);
+onNeedsChange(takeNeeds);
 setUpDrawers();
 setUpShortcuts();
 void start();

@@ -1,6 +1,7 @@
 /** What waits for a person, told by every stream: in the tab's title, beside the link, and by the browser. */
 import type { Needs } from "./api.ts";
 import { byId } from "./dom.ts";
+import { readChoice, storeChoice } from "./stored-choice.ts";
 import { announce, showCount } from "./toast.ts";
 
 const storeKey = "heddle notifications";
@@ -49,7 +50,9 @@ function tell({ id, kind, title }: Needs["first"][number]): void {
 
 /** Whether the person wants notifications and the browser shows them. */
 export function notifies(): boolean {
-  return "Notification" in globalThis && Notification.permission === "granted" && load() === "on";
+  return (
+    "Notification" in globalThis && Notification.permission === "granted" && readChoice(storeKey) === "on"
+  );
 }
 
 /** Turns notifications on or off; resolves with why they stay off. */
@@ -58,22 +61,6 @@ export async function setNotifies(on: boolean): Promise<string> {
     return "Browsers notify only for pages on this machine or over HTTPS. Open the console by such an address.";
   if (on && (await Notification.requestPermission()) !== "granted")
     return "The browser does not allow notifications of this page. Allow them in its settings for this address.";
-  store(on ? "on" : "off");
+  storeChoice(storeKey, on ? "on" : "off");
   return "";
-}
-
-function load(): string | null {
-  try {
-    return localStorage.getItem(storeKey);
-  } catch {
-    return null;
-  }
-}
-
-function store(value: "on" | "off"): void {
-  try {
-    localStorage.setItem(storeKey, value);
-  } catch {
-    // Where a browser keeps nothing, it keeps no choice.
-  }
 }

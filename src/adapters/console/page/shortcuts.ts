@@ -1,5 +1,6 @@
 /** Single keys, listed on `?`. They do nothing while somebody writes, and can be switched off. */
 import { byId, element } from "./dom.ts";
+import { readChoice, storeChoice } from "./stored-choice.ts";
 
 const storeKey = "heddle shortcuts";
 
@@ -33,8 +34,8 @@ const addresses: Record<string, string> = {
 export function setUpShortcuts(): void {
   const dialog = byId("shortcuts", HTMLDialogElement);
   const enabled = byId("shortcuts-on", HTMLInputElement);
-  enabled.checked = load() !== "off";
-  enabled.addEventListener("change", () => store(enabled.checked ? "on" : "off"));
+  enabled.checked = readChoice(storeKey) !== "off";
+  enabled.addEventListener("change", () => storeChoice(storeKey, enabled.checked ? "on" : "off"));
   byId("shortcut-list").replaceChildren(
     ...rows.flatMap(([keys, does]) => [
       element("dt", {}, ...keys.split(", ").map((key) => element("kbd", {}, key))),
@@ -88,20 +89,4 @@ function step(by: 1 | -1): void {
 
 function isWriting(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches("input, textarea, select");
-}
-
-function load(): string | null {
-  try {
-    return localStorage.getItem(storeKey);
-  } catch {
-    return null;
-  }
-}
-
-function store(value: "on" | "off"): void {
-  try {
-    localStorage.setItem(storeKey, value);
-  } catch {
-    // Then it lasts as long as the page.
-  }
 }

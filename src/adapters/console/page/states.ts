@@ -22,7 +22,7 @@ const results: Record<string, State> = {
 };
 
 /** Of a turn that has ended. */
-export function endingOf(ended: Ending | undefined): State {
+export function toEndingState(ended: Ending | undefined): State {
   return ended === undefined ? ["idle", "Idle"] : endings[ended];
 }
 
@@ -56,5 +56,5 @@ export function stateOf({ state, place, ended }: ThreadLine): State {
   if (state === "running") return ["taken", "Running"];
   if (state === "asking") return ["question", "Waiting for an answer"];
   if (state === "waiting") return ["waiting", place ? `Waiting, no. ${place}` : "Waiting"];
-  return endingOf(ended);
+  return toEndingState(ended);
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { processReport } from "../../../operations/configurations.ts";
 import type { AuditPage } from "../../../operations/finding.ts";
 import type { SystemReport, UsageReport } from "../../../operations/operations.ts";
 import { excerpt, figureFields, problem, time } from "./common.ts";
@@ -65,18 +66,7 @@ export const systemReport: z.ZodType<SystemReport> = z.strictObject({
   }),
   workers: z.array(worker),
   configuration: z.strictObject({
-    processes: z.array(
-      z.looseObject({
-        host: z.string(),
-        pid: z.number(),
-        role: z.string(),
-        hash: z.string(),
-        at: z.number(),
-        problem: z.exactOptional(z.string()),
-        restart: z.array(z.string()),
-        asked: z.exactOptional(z.string()),
-      }),
-    ),
+    processes: z.array(processReport),
     problems: z.array(z.string()),
     changes: z.array(
       z.strictObject({

@@ -46,7 +46,7 @@ function isInvalid({ status, headers }: Awaited<ReturnType<MakeRequest>>): boole
  *
  * @param requests what all processes share; without it this one counts for itself
  */
-export function sharingGlobalLimit(
+export function shareGlobalLimit(
   bot: string,
   makeRequest: MakeRequest,
   requests?: RequestLimit,

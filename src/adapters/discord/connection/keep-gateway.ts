@@ -1,5 +1,5 @@
 import type { Client } from "discord.js";
-import { explainClosing, tokenError } from "../installation/check.ts";
+import { explainClosing, createDiscordTokenError } from "../installation/check.ts";
 import { createGateway, type GatewayHandlers, type GatewayOptions } from "./gateway.ts";
 
 /** How soon a connection that Discord has closed for good is tried again; each time twice as long, up to the longest. */
@@ -57,7 +57,7 @@ export function keepGateway(
       waitMs = reopenMs;
       log.info("Discord has taken the connection again.");
     } catch (error) {
-      if (!isClosed) reopenLater(tokenError(error).message);
+      if (!isClosed) reopenLater(createDiscordTokenError(error).message);
     }
   };
 

@@ -50,7 +50,7 @@ export type People = (user: string, workspace: string) => Promise<Author>;
 
 export function createPeople(rest: REST): People {
   const entries = new Map<string, { since: number; author: Promise<Author> }>();
-  const unknown = (id: string): Author => ({ id, name: id, standing: "external", roles: [] });
+  const createUnknown = (id: string): Author => ({ id, name: id, standing: "external", roles: [] });
   const lookUp = async (id: string, workspace: string): Promise<Author> => {
     try {
       if (workspace === directWorkspace)
@@ -59,7 +59,7 @@ export function createPeople(rest: REST): People {
       return describePerson(z.object({ user: userSchema }).parse(member).user, memberSchema.parse(member));
     } catch (error) {
       // Discord has answered: not somebody we know.
-      if (refusalCode(error) !== undefined) return unknown(id);
+      if (refusalCode(error) !== undefined) return createUnknown(id);
       throw error;
     }
   };

@@ -2,7 +2,7 @@ import { DiscordAPIError, REST, type RESTOptions, Routes } from "discord.js";
 import type { BaseLogger } from "pino";
 import { z } from "zod";
 import type { RequestLimit } from "../../../chat/request-limit.ts";
-import { sharingGlobalLimit } from "./global-limit.ts";
+import { shareGlobalLimit } from "./global-limit.ts";
 
 /** What every part of the adapter needs to call Discord. */
 export interface DiscordAccess {
@@ -32,7 +32,7 @@ export function restOptions(
   return {
     timeout: timeoutMs,
     // The client's own undici fails on files as soon as another version of undici is loaded.
-    makeRequest: sharingGlobalLimit(
+    makeRequest: shareGlobalLimit(
       `${token} ${apiUrl}`,
       fetch as unknown as RESTOptions["makeRequest"], // The same, by the types of that undici.
       requests,

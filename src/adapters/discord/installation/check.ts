@@ -50,7 +50,7 @@ export async function identify(
   } = await rest.get(Routes.currentApplication()).then(
     (answer) => applicationSchema.parse(answer),
     (error: unknown) => {
-      throw tokenError(error);
+      throw createDiscordTokenError(error);
     },
   );
   const readsMessages = (flags & messageContentFlags) !== 0;
@@ -58,7 +58,7 @@ export async function identify(
   const guilds = await rest.get(Routes.userGuilds()).then(
     (answer) => guildsSchema.parse(answer),
     (error: unknown) => {
-      throw tokenError(error);
+      throw createDiscordTokenError(error);
     },
   );
   const invite = inviteLink(applicationId);
@@ -89,7 +89,7 @@ const intentMissing =
   "The Discord app may not read messages: switch on Message Content Intent under Bot, or set discord.messageContent to false; then people have to mention the bot each time.";
 
 /** Why there is no connection, in one sentence that names the cause and the remedy. */
-export function tokenError(cause: unknown): Error {
+export function createDiscordTokenError(cause: unknown): Error {
   const problem = explainProblem(cause);
   if (problem !== undefined) return new Error(problem, { cause });
   const why = readNetworkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));

@@ -1,6 +1,6 @@
 import { type REST, Routes } from "discord.js";
 import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
-import { identify, tokenError } from "./check.ts";
+import { identify, createDiscordTokenError } from "./check.ts";
 import { inviteLink } from "./manifest.ts";
 
 /** What a token is good for, for somebody who is about to use it. */
@@ -59,7 +59,7 @@ export async function switchOnMessageContent({
     await rest.patch(Routes.currentApplication(), { body: { flags: flags | messageContentLimited } });
     return undefined;
   } catch (error) {
-    return tokenError(error).message;
+    return createDiscordTokenError(error).message;
   }
 }
 

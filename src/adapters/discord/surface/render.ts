@@ -28,7 +28,7 @@ export function renderParts(message: OutboundMessage): RenderedMessage[] {
   const parts = splitForDiscord(message.markdown, messageChars - below.length);
   return parts.map((part, index) => {
     if (index < parts.length - 1) return render(message.kind, part, "", {});
-    return notifying(users, render(message.kind, part, below, message));
+    return allowMentions(users, render(message.kind, part, below, message));
   });
 }
 
@@ -42,7 +42,7 @@ function callPeople(users: readonly string[], { kind }: OutboundMessage): string
   return `\n${users.map((id) => `<@${id}>`).join(" ")}${kind === "question" ? ", please decide." : ""}`;
 }
 
-function notifying(users: string[], message: RenderedMessage): RenderedMessage {
+function allowMentions(users: string[], message: RenderedMessage): RenderedMessage {
   return users.length > 0 ? { ...message, allowed_mentions: { parse: [], users } } : message;
 }
 
@@ -55,7 +55,7 @@ export function renderFile(
   const footer = [file.comment, message.footer].filter(Boolean).join(" · ");
   const users = listCalled(message);
   return {
-    beginning: notifying(users, renderOne({ ...message, footer }, callPeople(users, message))),
+    beginning: allowMentions(users, renderOne({ ...message, footer }, callPeople(users, message))),
     file: { name: file.name, data: file.data },
   };
 }

@@ -4,7 +4,7 @@ import type { BaseLogger } from "pino";
 import { EnvHttpProxyAgent } from "undici";
 import { namesProxy } from "../../../agent/proxy-environment.ts";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
-import { tokenError } from "../installation/check.ts";
+import { createSlackTokenError } from "../installation/check.ts";
 import { type EventTransport, logUnacknowledged } from "./transport.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
@@ -48,7 +48,7 @@ export function openSocketTransport(access: SlackServer, appToken: string): Even
       try {
         ({ ended } = await keepConnected(client, closing.signal, access.log));
       } catch (error) {
-        throw tokenError("SLACK_APP_TOKEN", error);
+        throw createSlackTokenError("SLACK_APP_TOKEN", error);
       }
     },
     // Acknowledgements go out on the connection, so it is closed last.

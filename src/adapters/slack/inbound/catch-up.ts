@@ -150,7 +150,7 @@ async function receiveDeletion(
     channel: ref.channel,
     deleted_ts: ref.message,
     previous_message: { user: written.author.id, thread_ts: thread.thread },
-    event_ts: later(ref.message, start),
+    event_ts: pickLater(ref.message, start),
   };
   await receive(await reader.message(deletion));
 }
@@ -181,13 +181,18 @@ async function receiveReactions(
     for (const { name: reaction, users = [] } of reactions) {
       for (const user of users) {
         // An earlier one was delivered, so this one was added since.
-        const added = { user, reaction, item: { type: "message", channel, ts }, event_ts: later(ts, start) };
+        const added = {
+          user,
+          reaction,
+          item: { type: "message", channel, ts },
+          event_ts: pickLater(ts, start),
+        };
         await receive(await reader.reaction(added));
       }
     }
   }
 }
 
-function later(ts: string, start: string): string {
+function pickLater(ts: string, start: string): string {
   return Number(ts) > Number(start) ? ts : start;
 }

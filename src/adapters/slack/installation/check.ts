@@ -48,7 +48,7 @@ interface Installation {
 /** Asks Slack what the bot token is good for; throws an error that says what is wrong with it. */
 export async function identify(client: WebClient): Promise<Installation> {
   const answer = await client.auth.test().catch((error: unknown) => {
-    throw tokenError("SLACK_BOT_TOKEN", error);
+    throw createSlackTokenError("SLACK_BOT_TOKEN", error);
   });
   const { team_id: teamId, user_id: botUserId, bot_id: botId, user, team } = answer;
   if (!teamId || !botUserId || !botId) {
@@ -110,7 +110,7 @@ async function checkSocket(token: string, clientWith: (token: string) => WebClie
   await clientWith(token)
     .apps.connections.open({})
     .catch((error: unknown) => {
-      throw tokenError("SLACK_APP_TOKEN", error);
+      throw createSlackTokenError("SLACK_APP_TOKEN", error);
     });
   return [{ level: "ok", text: "Socket Mode: Slack offers a connection" }];
 }
@@ -147,7 +147,7 @@ const dead = new Set([
 ]);
 
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
-export function tokenError(name: TokenName, cause: unknown): Error {
+export function createSlackTokenError(name: TokenName, cause: unknown): Error {
   const text = `${name} ${explainProblem(name, cause)}`;
   return refusalCode(cause) === undefined
     ? new PlatformUnreachable(text, { cause })

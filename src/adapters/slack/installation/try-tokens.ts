@@ -1,7 +1,7 @@
 import type { AppsManifestValidateArguments } from "@slack/web-api";
 import { pino } from "pino";
 import { createWebClient, refusalCode, type SlackServer } from "../connection/web.ts";
-import { checkToken, identify, tokenError } from "./check.ts";
+import { checkToken, identify, createSlackTokenError } from "./check.ts";
 
 /** Where to try, and for how long. */
 export interface TrialOptions {
@@ -23,7 +23,7 @@ export interface BotTrial {
 
 /** Tries a bot token by `auth.test` and looks up its app, for which Slack wants `users:read`. */
 export async function tryBotToken(token: string, options: TrialOptions): Promise<TokenTrial<BotTrial>> {
-  return await explained(async () => {
+  return await explainFailure(async () => {
     checkToken("SLACK_BOT_TOKEN", token);
     const client = clientOf(token, options);
     const { description, warning, identity } = await identify(client);
@@ -38,12 +38,12 @@ export async function tryAppToken(
   token: string,
   options: TrialOptions,
 ): Promise<TokenTrial<{ appId: string | undefined }>> {
-  return await explained(async () => {
+  return await explainFailure(async () => {
     checkToken("SLACK_APP_TOKEN", token);
     await clientOf(token, options)
       .apps.connections.open({})
       .catch((error: unknown) => {
-        throw tokenError("SLACK_APP_TOKEN", error);
+        throw createSlackTokenError("SLACK_APP_TOKEN", error);
       });
     // Not documented by Slack, but so in every token; without it the two tokens cannot be compared.
     return { appId: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(token)?.[1] };
@@ -107,7 +107,7 @@ function readManifestErrors(error: unknown): string[] {
   });
 }
 
-async function explained<Good extends object>(trial: () => Promise<Good>): Promise<TokenTrial<Good>> {
+async function explainFailure<Good extends object>(trial: () => Promise<Good>): Promise<TokenTrial<Good>> {
   try {
     return { ok: true, ...(await trial()) };
   } catch (error) {

@@ -26,7 +26,7 @@ export async function shareFile(
   file: SharedFile,
   signal?: AbortSignal,
 ): Promise<void> {
-  const id = await nothingSharedBefore(() => transfer(client, file, signal));
+  const id = await runBeforeSharing(() => transfer(client, file, signal));
   try {
     await client.files.completeUploadExternal({
       files: [{ id, title: file.name }],
@@ -57,7 +57,7 @@ async function transfer(client: WebClient, file: SharedFile, signal?: AbortSigna
   return target.file_id;
 }
 
-async function nothingSharedBefore<T>(work: () => Promise<T>): Promise<T> {
+async function runBeforeSharing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {

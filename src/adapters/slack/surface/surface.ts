@@ -178,11 +178,11 @@ function createOpening(
       since === undefined
         ? undefined
         : await callSlack("conversations.history", () => findOpened(posts, channel, key, since));
-    const opened = (ref: MessageRef) => ({ thread: { ...place, thread: ref.message }, ref });
-    if (earlier !== undefined) return opened(messageRef({ ...place, thread: earlier }, earlier));
+    const toOpened = (ref: MessageRef) => ({ thread: { ...place, thread: ref.message }, ref });
+    if (earlier !== undefined) return toOpened(messageRef({ ...place, thread: earlier }, earlier));
     const [ref] = await postMessage({ ...place, thread: "" }, { kind: "notice", markdown }, key);
     if (!ref) throw new SurfaceError("uncertain", "Slack did not say which message it has posted.");
-    return opened(ref);
+    return toOpened(ref);
   };
 }
 

@@ -119,12 +119,12 @@ async function* readEvents(
 
 /** What the SDK, or the connection below it, threw. */
 function toFailure(error: unknown, apiKey: string | undefined): AttemptFailed {
-  const masked = (text: string) => (apiKey ? text.replaceAll(apiKey, "[key]") : text);
+  const maskKey = (text: string) => (apiKey ? text.replaceAll(apiKey, "[key]") : text);
   if (error instanceof APIError && error.status !== undefined) {
     const { status, type, errorCode, apiMessage, message, headers } = error;
     const code = `${type ?? ""} ${errorCode ?? ""}`;
-    return toServiceFailure({ status, code, detail: masked(apiMessage ?? message), headers });
+    return toServiceFailure({ status, code, detail: maskKey(apiMessage ?? message), headers });
   }
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  return toNetworkFailure(cause, masked(String(cause)));
+  return toNetworkFailure(cause, maskKey(String(cause)));
 }

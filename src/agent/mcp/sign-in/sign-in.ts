@@ -43,7 +43,7 @@ export async function beginSignIn(
     now = Date.now,
   }: { settings: SignInSettings; redirectUrl: URL; now?: () => number },
 ): Promise<SignIn> {
-  const told = async <T>(what: string, work: Promise<T>): Promise<T> => {
+  const explainProblem = async <T>(what: string, work: Promise<T>): Promise<T> => {
     try {
       return await work;
     } catch (error) {
@@ -52,18 +52,18 @@ export async function beginSignIn(
       );
     }
   };
-  const found = await told("it does not say where to sign in", discoverOAuthServerInfo(server.url));
+  const found = await explainProblem("it does not say where to sign in", discoverOAuthServerInfo(server.url));
   checkServer(server, found);
   const { authorizationServerUrl, authorizationServerMetadata: metadata, resourceMetadata } = found;
   // As it stands there: a server may compare it letter by letter.
   const resource = resourceMetadata?.resource;
   const scope = settings.scope ?? resourceMetadata?.scopes_supported?.join(" ");
-  const client = await told(
+  const client = await explainProblem(
     "it registers no client by itself. Register one there by hand and give signIn.clientId in mcp.json",
     findClient(found, settings, redirectUrl, scope),
   );
   const state = randomBytes(24).toString("base64url");
-  const { authorizationUrl, codeVerifier } = await told(
+  const { authorizationUrl, codeVerifier } = await explainProblem(
     "it cannot be signed in to",
     startAuthorization(authorizationServerUrl, {
       ...(metadata && { metadata }),
@@ -78,7 +78,7 @@ export async function beginSignIn(
     url: authorizationUrl,
     async finish(returned) {
       const code = readCode(server.name, returned, { state, issuer: metadata?.issuer });
-      const tokens = await told(
+      const tokens = await explainProblem(
         "the sign-in was not accepted",
         exchangeAuthorization(authorizationServerUrl, {
           ...(metadata && { metadata }),

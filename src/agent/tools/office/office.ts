@@ -20,16 +20,18 @@ export async function readOfficeText(
   const command = `exec node --input-type=module-typescript --max-old-space-size=512 --no-warnings -e ${quoteArgument(script)} -- ${quoteArgument(path)}`;
   const bounds = { timeoutMs: 30_000, maxOutputBytes: 17 * 1024 * 1024 };
   const { end, exitCode, stdout, stderr } = await sandbox.exec({ command, ...bounds, signal });
-  const failed = (message: string) => ({ ok: false, message: `${path} ${message}` }) as const;
-  if (end !== "exit") return failed(`could not be read: that was ended (${end}).`);
+  const createFailure = (message: string) => ({ ok: false, message: `${path} ${message}` }) as const;
+  if (end !== "exit") return createFailure(`could not be read: that was ended (${end}).`);
   switch (exitCode) {
     case 0:
-      return stdout.length === 0 ? failed("has no text.") : { ok: true, text: stdout.toString().trimEnd() };
+      return stdout.length === 0
+        ? createFailure("has no text.")
+        : { ok: true, text: stdout.toString().trimEnd() };
     case 3:
       return undefined;
     case 4:
-      return failed(`could not be read: ${stderr.toString()}.`);
+      return createFailure(`could not be read: ${stderr.toString()}.`);
     default:
-      return failed("could not be read; use bash to look into it.");
+      return createFailure("could not be read; use bash to look into it.");
   }
 }

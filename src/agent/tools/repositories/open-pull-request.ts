@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { createFailure } from "../run-tool.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import type { PolicyDecision } from "../../policy-decision.ts";
 import { openPullRequestName, type Repository, type RepositoryAccess } from "../../repositories.ts";
@@ -104,17 +105,18 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
 
     async run(given, context) {
       const repository = find(given.repository);
-      if (!repository) return failed(`There is no repository ${given.repository} here.`);
+      if (!repository) return createFailure(`There is no repository ${given.repository} here.`);
       const { sandbox, signal } = context;
       const found = await look(given, repository, sandbox, { signal });
-      if (!found.ok) return failed(`Nothing was pushed: ${found.message}. Is it open (open_repository)?`);
+      if (!found.ok)
+        return createFailure(`Nothing was pushed: ${found.message}. Is it open (open_repository)?`);
       const difference = await readDifference(repository, found, sandbox, { signal });
-      if (!difference.ok) return failed(`Nothing was pushed: ${difference.message}.`);
+      if (!difference.ok) return createFailure(`Nothing was pushed: ${difference.message}.`);
       if (difference.files.length === 0)
-        return failed(`Nothing was pushed: ${folderOf(repository)} has no change.`);
+        return createFailure(`Nothing was pushed: ${folderOf(repository)} has no change.`);
       const known = looked.get(given.repository);
       if (repository.push === "ask" && known !== found.hash) {
-        return failed("Nothing was pushed: the folder changed after it was looked at. Call it again.");
+        return createFailure("Nothing was pushed: the folder changed after it was looked at. Call it again.");
       }
       return await pushAndOpen(given, { repository, found, access }, context);
     },
@@ -139,12 +141,12 @@ async function pushAndOpen(
   const made = await runScript(sandbox, commitScript, [folder, tree, parents, message], { signal });
   const commit = made.ok ? made.text.trim() : "";
   if (!made.ok || !/^[0-9a-f]{40,64}$/.test(commit)) {
-    return failed(`Nothing was pushed: ${made.ok ? "git made no commit" : made.message}.`);
+    return createFailure(`Nothing was pushed: ${made.ok ? "git made no commit" : made.message}.`);
   }
   const pushed = await access.whilePushing(repository, { branch, commit }, () =>
     runScript(sandbox, pushScript, [folder, repository.address, commit, branch], { signal }),
   );
-  if (!pushed.ok) return failed(`The push did not work: ${pushed.message}.`);
+  if (!pushed.ok) return createFailure(`The push did not work: ${pushed.message}.`);
   const done = `${commit.slice(0, 10)} is pushed as ${branch}`;
   if (!repository.request) {
     return { status: "ok", text: `${done} to ${repository.title}. Heddle opens no pull requests there.` };
@@ -161,10 +163,6 @@ async function pushAndOpen(
     status: "ok",
     text: `${done}. The ${repository.request} ${state}: ${opened.url} (number ${opened.number}). Give people the address.`,
   };
-}
-
-function failed(text: string): ToolResult {
-  return { status: "error", text };
 }
 
 /** A few words as part of a branch's name. */

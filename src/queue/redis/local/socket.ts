@@ -64,7 +64,7 @@ async function hold(address: string): Promise<() => void> {
     const holder = await reach(address);
     // Not atomic: after a crash during a start, two starts within the same millisecond could both get past this.
     if (holder === "dead") await rm(address, { force: true });
-    else if (holder !== "absent") await closed(holder);
+    else if (holder !== "absent") await waitForClose(holder);
   }
 }
 
@@ -83,7 +83,7 @@ async function reach(address: string): Promise<Socket | "absent" | "dead"> {
 }
 
 /** Not `once`, which fails with the error that may come before. */
-function closed(socket: Socket): Promise<void> {
+function waitForClose(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on("error", () => undefined).once("close", () => resolve());
   });

@@ -11,7 +11,7 @@ import {
   possibleTiers,
   type Tier,
 } from "./cgroup-tiers.ts";
-import { pollingLimits, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
+import { createPollingLimits, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
 import { findUnitGroup, leaveUnitGroup } from "./unit-group.ts";
 
 /** The strictest way that works here, tried with a real process. */
@@ -27,7 +27,7 @@ export async function findResourceGroups(limits: GroupLimits): Promise<ResourceG
     };
     if (await works(tier, groups)) return groups;
   }
-  return pollingLimits(limits);
+  return createPollingLimits(limits);
 }
 
 /** @throws when a group cannot be made; nothing of it is left then */

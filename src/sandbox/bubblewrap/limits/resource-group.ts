@@ -44,7 +44,7 @@ interface Watched {
 }
 
 /** Without cgroups: look at the processes every now and then. Overshoots by what they take between two looks. */
-export function pollingLimits(limits: GroupLimits): ResourceGroups {
+export function createPollingLimits(limits: GroupLimits): ResourceGroups {
   const all = new Set<Watched>();
 
   function isOver(group: readonly Watched[], memoryBytes: number): boolean {

@@ -2,9 +2,9 @@
 import type { ShownCall } from "../../../../chat/outbound.ts";
 import type { CallDetails, CallLine } from "../../../../operations/operations.ts";
 import { messageOf } from "../api.ts";
-import { argumentValues, innerTitle, renderArguments, titledText } from "../call-parts.ts";
+import { argumentValues, innerTitle, renderArguments, renderTitledText } from "../call-parts.ts";
 import { type Child, element, icon, redraw, timeElement } from "../dom.ts";
-import { elapsedSince } from "../elapsed.ts";
+import { showElapsed } from "../elapsed.ts";
 import { formatCost, formatDuration, pluralize } from "../format.ts";
 import { callStateOf, resultOf } from "../states.ts";
 import { renderTerminal } from "../terminal.ts";
@@ -65,7 +65,7 @@ export class CallFold {
       element("span", { class: "about" }, about),
       // What went well needs no word, but for those who hear it.
       element("span", { class: state === "ok" ? "unseen" : "soft" }, word),
-      ...(state === "running" && startedAt !== undefined ? [elapsedSince(startedAt)] : []),
+      ...(state === "running" && startedAt !== undefined ? [showElapsed(startedAt)] : []),
       ...(tookMs === undefined ? [] : [element("span", { class: "soft" }, formatDuration(tookMs))]),
     ]);
     const shown = canUnfold ? this.#fold : this.#plain;
@@ -88,7 +88,7 @@ export class CallFold {
     this.#asked = state;
     if (!this.#body.firstChild) this.#body.append(element("p", { class: "soft" }, "Loading…"));
     const { result = "" } = this.#content ?? {};
-    const known = result ? [titledText("Result", { text: result, omitted: 0 })] : [];
+    const known = result ? [renderTitledText("Result", { text: result, omitted: 0 })] : [];
     try {
       const details = await this.#find();
       if (this.#asked !== state) return;
@@ -113,7 +113,7 @@ function renderDetails(details: CallDetails): Child[] {
     facts,
     ...renderArguments(input),
     ...(inner ? [element("h4", {}, innerTitle(inner)), ...inner.calls.map(renderInner)] : []),
-    ...(output ? [titledText("Result", output, images ? ` · ${pluralize(images, "image")}` : "")] : []),
+    ...(output ? [renderTitledText("Result", output, images ? ` · ${pluralize(images, "image")}` : "")] : []),
   ];
 }
 

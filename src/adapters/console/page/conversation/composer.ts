@@ -2,6 +2,7 @@
 import { randomId } from "../api.ts";
 import { Attachments } from "./attachments.ts";
 import { byId } from "../dom.ts";
+import { readChoice, storeChoice } from "../stored-choice.ts";
 import { showToast } from "../toast.ts";
 
 /** Resolves to whether the message was accepted. */
@@ -37,7 +38,7 @@ export class Composer {
   /** Shows the draft of a thread; null for that of a new one. */
   open(thread: string | null): void {
     this.#draft = draftKey(thread);
-    this.#text.value = loadDraft(this.#draft);
+    this.#text.value = readChoice(this.#draft) ?? "";
     this.#fit();
   }
 
@@ -76,7 +77,7 @@ export class Composer {
     if (accepted) {
       this.#attempt = { text: "", files: [], key: "" };
       // The message of a new thread has opened it meanwhile.
-      if (loadDraft(draft).trim() === text) storeDraft(draft, "");
+      if (readChoice(draft)?.trim() === text) storeChoice(draft, undefined);
       if (this.#text.value.trim() === text) this.#text.value = "";
       if (files === this.#attachments.files) this.#attachments.clear();
     }
@@ -85,7 +86,7 @@ export class Composer {
   }
 
   #fit(): void {
-    storeDraft(this.#draft, this.#text.value);
+    storeChoice(this.#draft, this.#text.value.trim() === "" ? undefined : this.#text.value);
     const empty = this.#text.value.trim() === "" && this.#attachments.files.length === 0;
     this.#button.disabled = this.#busy || empty;
     this.#text.style.height = "auto";
@@ -95,21 +96,4 @@ export class Composer {
 
 function draftKey(thread: string | null): string {
   return `heddle draft ${thread ?? "new"}`;
-}
-
-function loadDraft(key: string): string {
-  try {
-    return localStorage.getItem(key) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function storeDraft(key: string, text: string): void {
-  try {
-    if (text.trim() === "") localStorage.removeItem(key);
-    else localStorage.setItem(key, text);
-  } catch {
-    // Then it lasts as long as the page.
-  }
 }

@@ -130,7 +130,7 @@ function messageElement({ stop, press, retry, edit }: MessageHandlers) {
     redraw(name, who, () => [who]);
     redraw(time, message.at, () => [timeElement(message.at)]);
     if (message.kind === "person")
-      redraw(body, [message.text, message.files], () => writtenBody(thread, message));
+      redraw(body, [message.text, message.files], () => renderBody(thread, message));
     else if (message.kind === "file") {
       const { id, name: file, bytes } = message;
       redraw(body, [thread, id], () => [fileCard(file, bytes, uploadAddress(thread, id))]);
@@ -219,7 +219,7 @@ function picture(src: string): HTMLElement {
 }
 
 /** `files`: the names of those that came with it; the workspace has them. `pictures`: what is kept of these to be shown. */
-function writtenBody(
+function renderBody(
   thread: string,
   { text, files = [], pictures = [] }: { text: string; files?: string[]; pictures?: (string | null)[] },
 ): HTMLElement[] {

@@ -11,7 +11,7 @@ import { showToast } from "../toast.ts";
 import { typingMs } from "./filter-inputs.ts";
 import { chip, emptyNote, type Frame } from "./report.ts";
 import { filterBar } from "./thread-filters.ts";
-import { saidSection } from "./thread-search.ts";
+import { createSaidSection } from "./thread-search.ts";
 import { placeOf, titleOf } from "./thread-words.ts";
 
 /** What can be done with the thread in its state. */
@@ -63,7 +63,7 @@ export function openAllThreads(root: HTMLElement, { changed, connected, refused 
   });
   const list = element("ul", { class: "lines" });
   const nothing = emptyNote("Loading…");
-  const said = saidSection();
+  const said = createSaidSection();
   const turn = (by: number) => () => {
     offset = Math.max(0, offset + by);
     root.scrollTop = 0;

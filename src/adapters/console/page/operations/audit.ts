@@ -69,7 +69,7 @@ export function openAudit(root: HTMLElement): () => void {
             element("span", { class: "soft" }, place),
           )
         : "",
-      element("span", { class: "soft" }, rest.text, rest.omitted ? " …" : "", ...foldedIds(ids)),
+      element("span", { class: "soft" }, rest.text, rest.omitted ? " …" : "", ...foldIds(ids)),
     ]);
     const isWhole = Object.values(filters.read()).every((value) => value === undefined);
     const none = isWhole
@@ -89,7 +89,7 @@ export function openAudit(root: HTMLElement): () => void {
   };
 }
 
-function foldedIds(ids: AuditLine["ids"]): HTMLElement[] {
+function foldIds(ids: AuditLine["ids"]): HTMLElement[] {
   if (ids.length === 0) return [];
   const pairs = ids.map(({ name, value }) => element("p", {}, `${name}: `, element("code", {}, value)));
   return [element("details", { class: "folded" }, element("summary", {}, "Ids"), ...pairs)];
@@ -123,17 +123,17 @@ const kinds: AuditKind[] = [
 
 function auditFilters(onChange: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const later = () => {
+  const changeSoon = () => {
     clearTimeout(timer);
     timer = setTimeout(onChange, typingMs);
   };
   const person = element("input", {
-    ...{ type: "search", id: "search", placeholder: "Person", "aria-label": "Person", oninput: later },
+    ...{ type: "search", id: "search", placeholder: "Person", "aria-label": "Person", oninput: changeSoon },
   });
   const what = choice("Event", "All events", onChange);
   what.offer(kinds.map((kind) => [kind, kind]));
   const thread = element("input", {
-    ...{ type: "search", placeholder: "Thread id", "aria-label": "Thread id", oninput: later },
+    ...{ type: "search", placeholder: "Thread id", "aria-label": "Thread id", oninput: changeSoon },
   });
   const since = dateInput("From", onChange);
   const until = dateInput("To", onChange);

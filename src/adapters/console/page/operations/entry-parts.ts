@@ -36,14 +36,14 @@ export function foldExcerpt(title: string, excerpt: Excerpt): HTMLElement {
 }
 
 function renderExcerpt(excerpt: Excerpt): HTMLElement {
-  return element("pre", { tabindex: "0" }, excerpt.text || "(empty)", ...omittedOf(excerpt));
+  return element("pre", { tabindex: "0" }, excerpt.text || "(empty)", ...renderOmitted(excerpt));
 }
 
 export function excerptOf(excerpt: Excerpt): Child[] {
-  return [excerpt.text, ...omittedOf(excerpt)];
+  return [excerpt.text, ...renderOmitted(excerpt)];
 }
 
-export function omittedOf({ omitted }: Excerpt): HTMLElement[] {
+export function renderOmitted({ omitted }: Excerpt): HTMLElement[] {
   return omitted ? [element("em", { class: "omitted" }, ` … ${pluralize(omitted, "more character")}`)] : [];
 }
 

@@ -9,7 +9,7 @@ import { placeOf, titleOf } from "./thread-words.ts";
 /** The journals of so many threads are looked through at once before the person is asked. */
 const atOnce = 1_000;
 
-export function saidSection() {
+export function createSaidSection() {
   const list = element("ul", { class: "said" });
   const state = element("p", { class: "soft", role: "status" });
   let goFurther = () => {};

@@ -3,8 +3,8 @@ import type { TransientEvent, TimelineEntry } from "../../../../operations/opera
 import { type Child, element, icon, timeElement } from "../dom.ts";
 import { formatDuration, pluralize } from "../format.ts";
 import { renderMarkdown } from "../markdown/render.ts";
-import { decisionOf, endingOf } from "../states.ts";
-import { excerptOf, figuresOf, foldExcerpt, formatSizes, imagesOf, omittedOf } from "./entry-parts.ts";
+import { decisionOf, toEndingState } from "../states.ts";
+import { excerptOf, figuresOf, foldExcerpt, formatSizes, imagesOf, renderOmitted } from "./entry-parts.ts";
 import { toolCall, type ToolCallView, type ToolResult } from "./tool-call.ts";
 
 type EntryOf<Kind extends TimelineEntry["kind"]> = Extract<TimelineEntry, { kind: Kind }>;
@@ -226,7 +226,7 @@ export class Entries {
         : []),
       ...(thinking.text ? [foldExcerpt("Thinking", thinking)] : []),
       ...(text.text
-        ? [element("div", { class: "body" }, ...renderMarkdown(text.text), ...omittedOf(text))]
+        ? [element("div", { class: "body" }, ...renderMarkdown(text.text), ...renderOmitted(text))]
         : []),
       ...tools,
     );
@@ -258,7 +258,7 @@ function item(kind: string, ...children: Child[]): HTMLElement {
 function renderEnding(entry: EntryOf<"turn-end">, startedAt: number | undefined): HTMLElement {
   const { ended, detail, text, steps, figures, at } = entry;
   const took = startedAt === undefined || at === undefined ? "" : ` · ${formatDuration(at - startedAt)}`;
-  const [sign, word] = endingOf(ended);
+  const [sign, word] = toEndingState(ended);
   return item(
     `end ${sign}`,
     element(

@@ -1,6 +1,6 @@
 /** One tool call of a timeline, folded: a line that tells how it went, behind it the arguments and the result. */
 import type { Excerpt, TimelineEntry } from "../../../../operations/operations.ts";
-import { argumentValues, innerTitle, renderArguments, titledText } from "../call-parts.ts";
+import { argumentValues, innerTitle, renderArguments, renderTitledText } from "../call-parts.ts";
 import { element, icon } from "../dom.ts";
 import { formatDuration, pluralize } from "../format.ts";
 import { resultOf } from "../states.ts";
@@ -48,7 +48,10 @@ export function toolCall(name: string, input: Excerpt): ToolCallView {
       const more = inner ? ` · ${pluralize(inner.omitted + inner.calls.length, "call")}` : "";
       state.textContent = `${word} · ${formatDuration(tookMs)}${more}`;
       if (inner) body.append(...innerCalls(inner));
-      body.append(titledText("Result", text, imagesOf(images)), ...(figures ? [figuresOf(figures)] : []));
+      body.append(
+        renderTitledText("Result", text, imagesOf(images)),
+        ...(figures ? [figuresOf(figures)] : []),
+      );
     },
   };
 }

@@ -81,28 +81,28 @@ function viewSwitch(views: readonly View[], select: (view: View) => Promise<void
   return button;
 }
 
-const [previous, next] = [sibling("Previous file", -1), sibling("Next file", 1)];
+const [previous, next] = [createSiblingButton("Previous file", -1), createSiblingButton("Next file", 1)];
 byId("viewer-siblings").append(previous, next);
 
-function sibling(label: string, by: 1 | -1): HTMLButtonElement {
+function createSiblingButton(label: string, by: 1 | -1): HTMLButtonElement {
   const title = `${label} (${by === 1 ? "j" : "k"})`;
   const attributes = { type: "button", class: "quiet", "aria-label": label, title, onclick: () => step(by) };
   return element("button", attributes, icon(by === 1 ? "right" : "left"));
 }
 
-function siblingAt(by: 1 | -1): ViewedFile | undefined {
+function findSibling(by: 1 | -1): ViewedFile | undefined {
   const at = among.findIndex(({ address }) => address === shown?.address);
   return at === -1 ? undefined : among[at + by];
 }
 
 function showSiblings(): void {
   byId("viewer-siblings").hidden = among.length < 2;
-  previous.disabled = !siblingAt(-1);
-  next.disabled = !siblingAt(1);
+  previous.disabled = !findSibling(-1);
+  next.disabled = !findSibling(1);
 }
 
 function step(by: 1 | -1): void {
-  const file = siblingAt(by);
+  const file = findSibling(by);
   if (file) void show(file);
 }
 

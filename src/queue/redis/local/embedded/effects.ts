@@ -39,7 +39,7 @@ export function recordEffects(
 ): void {
   let changes: Changes | undefined;
   /** The mutator gets a value whose methods are noted down; the event that follows tells that something changed. */
-  function during<Value extends object, Result>(
+  function recordDuring<Value extends object, Result>(
     key: Buffer,
     update: (key: Buffer, mutator: (value: Value) => Result) => Result,
     mutator: (value: Value) => Result,
@@ -50,7 +50,7 @@ export function recordEffects(
         // Not earlier: what has expired is removed before.
         changes = own;
         if ("value" in value) own.entries = [...(value.value as Stream).entries];
-        return mutator(noting(value, own));
+        return mutator(recordChanges(value, own));
       });
     } finally {
       changes = undefined;
@@ -61,11 +61,11 @@ export function recordEffects(
   const set = database.updateSet.bind(database);
   const zset = database.updateSortedSet.bind(database);
   const stream = database.updateStream.bind(database);
-  database.updateHash = (key, mutator) => during(key, hash<ReturnType<typeof mutator>>, mutator);
-  database.updateList = (key, mutator) => during(key, list<ReturnType<typeof mutator>>, mutator);
-  database.updateSet = (key, mutator) => during(key, set<ReturnType<typeof mutator>>, mutator);
-  database.updateSortedSet = (key, mutator) => during(key, zset<ReturnType<typeof mutator>>, mutator);
-  database.updateStream = (key, mutator) => during(key, stream<ReturnType<typeof mutator>>, mutator);
+  database.updateHash = (key, mutator) => recordDuring(key, hash<ReturnType<typeof mutator>>, mutator);
+  database.updateList = (key, mutator) => recordDuring(key, list<ReturnType<typeof mutator>>, mutator);
+  database.updateSet = (key, mutator) => recordDuring(key, set<ReturnType<typeof mutator>>, mutator);
+  database.updateSortedSet = (key, mutator) => recordDuring(key, zset<ReturnType<typeof mutator>>, mutator);
+  database.updateStream = (key, mutator) => recordDuring(key, stream<ReturnType<typeof mutator>>, mutator);
 
   const { mutations } = database;
   const tellListeners = mutations.emit.bind(mutations);
@@ -104,7 +104,7 @@ const byName = new Set([
   ...["addMember", "deleteMember", "setScore"],
 ]);
 
-function noting<Value extends object>(value: Value, changes: Changes): Value {
+function recordChanges<Value extends object>(value: Value, changes: Changes): Value {
   return new Proxy(value, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name, target);

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { encodeRecord } from "./record.ts";
-import { header, readRecords, writeAll } from "./record-file.ts";
+import { header, replayRecords, writeAll } from "./record-file.ts";
 import { applyEffect, effectsOf, type Store } from "./store.ts";
 
 /**
@@ -28,7 +28,7 @@ const baseName = (folder: string, n: number) => join(folder, `${n}.base`);
 
 export function listFiles(folder: string): Files {
   const numbers = { base: [] as number[], log: [] as number[] };
-  for (const name of existing(folder)) {
+  for (const name of listExisting(folder)) {
     const [, n, kind] = /^(\d+)\.(base|log)$/.exec(name) ?? [];
     if (kind === "base" || kind === "log") numbers[kind].push(Number(n));
   }
@@ -37,7 +37,7 @@ export function listFiles(folder: string): Files {
   return { base, logs };
 }
 
-function existing(folder: string): string[] {
+function listExisting(folder: string): string[] {
   return statSync(folder, { throwIfNoEntry: false }) ? readdirSync(folder) : [];
 }
 
@@ -53,7 +53,7 @@ export function readStore(folder: string): { store: Store; end: number; torn: nu
   ];
   for (const file of files) {
     const mayBeTorn = file === files.at(-1) && logs.length > 0;
-    ({ end, torn } = readRecords(file, mayBeTorn, (effects) => {
+    ({ end, torn } = replayRecords(file, mayBeTorn, (effects) => {
       for (const effect of effects) applyEffect(store, effect);
     }));
   }
@@ -104,7 +104,7 @@ export function compact(folder: string, n: number): void {
   const store: Store = new Map();
   const { base, logs } = listFiles(folder);
   const read = (file: string) =>
-    readRecords(file, false, (effects) => {
+    replayRecords(file, false, (effects) => {
       for (const effect of effects) applyEffect(store, effect);
     });
   if (base !== undefined) read(baseName(folder, base));
@@ -115,7 +115,7 @@ export function compact(folder: string, n: number): void {
 /** Removes what the newest base has replaced, and what an interrupted compaction left. */
 export function removeReplaced(folder: string): void {
   const { base = 0 } = listFiles(folder);
-  for (const name of existing(folder)) {
+  for (const name of listExisting(folder)) {
     const [, n] = /^(\d+)\.(?:base|log)$/.exec(name) ?? [];
     if (name.endsWith(".new") || (n !== undefined && Number(n) < base)) rmSync(join(folder, name));
   }

@@ -11,12 +11,12 @@ const chunkBytes = 1 << 20;
  * @param mayBeTorn whether the writer may have been interrupted: then what follows the last whole record is left out
  * @throws {RedisUnavailable} when the file is damaged in another way
  */
-export function readRecords(
+export function replayRecords(
   file: string,
   mayBeTorn: boolean,
   onRecord: (effects: Effect[]) => void,
 ): { end: number; torn: number } {
-  const damaged = (at: number) =>
+  const createDamageError = (at: number) =>
     new RedisUnavailable(
       `The embedded Redis's file ${file} is damaged at byte ${at}: restore it, or move its folder away to start empty.`,
     );
@@ -27,19 +27,19 @@ export function readRecords(
     const at = position;
     position += line.bytes.length + (line.ended ? 1 : 0);
     if (at === 0) {
-      if (line.ended && !line.bytes.equals(header.subarray(0, -1))) throw damaged(0);
+      if (line.ended && !line.bytes.equals(header.subarray(0, -1))) throw createDamageError(0);
       if (line.ended) end = position;
       continue;
     }
     const effects = line.ended ? decodeRecord(line.bytes) : undefined;
     // An interrupted write leaves nothing whole behind it.
-    if (effects && broken !== undefined) throw damaged(broken);
+    if (effects && broken !== undefined) throw createDamageError(broken);
     if (effects) {
       onRecord(effects);
       end = position;
     } else broken ??= at;
   }
-  if (position > end && !mayBeTorn) throw damaged(end);
+  if (position > end && !mayBeTorn) throw createDamageError(end);
   return { end, torn: position - end };
 }
 

@@ -44,7 +44,7 @@ export async function startEmbedded(paths: LocalRedisPaths): Promise<EmbeddedSer
   });
   // Not with `once`, which fails when the thread does.
   const exited = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
-  await started(thread, paths.log);
+  await waitForStart(thread, paths.log);
   // A program with nothing else to do may end.
   thread.unref();
   return {
@@ -57,7 +57,7 @@ export async function startEmbedded(paths: LocalRedisPaths): Promise<EmbeddedSer
   };
 }
 
-function started(thread: Worker, log: RedisLog): Promise<void> {
+function waitForStart(thread: Worker, log: RedisLog): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   thread.on("message", (message: ThreadMessage) => {
     if (message.kind === "ready") resolve();

@@ -9,7 +9,7 @@ import { byPath, type Entry, isSame } from "./listing.ts";
 import type { CheckpointRecord } from "./kept-files.ts";
 import type { CheckpointStore } from "./store.ts";
 
-export interface KeeperDeps {
+export interface FileSnapshotDeps {
   host: Host;
   spawner: Spawner;
   store: CheckpointStore;
@@ -20,7 +20,7 @@ export interface KeeperDeps {
 }
 
 /** Keeps the files of folders, and makes folders of what is kept. */
-export interface FileKeeper {
+export interface FileSnapshots {
   /** Never rejects: what could not be kept is remembered with the reason. */
   keep(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles>;
   /** What the workspace of the folder holds. @throws where it cannot be listed */
@@ -38,7 +38,7 @@ const packInside = "/checkpoint.pack";
 const restoreMs = 10 * 60_000;
 const mebibyte = 1_048_576;
 
-export function createFileKeeper(deps: KeeperDeps): FileKeeper {
+export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
   const { store, staging, limits, now, log } = deps;
   const { run, list, assertRoom } = createInsideRunner(deps);
   /** Of each thread one at a time. */

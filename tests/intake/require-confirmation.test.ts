@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { InboundEvent, IntakeResult } from "../../src/chat/inbound.ts";
-import { confirmedOnly, mostWaiting } from "../../src/intake/confirmed-only.ts";
+import { requireConfirmation, mostWaiting } from "../../src/intake/require-confirmation.ts";
 
 const place = { platform: "memory", workspace: "w", channel: "c" };
 const message: InboundEvent = {
@@ -12,7 +12,7 @@ const accepted: IntakeResult = { kind: "accepted", thread: "memory:w:c:1", posit
 
 test("So many events wait for Redis; further ones are rejected at once, until those before are through", async () => {
   const answers: PromiseWithResolvers<IntakeResult>[] = [];
-  const intake = confirmedOnly(
+  const intake = requireConfirmation(
     {
       receive() {
         const answer = Promise.withResolvers<IntakeResult>();
@@ -40,7 +40,7 @@ test("An event is confirmed only once replicas have what was written for its thr
   const replicated: unknown[] = [];
   let result: IntakeResult = accepted;
   let isBehind = false;
-  const intake = confirmedOnly(
+  const intake = requireConfirmation(
     { receive: async () => result },
     {
       confirm: (work) => work,

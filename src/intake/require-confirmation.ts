@@ -12,7 +12,7 @@ export const mostWaiting = 1_000;
  * @param options.confirm resolves with the outcome, and rejects when Redis goes away meanwhile
  * @param options.replicate resolves when replicas have what was written for the thread; without it none is waited for
  */
-export function confirmedOnly(
+export function requireConfirmation(
   intake: Intake,
   options: {
     confirm(work: Promise<IntakeResult>): Promise<IntakeResult>;
