@@ -161,3 +161,22 @@ test("the tool that docs/extending.md shows works, and tells what it could not f
   });
   expect((await run(dispatcher, "ticket", { id: "seven" })).status).toBe("error");
 });
+
+test("each hand-over of the tour is a function of that name in that file, in a row of its own", () => {
+  const rows = read("docs/architecture.md").matchAll(/^\| (\d+) \| `([^`]+)`[^|]*\| ([^|]+) \|/gm);
+  const found = [...rows].map(([, number, file = "", name = ""]) => ({ number: Number(number), file, name }));
+  expect(found.map(({ number }) => number)).toEqual(found.map((_, index) => index + 1));
+  expect(read("docs/architecture.md")).toContain("Twenty-six hand-overs");
+  expect(found).toHaveLength(26);
+  const missing = found.filter(({ file, name }) => {
+    const word = /`(?:\w+\.)?(\w+)`/.exec(name)?.[1];
+    return word !== undefined && !new RegExp(`\\b${word}\\b`).test(read(`src/${file}`));
+  });
+  expect(missing).toEqual([]);
+});
+
+test("every room of the queue stands in the map of the house", () => {
+  const house = read("docs/architecture.md");
+  const rooms = readdirSync(join(root, "src/queue"));
+  expect(rooms.filter((room) => !house.includes(`    ${room}/ `))).toEqual([]);
+});

@@ -18,7 +18,7 @@ import { createMaskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";
 import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
-import { readChanges } from "../queue/administration/changes.ts";
+import { readChanges } from "../queue/stores/administration-changes.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";

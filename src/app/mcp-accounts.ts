@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { AccountStore } from "../agent/mcp-account.ts";
 import type { Config } from "../config/load.ts";
 import { openSecretFile } from "../config/secret-file.ts";
-import { createAccountStore } from "../queue/mcp/accounts.ts";
+import { createAccountStore } from "../queue/stores/mcp-accounts.ts";
 
 const keyFile = "seal.key";
 

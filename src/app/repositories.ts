@@ -5,7 +5,7 @@ import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
-import { rememberThreadBranch } from "../queue/repositories/pull-requests.ts";
+import { rememberThreadBranch } from "../queue/stores/pull-requests.ts";
 import { createStaticCredential, type RepositoryCredential } from "../repositories/credential.ts";
 import { createAppCredential, type GithubApp } from "../repositories/github-app.ts";
 import { createRepositories, type Repositories } from "../repositories/repositories.ts";

@@ -7,7 +7,7 @@ import { checkPermission } from "../intake/recheck-permission.ts";
 import { createMessageExtras } from "../message-extras/message-extras.ts";
 import { readNames } from "../operations/names.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
-import { createLearntWindowStore } from "../queue/models/learnt-windows.ts";
+import { createLearntWindowStore } from "../queue/stores/learnt-windows.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
 import type { Previews } from "../previews/previews.ts";

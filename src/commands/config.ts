@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { consoleAuthor } from "../adapters/console/intake.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
-import { formatChange, removeChange } from "../queue/administration/changes.ts";
+import { formatChange, removeChange } from "../queue/stores/administration-changes.ts";
 import type { ChangeableSetting } from "./changeable-settings.ts";
 import { createCommandContext } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";

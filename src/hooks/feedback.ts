@@ -4,7 +4,7 @@ import { quoteLines } from "../agent/quote-lines.ts";
 import { cutText } from "../agent/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { keys } from "../queue/redis/keys.ts";
-import { findThreadBranch, type RepositoryAddress } from "../queue/repositories/pull-requests.ts";
+import { findThreadBranch, type RepositoryAddress } from "../queue/stores/pull-requests.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import {
   announce,

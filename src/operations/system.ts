@@ -5,7 +5,7 @@ import { type ListSize, readSizes } from "../queue/session/sizes.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { SandboxLimits } from "../sandbox/limits.ts";
 import { listAuditProblems } from "../telemetry/audit/problems.ts";
-import { formatChange, readChanges } from "../queue/administration/changes.ts";
+import { formatChange, readChanges } from "../queue/stores/administration-changes.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
 import type { StoredList, SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
 import { findConfigurationProblems, readConfigurations } from "./configurations.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
 import { shareLearntWindows } from "../../src/app/learnt-windows.ts";
-import { createLearntWindowStore } from "../../src/queue/models/learnt-windows.ts";
+import { createLearntWindowStore } from "../../src/queue/stores/learnt-windows.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

@@ -4,7 +4,7 @@ import { createConsoleSurface } from "../../src/adapters/console/surface.ts";
 import { repositoriesSchema } from "../../src/config/repositories.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import { rememberThreadBranch } from "../../src/queue/repositories/pull-requests.ts";
+import { rememberThreadBranch } from "../../src/queue/stores/pull-requests.ts";
 import { readMailbox } from "../../src/queue/session/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

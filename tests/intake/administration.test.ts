@@ -8,7 +8,7 @@ import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { type AdministerOptions, administer } from "../../src/intake/administration/administer.ts";
 import { readAdminCommand } from "../../src/intake/administration/commands.ts";
-import { readChanges } from "../../src/queue/administration/changes.ts";
+import { readChanges } from "../../src/queue/stores/administration-changes.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 describe("A command of an administrator", () => {

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import type { AdministrationOptions } from "../../intake/administration/administer.ts";
-import { readChanges } from "../../queue/administration/changes.ts";
+import { readChanges } from "../../queue/stores/administration-changes.ts";
 import { channelSettings } from "../channel-settings.ts";
 import { listModelNames, offerModels } from "../models.ts";
 import { findObstacle } from "./apply-changes.ts";

@@ -1,4 +1,4 @@
-import type { AdminChange, ChangedSetting } from "../../queue/administration/changes.ts";
+import type { AdminChange, ChangedSetting } from "../../queue/stores/administration-changes.ts";
 import type { Settings } from "../../config/schema.ts";
 
 /** Settings with what administrators have changed in chat, and what of that does not count, a sentence each. */

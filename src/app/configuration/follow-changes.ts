@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { readChanges } from "../../queue/administration/changes.ts";
+import { readChanges } from "../../queue/stores/administration-changes.ts";
 import { channels } from "../../queue/redis/keys.ts";
 import type { LiveConfiguration } from "./live-configuration.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { AdminChange } from "../../queue/administration/changes.ts";
+import type { AdminChange } from "../../queue/stores/administration-changes.ts";
 import { listModelNames } from "../models.ts";
 import { applyChanges, type ChangedSettings } from "./apply-changes.ts";
 import type { Config } from "../../config/load.ts";

@@ -12,7 +12,7 @@ import {
   removeChange,
   type SettingName,
   storeChange,
-} from "../../queue/administration/changes.ts";
+} from "../../queue/stores/administration-changes.ts";
 import type { Access } from "../access.ts";
 import type { AdminCommand, ChannelCommand, DayBudget } from "./commands.ts";
 

@@ -1,4 +1,4 @@
-import type { ChangedSetting } from "../../queue/administration/changes.ts";
+import type { ChangedSetting } from "../../queue/stores/administration-changes.ts";
 
 type Verbosity = Extract<ChangedSetting, { setting: "verbosity" }>["value"];
 export type DayBudget = Extract<ChangedSetting, { setting: "budget" }>["value"];

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { isBranchOf } from "../repositories/pull-requests.ts";
+import { isBranchOf } from "../stores/pull-requests.ts";
 import { readForward } from "./journal.ts";
 import { claimUnheldSession } from "./lease.ts";
 import { platformMessageId } from "./message-changes.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ThreadPage } from "../../../src/operations/finding.ts";
-import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/repositories/pull-requests.ts";
+import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/stores/pull-requests.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/lease.ts";
 import { call as request } from "./requests.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createAccountStore, UnreadableAccount } from "../../../src/queue/mcp/accounts.ts";
+import { createAccountStore, UnreadableAccount } from "../../../src/queue/stores/mcp-accounts.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { type Account, accountSchema, type AccountStore } from "../../../src/agent/mcp-account.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";

@@ -4,7 +4,7 @@ import { applyChanges } from "../../../src/app/configuration/apply-changes.ts";
 import type { Author } from "../../../src/chat/inbound.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
-import type { AdminChange } from "../../../src/queue/administration/changes.ts";
+import type { AdminChange } from "../../../src/queue/stores/administration-changes.ts";
 
 const by = { id: "UADMIN", name: "admin" };
 const ids = ["U1", "U2", "U3"] as const;

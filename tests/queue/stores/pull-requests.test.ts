@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/repositories/pull-requests.ts";
+import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/stores/pull-requests.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
