@@ -1,12 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { createStoredParser } from "../agent/parse-stored.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import { daySeconds, keys } from "../queue/redis/keys.ts";
 import { type Lock, takeLock } from "../queue/redis/lock.ts";
+import { readStored } from "../queue/redis/unreadable.ts";
 
 /** Where the events with a key go: their thread, or since when somebody opens it, ms. */
-const storedSchema = z.object({
+const storedSchema = z.looseObject({
   version: z.literal(1),
   since: z.int(),
   /** The message whose event it was opened for. */
@@ -15,6 +17,8 @@ const storedSchema = z.object({
 });
 
 type Stored = z.infer<typeof storedSchema>;
+
+const parseThread = createStoredParser(storedSchema);
 
 export interface KeyedThread {
   thread: ThreadId;
@@ -47,13 +51,18 @@ export function createThreadsOfKeys(redis: Redis, now: () => number): ThreadsOfK
   /** What this process is opening, by its key in Redis. */
   const opening = new Map<string, Promise<KeyedThread>>();
 
-  const read = async (name: string) => {
-    const json = await redis.get(name);
-    return json === null ? undefined : storedSchema.parse(JSON.parse(json));
+  /** What cannot be read is kept beside it, for the key's events go on in a new thread, which takes its place. */
+  const read = async (trigger: string, key: string): Promise<Stored | undefined> => {
+    const json = await redis.get(keys.hookThread(trigger, key));
+    if (json === null) return undefined;
+    const aside = keys.hookThreadUnreadable(trigger, key);
+    const stored = readStored(redis, parseThread, json, `The thread of a webhook's key, kept as ${aside},`);
+    if (!stored) await redis.set(aside, json, "EX", rememberedSeconds);
+    return stored;
   };
 
   const find = async (trigger: string, key: string): Promise<KeyedThread | undefined> => {
-    const stored = await read(keys.hookThread(trigger, key));
+    const stored = await read(trigger, key);
     return stored?.thread === undefined ? undefined : { thread: stored.thread, first: stored.first };
   };
 
@@ -72,7 +81,7 @@ export function createThreadsOfKeys(redis: Redis, now: () => number): ThreadsOfK
     try {
       const fresh = { version: 1, since: now(), first: message } as const;
       const isFirst = await redis.set(name, JSON.stringify(fresh), "EX", rememberedSeconds, "NX");
-      const stored: Stored = isFirst ? fresh : ((await read(name)) ?? fresh);
+      const stored: Stored = isFirst ? fresh : ((await read(trigger, key)) ?? fresh);
       // Somebody else had it before the lock was ours.
       if (stored.thread !== undefined) return { thread: stored.thread, first: stored.first };
       const thread = await open(stored.first, isFirst ? undefined : stored.since);

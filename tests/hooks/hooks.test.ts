@@ -188,6 +188,25 @@ test("events with the same key share a thread, which is told of each", async () 
   expect(shown.map(({ kind }) => kind)).toEqual(["notice", "notice"]);
 });
 
+test("a key whose thread cannot be read goes on in a new thread, and what was there is kept and reported", async () => {
+  const redis = server.client();
+  const places: string[] = [];
+  redis.on("unreadable", (place: string) => places.push(place));
+  const post = await gateway({ verify: "github", threadKey: "pr {{number}}" }, { redis });
+  const send = async (delivery: string) => {
+    const body = event({ number: 9, delivery });
+    return await post(body, github(body, delivery));
+  };
+  const first = await send("u1");
+  const [name = ""] = await redis.keys("heddle:{hook:t:*}:thread");
+  await redis.set(name, '{"v":2,"goes":"elsewhere"}');
+  const [second, third] = [await send("u2"), await send("u3")];
+  expect(second.thread).not.toBe(first.thread);
+  expect(third.thread).toBe(second.thread);
+  expect(await redis.get(`${name}:unreadable`)).toBe('{"v":2,"goes":"elsewhere"}');
+  expect(places[0]).toContain(`${name}:unreadable`);
+});
+
 test("a death between any two steps leaves one message after the delivery is repeated", async () => {
   const plain = createConsoleSurface({ redis: server.client() });
   let dies = true;

@@ -148,6 +148,8 @@ export const keys = {
 
   /** JSON of the thread that the events of a trigger with that key go to; `key` is a hash. */
   hookThread: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:thread`,
+  /** What could not be read as such a thread. */
+  hookThreadUnreadable: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:thread:unreadable`,
   /** Present while a gateway opens that thread. */
   hookOpening: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:opening`,
   /** The thread that a delivery of a trigger went to; `delivery` is a hash. */

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createSealedBox } from "../../../src/agent/sealed-box.ts";
 import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
 import type { OAuthClient } from "../../../src/adapters/slack/installation/oauth-client.ts";
 import { createTeamsSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";
@@ -83,6 +84,18 @@ describe("workspaces that install the app", () => {
     await expect(other.find("T0ONE")).rejects.toThrow(/SLACK_STATE_SECRET/);
     await redis.client().hset("heddle:slack:installations", "T0ONE", stored["T0TWO"] ?? "");
     await expect(installations.find("T0ONE")).rejects.toThrow(/T0ONE cannot be read/);
+  });
+
+  test("of another version are kept, and said to be unreadable", async () => {
+    const { one, install, client, installations } = await scene();
+    await install(one);
+    const box = createSealedBox(client.stateSecret, "heddle slack installations");
+    const later = box.seal(JSON.stringify({ v: 2, tokens: ["x"] }), "T0ONE");
+    await redis.client().hset("heddle:slack:installations", "T0ONE", later);
+    await expect(installations.find("T0ONE")).rejects.toThrow(
+      /T0ONE cannot be read \(it is of a version that this Heddle does not know\); it is kept/,
+    );
+    expect(await redis.client().hget("heddle:slack:installations", "T0ONE")).toBe(later);
   });
 
   test("are caught up with although the installation of another cannot be read, which is told once", async () => {

@@ -1,6 +1,7 @@
 import type { InstallationStore } from "@slack/bolt";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { createStoredParser } from "../../../agent/parse-stored.ts";
 import { createSealedBox, type SealedBox } from "../../../agent/sealed-box.ts";
 import type { SlackServer } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
@@ -33,7 +34,7 @@ export class UnreadableInstallation extends Error {}
 /** Hash: team id to its sealed installation. */
 const key = "heddle:slack:installations";
 
-const installationSchema = z.object({
+const installationSchema = z.looseObject({
   botToken: z.string(),
   botId: z.string(),
   botUserId: z.string(),
@@ -41,6 +42,8 @@ const installationSchema = z.object({
 });
 
 type Stored = z.infer<typeof installationSchema>;
+
+const readInstallation = createStoredParser(installationSchema);
 
 /** Present while a process exchanges a team's token, and for a while after a failure. */
 const renewingKey = (teamId: string) => `heddle:slack:renewing:${teamId}`;
@@ -57,7 +60,7 @@ export function createInstallations(
   const box = createBox(stateSecret);
   const read = async (teamId: string): Promise<Stored | undefined> => {
     const sealed = allowed.includes(teamId) ? await redis.hget(key, teamId) : null;
-    return sealed === null ? undefined : installationSchema.parse(JSON.parse(box.open(sealed, teamId)));
+    return sealed === null ? undefined : parseInstallation(box.open(sealed, teamId), teamId);
   };
   const write = (teamId: string, content: Stored) =>
     redis.hset(key, teamId, box.seal(JSON.stringify(content), teamId));
@@ -122,6 +125,15 @@ export function createInstallations(
       },
     },
   };
+}
+
+/** @throws UnreadableInstallation */
+function parseInstallation(json: string, teamId: string): Stored {
+  const parsed = readInstallation(json);
+  if (parsed.ok) return parsed.value;
+  throw new UnreadableInstallation(
+    `The Slack installation of ${teamId} cannot be read (${parsed.why}); it is kept. Upgrade this Heddle if a later one has written it, or install the app there again.`,
+  );
 }
 
 /** Says what to do where a text does not open. */
