@@ -35,7 +35,7 @@ export interface Fleet {
   handovers: readonly number[];
   /** Does the next thing to one of its processes, or to what they need. */
   strike(): Promise<void>;
-  /** Nothing is cut off any more afterwards. */
+  /** Afterwards nothing is cut off any more, and Slack answers again. */
   heal(): Promise<void>;
   close(): Promise<void>;
 }
@@ -133,7 +133,8 @@ export async function raiseFleet(deployment: TestDeployment, options: FleetOptio
   function disturbSlack(): void {
     for (const method of disturbed) {
       const fault = slackFaults[roll(slackFaults.length * 2)];
-      if (!fault) continue;
+      // What is seldom called would gather more of them than any outage has.
+      if (!fault || deployment.slack.countFaults(method) > 0) continue;
       struck.slackFaults += 1;
       deployment.slack.fail(method, fault);
     }
@@ -199,7 +200,10 @@ export async function raiseFleet(deployment: TestDeployment, options: FleetOptio
       disturbSlack();
       if (member && blow) await hit(member, blow);
     },
-    heal: async () => void (await Promise.all(members.flatMap(({ cutOff: lasts }) => lasts ?? []))),
+    async heal() {
+      deployment.slack.recover();
+      await Promise.all(members.flatMap(({ cutOff: lasts }) => lasts ?? []));
+    },
     close: async () => void (await Promise.all(members.map(({ relay }) => relay.close()))),
   };
 }

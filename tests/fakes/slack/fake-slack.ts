@@ -134,6 +134,10 @@ export interface FakeSlack {
   transcript(channel: FakeChannel): string;
   /** Lets the next calls of a method fail (default 1). */
   fail(method: string, fault: Fault, times?: number): void;
+  /** How many of the next calls of a method will fail so. */
+  countFaults(method: string): number;
+  /** From now on calls fail no more that way. */
+  recover(): void;
   /** From now on refuses every call of a method for which this gives a code. */
   refuse(method: string, code: (args: Record<string, unknown>) => string | undefined): void;
   /** Answers downloads with a redirect to that address. */
@@ -311,6 +315,8 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     until,
     transcript: (channel) => transcript(workspace, channel),
     fail: (method, fault, times = 1) => api.fail(method, fault, times),
+    countFaults: (method) => api.countFaults(method),
+    recover: () => api.recover(),
     refuse: (method, code) => api.refuse(method, code),
     redirectFiles: (to) => {
       api.redirectFiles = to;

@@ -54,6 +54,14 @@ export class WebApi {
     this.#faults.set(method, [...planned, ...Array.from({ length: times }, () => fault)]);
   }
 
+  countFaults(method: string): number {
+    return this.#faults.get(method)?.length ?? 0;
+  }
+
+  recover(): void {
+    this.#faults.clear();
+  }
+
   /** From now on refuses every call of a method for which this gives a code. */
   refuse(method: string, code: (args: Record<string, unknown>) => string | undefined): void {
     this.#refusals.set(method, code);
