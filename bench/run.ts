@@ -10,6 +10,7 @@ import { commands } from "./figures/commands.ts";
 import { libraries } from "./figures/libraries.ts";
 import { mention } from "./figures/mention.ts";
 import { prefix } from "./figures/prefix.ts";
+import { rules } from "./figures/rules.ts";
 import { sandbox } from "./figures/sandbox.ts";
 import { start } from "./figures/start.ts";
 import { step } from "./figures/step.ts";
@@ -27,6 +28,7 @@ const figures: readonly Figure[] = [
   calls,
   commands,
   stop,
+  rules,
   sandbox,
   threads,
   ages,

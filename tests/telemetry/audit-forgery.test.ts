@@ -18,6 +18,7 @@ import {
 } from "../../src/telemetry/audit/log.ts";
 import { createAuditProblems, listAuditProblems } from "../../src/telemetry/audit/problems.ts";
 import { type VerifyOptions, verifyLog } from "../../src/telemetry/audit/verify.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -251,6 +252,27 @@ describe("When the log cannot be written", () => {
     await log.close();
     expect(await verify()).toMatchObject({ faults: [], messages: ["1", "2", "3"] });
     expect(seen.at(-1)).toMatchObject({ failingSince: undefined, lost: 0 });
+  });
+
+  test("the metrics count the attempts, what waits and what was lost", async () => {
+    const metrics = createMetrics(redis);
+    const log = open({ key, mostWaiting: 3, onHealth: metrics.auditHealth });
+    const figures = async () =>
+      (await metrics.render()).split("\n").filter((line) => line.startsWith("heddle_audit_"));
+    await refuse();
+    await write(log, "1", "2", "3", "4", "5");
+    // They are as of the last attempt.
+    await expect
+      .poll(figures)
+      .toEqual([
+        expect.stringMatching(/^heddle_audit_failures_total [1-9]/),
+        "heddle_audit_waiting_facts 3",
+        "heddle_audit_lost_facts 2",
+      ]);
+    await redis.del(keys.auditHead);
+    await log.close();
+    expect(await figures()).toContain("heddle_audit_waiting_facts 0");
+    await metrics.close();
   });
 
   test("a tool's call is refused where the log is required", async () => {

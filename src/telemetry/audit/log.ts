@@ -91,6 +91,8 @@ class QueuedLog implements AuditLog {
   /** Not yet told in the log. */
   #lost = { count: 0, since: 0 };
   #lostInAll = 0;
+  /** As `onHealth` was told last. */
+  #toldWaiting = 0;
   #retrying = 0;
 
   constructor(
@@ -159,6 +161,8 @@ class QueuedLog implements AuditLog {
       }
     }
     this.#writing = undefined;
+    // Whoever was told that facts wait would believe so until the next failure.
+    if (this.#toldWaiting > 0 && !this.#failing) this.#tellHealth();
   }
 
   async #seal(batch: readonly Stamped[]): Promise<Stamped[]> {
@@ -173,7 +177,7 @@ class QueuedLog implements AuditLog {
       this.#failing = { since: this.#now(), why };
       this.#onProblem("The audit log could not be written.", error);
     }
-    this.#options.onHealth?.(this.#health());
+    this.#tellHealth();
   }
 
   #recovered(): void {
@@ -185,16 +189,17 @@ class QueuedLog implements AuditLog {
     }
     if (!this.#failing) return;
     this.#failing = undefined;
-    this.#options.onHealth?.(this.#health());
+    this.#tellHealth();
   }
 
-  #health(): AuditHealth {
-    return {
+  #tellHealth(): void {
+    this.#toldWaiting = this.#waiting.length + this.#retrying;
+    this.#options.onHealth?.({
       failingSince: this.#failing?.since,
       why: this.#failing?.why ?? "",
-      waiting: this.#waiting.length + this.#retrying,
+      waiting: this.#toldWaiting,
       lost: this.#lostInAll,
-    };
+    });
   }
 }
 
