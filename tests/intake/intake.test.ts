@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
+import { SurfaceError } from "../../src/chat/surface.ts";
 import type { Author, ContextMessage, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { createAccess } from "../../src/intake/access.ts";
@@ -423,6 +424,47 @@ describe("What is told more than once, by Slack or by several gateways,", () => 
     expect(verdicts.filter((result) => toInboundFact(whole, result))).toHaveLength(1);
     expect(await waiting()).toHaveLength(told.length);
     expect(deeds).toEqual(told);
+  });
+});
+
+describe("A stop at a message whose thread only the platform knows", () => {
+  const unknown = { platform: "slack", workspace: "T1", channel: "C1", message: "bot7" };
+  const stopAt = (author: Author): InboundEvent => ({
+    ...{ kind: "stop", target: { message: unknown }, author, at: 9 },
+  });
+  const limited = () => new SurfaceError("rate-limited", "Too many requests.", { retryAfterMs: 1_000 });
+  const lost = () => new SurfaceError("uncertain", "The answer was lost.");
+
+  test.each([
+    ["is limited", limited],
+    ["is lost", lost],
+  ])("holds although the first answer %s", async (_what, failure) => {
+    const { says, intake, ref, chat } = thread();
+    await says(ada, "start");
+    let asked = 0;
+    chat.surface.threadOf = async () => {
+      asked += 1;
+      if (asked === 1) throw failure();
+      return ref;
+    };
+    expect(await intake.receive(stopAt(ada))).toMatchObject({ kind: "stopping" });
+  });
+
+  test("is not acknowledged while the platform does not answer, so that it comes again", async () => {
+    const { says, intake, chat } = thread();
+    await says(ada, "start");
+    chat.surface.threadOf = async () => {
+      throw lost();
+    };
+    await expect(intake.receive(stopAt(ada))).rejects.toThrow("The answer was lost.");
+  });
+
+  test("is ignored where the platform may not be asked", async () => {
+    const { intake, chat } = thread();
+    chat.surface.threadOf = async () => {
+      throw new SurfaceError("forbidden", "The bot is not in the channel.");
+    };
+    expect(await intake.receive(stopAt(ada))).toMatchObject({ kind: "ignored" });
   });
 });
 

@@ -130,13 +130,15 @@ async function settle(
   await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
     const { progress } = await lease.head();
     const known = readMessageRef(options.redis, lease.thread, "progress", progress);
-    // Posted by a worker that died before it could note so.
-    const ref = known ?? (mayBeShown ? (await findPosted(surface, thread, key, since, true))[0] : undefined);
-    if (!ref) return;
-    const write = () =>
-      failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref)));
+    if (!known && !mayBeShown) return;
+    const write = async () => {
+      // Posted by a worker that died before it could note so. Looking may have to wait as writing may.
+      const ref = known ?? (await findPosted(surface, thread, key, since, true))[0];
+      if (!ref) return;
+      await failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref)));
+    };
     // It tells how the turn has ended, so it does not wait behind those that go on.
-    await output.write(surface, ref, "receipt", signal, write, message ? "edits" : "messages");
+    await output.write(surface, known ?? thread, "receipt", signal, write, message ? "edits" : "messages");
   });
   await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
 }

@@ -61,7 +61,8 @@ async function ended({ grows = false } = {}) {
     await redis.hget(keys.head(thread), "progress"),
     await redis.get(keys.settled(thread, "t:progress")),
   ];
-  return { slack, flush, replies, left, put, createSurface, ref, message };
+  const forget = () => redis.hdel(keys.head(thread), "progress");
+  return { slack, flush, replies, left, put, forget, createSurface, ref, message };
 }
 
 const answer = "Because of **lint**.\n(1 step)";
@@ -86,6 +87,24 @@ test.each([
   expect(replies().map(visibleText)).toEqual([answer]);
   expect((await left()).slice(0, 2)).toEqual([[], null]);
 });
+
+test.each([
+  ["limits looking", "conversations.replies", { kind: "rate-limit", retryAfterSeconds: 1 }],
+  ["refuses looking for a while", "conversations.replies", { kind: "refuse", error: "ratelimited" }],
+  ["cannot be reached to look", "conversations.replies", { kind: "lost-request" }],
+  ["limits ending what grows", "chat.stopStream", { kind: "rate-limit", retryAfterSeconds: 1 }],
+] as const)(
+  "A progress message that nobody noted is settled although Slack %s",
+  async (_what, method, fault) => {
+    const { slack, flush, replies, left, forget, createSurface } = await ended({ grows: true });
+    await forget();
+    slack.fail(method, fault);
+    // Another worker, which does not know the stream either.
+    await flush(createSurface());
+    expect(replies().map(visibleText)).toEqual([answer]);
+    expect((await left()).slice(0, 2)).toEqual([[], null]);
+  },
+);
 
 const items = [{ id: "1", name: "bash", about: "npm test", state: "ok" }];
 const done = { title: "What was done", above: "✅ **Done**", below: "", items };
