@@ -272,7 +272,7 @@ describe("When the log cannot be written", () => {
     await redis.del(keys.auditHead);
     await log.close();
     expect(await figures()).toContain("heddle_audit_waiting_facts 0");
-    await metrics.close();
+    metrics.close();
   });
 
   test("a tool's call is refused where the log is required", async () => {
