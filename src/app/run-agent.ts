@@ -13,6 +13,7 @@ import type { LanguageModel } from "../agent/model.ts";
 import { limitToPlanning, type Planning } from "../agent/planning.ts";
 import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
 import type { CircuitBreaker } from "../agent/tools/circuit-breaker.ts";
+import { provideSkillFolder } from "../agent/skills/skill-folder.ts";
 import { createProposePlan } from "../agent/tools/propose-plan.ts";
 import type { ToolServices } from "../agent/tools/tool.ts";
 import { webFetchName } from "../agent/web.ts";
@@ -48,7 +49,6 @@ export async function* runAgent(
   sandbox?.noteFiles(id);
   const asked = listAsked(input);
   const planning = await planTurn(options, shared, input, asked);
-  const services = createServices(options, thread, asked, sandbox && keepFromWriting(sandbox, planning));
   const [library, offer, situation] = await Promise.all([
     options.skills.current(),
     options.mcp.offer(signal),
@@ -56,6 +56,12 @@ export async function* runAgent(
     shared.windows.refresh(),
   ]);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
+  const services = createServices(
+    options,
+    thread,
+    asked,
+    sandbox && keepFromWriting(provideSkillFolder(sandbox, skills), planning),
+  );
 
   const reading: Omit<Reading, "fromStart"> = {
     ...(sandbox && { sandbox }),

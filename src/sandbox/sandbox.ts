@@ -23,6 +23,8 @@ export interface ExecRequest {
   command: string;
   /** Default: the workspace. */
   cwd?: string;
+  /** Variables of this command beside those that every command has. */
+  environment?: Readonly<Record<string, string>>;
   /** Wall time in milliseconds. Default: the operator's limit. */
   timeoutMs?: number;
   /** Output kept, in bytes; the command is killed at 16 times as much. Default: the operator's limit. */
@@ -139,10 +141,9 @@ export interface FileChanges {
 export interface Sandbox {
   exec(request: ExecRequest): Promise<ExecResult>;
   /** Refuses with a sentence when the thread has too many jobs. */
-  start(request: {
-    command: string;
-    cwd?: string;
-  }): Promise<{ ok: true; job: Job } | { ok: false; message: string }>;
+  start(
+    request: Pick<ExecRequest, "command" | "cwd" | "environment">,
+  ): Promise<{ ok: true; job: Job } | { ok: false; message: string }>;
   jobs(): readonly Job[];
   /**
    * Makes a port or a folder reachable from this process, and from nowhere else. Refuses with a sentence when nothing

@@ -1,9 +1,10 @@
 import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { createGetSkillTool } from "../../src/agent/skills/get-skill.ts";
 import { createSkillLibrary } from "../../src/agent/skills/library.ts";
+import { provideSkillFolder } from "../../src/agent/skills/skill-folder.ts";
 import { createSandboxTools } from "../../src/agent/tools/built-in.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
@@ -26,7 +27,8 @@ async function threadWith(folder: string) {
     rmSync(dataDir, { recursive: true });
   });
   const sandbox = await backend.open("a:b:c:d");
-  const services = { sandbox, notes: memoryNotes(), now: Date.now };
+  const provided = provideSkillFolder(sandbox, (await skills.current()).skills);
+  const services = { sandbox: provided, notes: memoryNotes(), now: Date.now };
   const dispatcher = dispatcherOf({ tools: createSandboxTools(), services });
   return { skills, use: (tool: string, input: unknown) => run(dispatcher, tool, input) };
 }
@@ -70,6 +72,26 @@ test("the commands of a skill run as the model reads them", async () => {
   expect(read).toHaveLength(3);
   const ran = await use("bash", { command: `mkdir elsewhere; cd elsewhere; ${read.join(" && ")}` });
   expect(ran.text).toBe("exit code 0\npython\nshell\nnode");
+});
+
+test("a skill's own scripts find its folder in $SKILL_DIR, and a command of none finds nothing", async () => {
+  const folder = closedFolder();
+  leftovers.push(() => rmSync(folder, { recursive: true }));
+  for (const name of ["tea", "cake"]) {
+    mkdirSync(join(folder, name, "scripts"), { recursive: true });
+    writeFileSync(
+      join(folder, name, "SKILL.md"),
+      `---\nname: ${name}\ndescription: d\n---\nRun scripts/a.sh\n`,
+    );
+    writeFileSync(join(folder, name, "scripts/a.sh"), 'bash "$SKILL_DIR/scripts/b.sh"');
+    writeFileSync(join(folder, name, "scripts/b.sh"), 'echo "${SKILL_DIR##*/}"');
+  }
+  const { use } = await threadWith(folder);
+  const command = "bash /skills/cake/scripts/a.sh; ls /skills/tea/scripts >/dev/null";
+  expect((await use("bash", { command })).text).toBe("exit code 0\ncake");
+  expect((await use("bash", { command: 'echo "[$SKILL_DIR]"' })).text).toBe("exit code 0\n[]");
+  await use("bash", { command: "bash /skills/tea/scripts/a.sh >out", run_in_background: true });
+  await vi.waitFor(async () => expect((await use("bash", { command: "cat out" })).text).toContain("tea"));
 });
 
 test("a skill's reference can be read and listed, and not written", async () => {

@@ -52,7 +52,7 @@ export function createPlainSpawner(
     const script = [...request.program.slice(0, parametersFrom), ...parameters];
     const child = spawn("/bin/bash", limitFileSize(request.fileBytes, script), {
       cwd: translate(request.cwd),
-      env: environment(folder),
+      env: { ...environment(folder), ...request.environment },
       detached: true,
       stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe", "pipe"],
     });

@@ -20,7 +20,7 @@ import type { ThreadNetwork } from "./network.ts";
 import { collectOutput } from "./output.ts";
 import { createProgramRunner, type ProgramRunner } from "./program-runner.ts";
 import { shellCommand } from "./shell.ts";
-import type { Ending, Spawner } from "./spawner.ts";
+import type { LaunchRequest, Ending, Spawner } from "./spawner.ts";
 
 /** A command may produce this many times what is kept before it is killed. */
 const floodFactor = 16;
@@ -158,6 +158,10 @@ function createWriting(
   };
 }
 
+/** What a job runs, inside the sandbox. */
+type JobProgram = Pick<LaunchRequest, "program" | "cwd"> &
+  Partial<Pick<LaunchRequest, "view" | "environment">>;
+
 /** Commands, and jobs, of somebody who works on this claim. */
 function createCommands(
   { deps: { host, spawner }, folder, programs, jobs, changes, checkpoint }: ThreadParts,
@@ -179,6 +183,7 @@ function createCommands(
       {
         program: shellCommand(request.command),
         cwd: insideFolder(request.cwd),
+        ...(request.environment && { environment: request.environment }),
         timeoutMs: Math.min(request.timeoutMs ?? limits.commandMs, limits.longestCommandMs),
         floodBytes: keptBytes * floodFactor,
         signal: request.signal,
@@ -197,19 +202,26 @@ function createCommands(
     return { end, exitCode, ...output.result(), durationMs, ...(problem !== undefined && { problem }) };
   }
 
-  async function start(request: { command: string; cwd?: string }): ReturnType<Sandbox["start"]> {
+  async function start({
+    command,
+    cwd,
+    environment,
+  }: Parameters<Sandbox["start"]>[0]): ReturnType<Sandbox["start"]> {
     const refusal =
-      refusalOf(request)?.problem ??
+      refusalOf({ command, ...(cwd !== undefined && { cwd }) })?.problem ??
       jobs.findObstacle() ??
       // What a job serves is to be found by the next command.
       ((await prepare({ opensNetwork: true, mayWrite: true })) && "The thread was stopped.") ??
       jobs.findObstacle();
     if (refusal !== undefined) return { ok: false, message: refusal };
-    const program = shellCommand(request.command);
-    return { ok: true, job: addJob(request.command, { program, cwd: insideFolder(request.cwd) }) };
+    const program = shellCommand(command);
+    return {
+      ok: true,
+      job: addJob(command, { program, cwd: insideFolder(cwd), ...(environment && { environment }) }),
+    };
   }
 
-  function addJob(title: string, request: { program: string[]; cwd: string; view?: string[] }): Job {
+  function addJob(title: string, request: JobProgram): Job {
     return jobs.add(() =>
       startJob({
         command: title,
