@@ -65,10 +65,11 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
     const message = render();
     const known = ref;
     if (known && !isOld()) {
-      await failpoint("progress", () => surface.edit(known, message));
+      const uncertain = await editOrDoubt(() => failpoint("progress", () => surface.edit(known, message)));
       const last = await options.overtaken();
-      if (last) await surface.edit(known, last);
-      else if (last === null) await surface.remove(known);
+      if (last) await insist(() => surface.edit(known, last));
+      else if (last === null) await insist(() => surface.remove(known));
+      if (uncertain) throw uncertain;
     } else {
       // Until its ref is known, a lost connection leaves open whether it exists.
       lookSince = startedAt;
@@ -78,7 +79,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
       if (posted) {
         await options.onPosted(posted).catch(async (error: unknown) => {
           // The other worker has a progress message of its own.
-          if (error instanceof LeaseLost) await surface.remove(posted);
+          if (error instanceof LeaseLost) await insist(() => surface.remove(posted));
           throw error;
         });
       }
@@ -135,4 +136,36 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
       return lookSince !== undefined;
     },
   };
+}
+
+/** @returns the failure where the edit may have arrived */
+async function editOrDoubt(edit: () => Promise<void>): Promise<SurfaceError | undefined> {
+  try {
+    await edit();
+    return undefined;
+  } catch (error) {
+    if (error instanceof SurfaceError && error.kind === "uncertain") return error;
+    throw error;
+  }
+}
+
+/** How often and how long apart something is tried that nobody else would do, ms. */
+const insistence = { attempts: 10, pauseMs: 500, longestPauseMs: 5_000 };
+
+/**
+ * Tries again what must not be left undone: another worker goes on, and nobody would ever change again what this one has
+ * shown. Doing it twice is the same as once.
+ */
+async function insist(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const isPassing =
+        error instanceof SurfaceError && (error.kind === "uncertain" || error.kind === "rate-limited");
+      if (!isPassing || attempt === insistence.attempts) throw error;
+      const pauseMs = Math.max(error.retryAfterMs, insistence.pauseMs);
+      await delay(Math.min(pauseMs, insistence.longestPauseMs));
+    }
+  }
 }

@@ -63,3 +63,18 @@ export async function gather(
     lines,
   };
 }
+
+/** For whoever has to find out why: each message of the bot in that thread that still shows work, with all that was done to it. */
+export function describeWrites({ slack }: TestDeployment, root: FakeMessage): string {
+  return botMessages(slack, root.channel, root.ts)
+    .filter((message) => visibleText(message).includes("Working"))
+    .map((message) => {
+      const { ts, metadata, stream } = message;
+      const calls = slack.calls
+        .filter(({ args }) => args["ts"] === ts)
+        .map(({ method, args }) => ({ method, args }));
+      const shown = { ts, metadata, isOpen: stream?.isOpen, text: visibleText(message) };
+      return JSON.stringify({ root: root.ts, ...shown, calls });
+    })
+    .join("\n");
+}

@@ -4,7 +4,7 @@ import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import { type Blow, raiseFleet } from "./blows.ts";
 import { check, type Fate } from "./check.ts";
 import { checkEnds, watchReceipts } from "./ends.ts";
-import { gather, quiet } from "./evidence.ts";
+import { describeWrites, gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { deployForTest, type TestDeployment } from "./serve.ts";
@@ -104,6 +104,7 @@ test(
       ends.unknown += checked.unknown;
       ends.falseClaims += checked.broken.length;
       broken.push(...[...result.broken, ...checked.broken].map((sentence) => `${thread}: ${sentence}`));
+      if (result.broken.length > 0) console.error(describeWrites(deployment, sent[0]));
     }
     const messages = talks.flat().length;
     const seconds = Math.round((Date.now() - startedAt) / 1_000);

@@ -71,7 +71,10 @@ export async function converse({ protocol, window, rounds }: Conversation): Prom
     const isAnswered = last.includes('"tool_result"') || last.includes('"role":"tool"');
     return { tokens, says: isSummary ? "summary" : isAnswered ? "answer" : "call" } as const;
   };
-  const said = { summary: "## Done\nParts were looked into.", answer: "Done." };
+  const said = {
+    summary: "## Done\nParts were looked into.",
+    answer: `Done. ${"It is as it was said. ".repeat(window / 1_200)}`,
+  };
   const names = Array.from({ length: calls }, () => "look");
 
   const service =

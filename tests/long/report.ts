@@ -4,15 +4,14 @@ import { join } from "node:path";
 import { publishFigures } from "../../scripts/publish-figures.ts";
 import { converse, type Findings } from "./converse.ts";
 
-/** Requests of megabytes take their time: with a million tokens there are fewer rounds. */
-const roundsIn = (window: number) => (window > 200_000 ? 60 : 300);
+const rounds = 300;
 
 const rows: string[] = [];
 const isSound = ({ lostWords, repeatedRefusals, failedTurns, summariesInEightSteps }: Findings) =>
   lostWords + repeatedRefusals + failedTurns === 0 && summariesInEightSteps <= 1;
 for (const protocol of ["anthropic", "openai-chat"] as const) {
   for (const window of [16_000, 32_000, 200_000, 1_000_000]) {
-    const found = await converse({ protocol, window, rounds: roundsIn(window) });
+    const found = await converse({ protocol, window, rounds });
     console.log(protocol, window, JSON.stringify(found));
     if (!isSound(found)) process.exitCode = 1;
     const figures = [

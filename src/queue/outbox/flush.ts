@@ -131,11 +131,13 @@ async function settle(
     const { progress } = await lease.head();
     const known = readMessageRef(options.redis, lease.thread, "progress", progress);
     if (!known && !mayBeShown) return;
+    let ref = known;
     const write = async () => {
       // Posted by a worker that died before it could note so. Looking may have to wait as writing may.
-      const ref = known ?? (await findPosted(surface, thread, key, since, true))[0];
-      if (!ref) return;
-      await failpoint("settle", () => (message ? surface.edit(ref, message) : surface.remove(ref)));
+      ref ??= (await findPosted(surface, thread, key, since, true))[0];
+      const found = ref;
+      if (!found) return;
+      await failpoint("settle", () => (message ? surface.edit(found, message) : surface.remove(found)));
     };
     // It tells how the turn has ended, so it does not wait behind those that go on.
     await output.write(surface, known ?? thread, "receipt", signal, write, message ? "edits" : "messages");

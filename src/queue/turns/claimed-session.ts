@@ -105,7 +105,7 @@ export async function openSession<Deps extends SessionDeps>(
   if (head["status"] !== "running") journal.replay.closeTurn();
   const told = readHeadNumber(options.redis, lease.thread, "told", head["told"]);
   const session: HeldSession & { options: Deps } = {
-    ...{ lease, options, job, pendingEdits: pendingEdits, head, journal },
+    ...{ lease, options, job, pendingEdits, head, journal },
     cancelled: { ...journal.withdrawn, told },
     claims: lease.claimsWithoutProgress,
     lost: found.filter((each) => !hasEnded(each, sight, claimedAt)),

@@ -106,6 +106,25 @@ test.each([
   },
 );
 
+test("A progress message that somebody ended and did not settle is found again", async () => {
+  const { slack, flush, replies, forget, createSurface, left } = await ended({ grows: true });
+  await forget();
+  // What grows is ended, and then the process dies.
+  slack.fail("chat.stopStream", { kind: "lost-response" });
+  const dying = createSurface();
+  const [{ threadTs = "" } = {}] = replies();
+  const where = {
+    platform: "slack",
+    workspace: slack.teamId,
+    channel: slack.channel("general").id,
+    thread: threadTs,
+  };
+  await expect(dying.find?.(where, "t:progress", Date.now(), true)).rejects.toThrow("did not confirm");
+  await flush(createSurface());
+  expect(replies().map(visibleText)).toEqual([answer]);
+  expect((await left()).slice(0, 2)).toEqual([[], null]);
+});
+
 const items = [{ id: "1", name: "bash", about: "npm test", state: "ok" }];
 const done = { title: "What was done", above: "✅ **Done**", below: "", items };
 const cards = { kind: "progress", markdown: "✅ **Done**", calls: done };

@@ -33,8 +33,12 @@ export interface Streams {
    * @returns false where the message must be edited: it does not grow, or not any more
    */
   write(ref: MessageRef, message: OutboundMessage): Promise<boolean>;
-  /** Ends it whoever has started it; false where it was none that grows. */
-  end(channel: string, ts: string): Promise<boolean>;
+  /**
+   * Ends it whoever has started it; false where it was none that grows.
+   *
+   * @param key by which it can be found afterwards; without it, it is known already
+   */
+  end(channel: string, ts: string, key?: string): Promise<boolean>;
 }
 
 /**
@@ -79,9 +83,10 @@ export function createStreams({
   const limitOf = createStartLimits(starts);
   const idOf = (ref: Pick<MessageRef, "channel" | "message">) => `${ref.channel}:${ref.message}`;
 
-  const end = async (channel: string, ts: string) => {
+  const end = async (channel: string, ts: string, key?: string) => {
     open.delete(`${channel}:${ts}`);
-    const ended = await callSlack("chat.stopStream", () => client.chat.stopStream({ channel, ts }), [
+    const request = { channel, ts, ...(key !== undefined && { metadata: keyOf(key) }) };
+    const ended = await callSlack("chat.stopStream", () => client.chat.stopStream(request), [
       ...["message_not_in_streaming_state", "message_not_found", "message_not_owned_by_app"],
       "stopped_by_user",
     ]);
@@ -104,7 +109,7 @@ export function createStreams({
         ...{ channel: ref.channel, ts: ref.message },
         ...(chunks.length > 0 && { chunks }),
         blocks: renderUnder(message, features),
-        metadata: { event_type: "heddle_message", event_payload: { key: "stream" } },
+        metadata: keyOf("stream"),
       }),
     );
     if (isEnded) open.delete(idOf(ref));
@@ -167,6 +172,10 @@ export function createStreams({
 
     end,
   };
+}
+
+function keyOf(key: string): types.MessageMetadata {
+  return { event_type: "heddle_message", event_payload: { key } };
 }
 
 /**

@@ -108,7 +108,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
       if (found?.length || !grows) return (found ?? []).map((ts) => messageRef(thread, ts));
       const unkeyed = await callSlack("conversations.replies", () => findUnkeyed(posts, thread, since));
       for (const ts of unkeyed ?? [])
-        if (await streams.end(thread.channel, ts)) return [messageRef(thread, ts)];
+        if (await streams.end(thread.channel, ts, `${key}#0`)) return [messageRef(thread, ts)];
       return [];
     },
 
