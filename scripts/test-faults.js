@@ -1,4 +1,4 @@
-// `npm run test:faults`: the whole fault suite, some twelve minutes. Its figures go into docs/reliability.md.
+// `npm run test:faults`: the whole fault suite, some thirty-five minutes. Its figures go into docs/reliability.md.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

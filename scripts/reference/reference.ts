@@ -26,6 +26,7 @@ export const beyondSchema: readonly { place: RegExp; about: string }[] = [
   },
   { place: /^web\.searchUrl: /, about: "`web.searchUrl` is set where `web.search` is `searxng`" },
   { place: /^discord\.shards: /, about: "the ids in `discord.shards` lie below its total" },
+  { place: /\.startReactions: /, about: "`startReactions` names none of `stopReactions`" },
   {
     place: /^(egress\.|web\.allow|channels\..*\.(network|web\.allow)|console\.proxies)/,
     about: "hosts, addresses and networks are well-formed",

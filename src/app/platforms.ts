@@ -92,6 +92,7 @@ export async function openAdapters({
         teams: await slackTeams({ config, log, redis }),
         events: runChoice(() => resolveTransport(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
+        startReactions: settings.slack.startReactions,
         downtime,
         recentThreads: createRecentThreads(redis),
         dayBudgets: createDayBudgets(redis, configuration.section("budgets"), Date.now),

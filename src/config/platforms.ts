@@ -22,6 +22,15 @@ function marks(reaction: z.ZodString) {
     .prefault({});
 }
 
+/** One reaction cannot mean both. */
+function meansOneThing(given: {
+  stopReactions: readonly string[];
+  startReactions: readonly string[];
+}): boolean {
+  return !given.startReactions.some((reaction) => given.stopReactions.includes(reaction));
+}
+const twice = { path: ["startReactions"], error: "expected other reactions than stopReactions" };
+
 export const slackSchema = z
   .strictObject({
     stopReactions: z
@@ -29,6 +38,12 @@ export const slackSchema = z
       .min(1)
       .default(["octagonal_sign", "stop_sign", "no_entry", "black_square_for_stop"])
       .describe("reactions that stop a turn"),
+    startReactions: z
+      .array(slackReaction.min(1))
+      .default([])
+      .describe(
+        "reactions that give a message to the agent, under the rights of whoever puts them there; none by default",
+      ),
     marks: marks(slackReaction),
     http: z
       .strictObject({
@@ -41,6 +56,7 @@ export const slackSchema = z
       .default([])
       .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
   })
+  .refine(meansOneThing, twice)
   .prefault({});
 
 export const discordSchema = z
@@ -54,6 +70,12 @@ export const discordSchema = z
       .min(1)
       .default(["🛑", "⛔", "⏹️"])
       .describe("reactions that stop a turn: an emoji, or the name of one of the server's own"),
+    startReactions: z
+      .array(z.string().min(1))
+      .default([])
+      .describe(
+        "reactions that give a message to the agent, under the rights of whoever puts them there; none by default",
+      ),
     marks: marks(z.string()),
     mentionAfterSeconds: count(0, 86_400)
       .default(60)
@@ -67,4 +89,5 @@ export const discordSchema = z
       .exactOptional()
       .describe("the part of all servers that this gateway listens to; without it all of them"),
   })
+  .refine(meansOneThing, twice)
   .prefault({});

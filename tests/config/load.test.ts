@@ -120,6 +120,11 @@ models:
       /HEDDLE_DATA_DIR: expected a folder .*, which \/proc cannot, e\.g\. \.\/data\.$/,
     ],
     [{ SLACK_API_URL: "slack" }, "", /SLACK_API_URL: expected an address such as https:/],
+    [
+      {},
+      "slack: { startReactions: [octagonal_sign] }",
+      /slack\.startReactions: expected other reactions than stopReactions/,
+    ],
     [{}, "agent: { maxSteps: lots }", /agent\.maxSteps: expected number, received string\.$/],
     [
       {},

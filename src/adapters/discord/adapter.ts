@@ -17,6 +17,7 @@ import { createRest } from "./connection/rest.ts";
 import { readMissedEvents } from "./inbound/catch-up.ts";
 import { EventReader } from "./inbound/events.ts";
 import { RemovedPlaces } from "./inbound/removed-places.ts";
+import { createStartReactions } from "./inbound/start-reactions.ts";
 import { createKeyedQueue, type KeyedQueue } from "./inbound/keyed-queue.ts";
 import { identify, createDiscordTokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
@@ -26,6 +27,8 @@ import type { Choices } from "./interactions/options.ts";
 export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
+  /** Emoji that give a message to the agent; of custom ones the name. Default: none. */
+  startReactions?: readonly string[];
   downtime: Downtime;
   /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
@@ -69,6 +72,8 @@ interface ConnectionDeps {
   channels: Channels;
   people: People;
   reader: EventReader;
+  /** See `createStartReactions`. */
+  readStart(event: unknown): Promise<InboundEvent | undefined>;
   removed: RemovedPlaces;
   receive: Intake["receive"];
   /** Aborted when the adapter stops. */
@@ -92,6 +97,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
   const removed = new RemovedPlaces({ rest, downtime: options.downtime, log });
   const deps: ConnectionDeps = {
     ...{ options, channels, people, reader, removed, receive },
+    readStart: createStartReactions({ ...options, rest, identity, channels, people }),
     signal: closing.signal,
   };
   // Events of one channel are handed in one after the other.
@@ -140,7 +146,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
 
 /** What becomes of each event that the gateway dispatches. */
 function createDispatch(
-  { options: { log }, channels, reader, removed, receive }: ConnectionDeps,
+  { options: { log }, channels, reader, readStart, removed, receive }: ConnectionDeps,
   {
     queue,
     interact,
@@ -170,7 +176,9 @@ function createDispatch(
     [GatewayDispatchEvents.MessageUpdate]: handIn((data) => reader.readChanged(data)),
     [GatewayDispatchEvents.MessageDelete]: handIn((data) => reader.readDeleted(data)),
     [GatewayDispatchEvents.MessageDeleteBulk]: handIn((data) => reader.readDeleted(data)),
-    [GatewayDispatchEvents.MessageReactionAdd]: handIn((data) => reader.readReaction(data)),
+    [GatewayDispatchEvents.MessageReactionAdd]: handIn(
+      async (data) => (await reader.readReaction(data)) ?? readStart(data),
+    ),
     [GatewayDispatchEvents.ThreadDelete]: handIn((data) => removed.readDeletedThread(data)),
     [GatewayDispatchEvents.ChannelDelete]: handIn((data) => removed.readDeletedChannel(data)),
     [GatewayDispatchEvents.ChannelUpdate]: handIn((data) => removed.readChangedChannel(data)),

@@ -13,6 +13,7 @@ import { createEarlyReplies } from "./inbound/early-replies.ts";
 import type { EventReader } from "./inbound/events.ts";
 import { showHome } from "./inbound/home.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
+import { listenToStartReactions } from "./inbound/start-reactions.ts";
 import { listenToTasks } from "./inbound/tasks.ts";
 import { checkToken } from "./installation/check.ts";
 import type { SlackAdapterOptions } from "./options.ts";
@@ -85,6 +86,7 @@ async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ clos
   });
   listenToButtons(app, connectionOf, intake);
   listenToTasks(app, connectionOf, { ...options, intake });
+  listenToStartReactions(app, connectionOf, { ...options, intake, reactions: options.startReactions ?? [] });
 
   const closing = new AbortController();
   const catchUp = catchUpOnReconnect("Slack", createCatchUpWork(options, teams, intake, closing.signal), log);

@@ -13,6 +13,8 @@ export interface SlackAdapterOptions extends SlackServer {
   events: { kind: "socket"; appToken: string } | ({ kind: "http"; signingSecret: string } & HttpAddress);
   /** Names of the reactions that stop a turn, without colons. */
   stopReactions: readonly string[];
+  /** Names of the reactions that give a message to the agent, without colons. Default: none. */
+  startReactions?: readonly string[];
   downtime: Downtime;
   /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(teamId: string, author: Author): boolean;

@@ -306,6 +306,52 @@ describe("files", () => {
   });
 });
 
+describe("A reaction that gives a message to the agent", () => {
+  async function reacted(mayAsk = true) {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const [ada, bob] = [discord.user("ada"), discord.user("bob")];
+    const alert = bob.says(general, "the build is red");
+    const { intake } = await startAdapter(discord, { startReactions: ["🤖"], mayAsk: () => mayAsk });
+    const asked = () => general.messages.filter(({ content }) => content.includes("asked by"));
+    return { discord, general, ada, alert, intake, asked };
+  }
+
+  test("asks in the name of whoever put it there, once, and quotes the message", async () => {
+    const { discord, general, ada, alert, intake, asked } = await reacted();
+    ada.reacts("🤖", alert);
+    const [event] = await intake.first(1);
+    const [question] = asked();
+    expect(question?.content).toContain(`asked by <@${ada.id}> · about a message of bob`);
+    const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+    expect(event).toMatchObject({
+      ...{ kind: "message", thread: { ...place, thread: question?.id }, addressed: "mention" },
+      author: { id: ada.id, name: "ada" },
+      about: { author: { name: "bob" }, text: "the build is red" },
+    });
+    // As after a resumed connection.
+    ada.reacts("🤖", alert);
+    await intake.first(2);
+    expect(asked()).toHaveLength(1);
+    expect(intake.events[1]).toMatchObject({
+      ref: { message: expect.stringContaining(question?.id ?? "-") },
+    });
+  });
+
+  test("by somebody who may not ask does nothing, nor does another one", async () => {
+    const closed = await reacted(false);
+    closed.ada.reacts("🤖", closed.alert);
+    closed.ada.reacts("🛑", closed.alert);
+    expect(await closed.intake.first(1)).toMatchObject([{ kind: "stop" }]);
+    expect(closed.asked()).toEqual([]);
+    const open = await reacted();
+    open.ada.reacts("👀", open.alert);
+    open.ada.reacts("🛑", open.alert);
+    expect(await open.intake.first(1)).toMatchObject([{ kind: "stop" }]);
+    expect(open.asked()).toEqual([]);
+  });
+});
+
 describe("stops", () => {
   test("a stop reaction stops the thread of a message that nobody has seen; other reactions do not", async () => {
     const discord = await fakeDiscord();

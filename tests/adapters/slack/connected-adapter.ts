@@ -56,6 +56,7 @@ export function adapterFor(
     events: { kind: "socket", appToken: slack.appToken },
     apiUrl: slack.url,
     stopReactions: ["octagonal_sign", "hand"],
+    startReactions: ["robot_face"],
     downtime,
     recentThreads,
     dayBudgets,

@@ -350,3 +350,81 @@ describe("“Ask the agent about this”", () => {
     expect(intake.events).toEqual([]);
   });
 });
+
+describe("A reaction that gives a message to the agent", () => {
+  async function reacts(name = "robot_face", as = "ada") {
+    const all = await scene();
+    const message = await all.bob.says(all.general, "the build is red, see https://ci/1", {
+      thread: all.root.ts,
+    });
+    await untilAcknowledged(all.slack);
+    all.intake.events.length = 0;
+    await all.slack.user(as).reacts(name, message);
+    await untilAcknowledged(all.slack);
+    const asked = () => all.general.messages.filter(({ text }) => text.includes("asks about a message"));
+    return { ...all, message, asked };
+  }
+
+  test("asks in the name of whoever put it there, and quotes the message", async () => {
+    const { intake, ada, thread, message, asked } = await reacts();
+    const [posted] = asked();
+    expect(posted && visibleText(posted)).toContain(`<@${ada.id}> asks about a message:`);
+    expect(posted?.threadTs).toBe(thread.thread);
+    expect(intake.events).toMatchObject([
+      {
+        ...{ kind: "message", thread, ref: { message: posted?.ts }, addressed: "mention" },
+        author: { id: ada.id, name: "ada" },
+        about: { author: { name: "bob" }, text: message.text },
+      },
+    ]);
+  });
+
+  test("with a skin tone is the same, and every other does nothing", async () => {
+    const other = await reacts("eyes");
+    expect([other.asked(), other.intake.events]).toEqual([[], []]);
+    expect((await reacts("robot_face::skin-tone-2")).asked()).toHaveLength(1);
+  });
+
+  test("that Slack tells of again, after its question was posted, asks once", async () => {
+    const { slack, intake, bob, general, root, ada } = await scene({ ackTimeoutMs: 200 });
+    const message = await bob.says(general, "look", { thread: root.ts });
+    await untilAcknowledged(slack);
+    intake.events.length = 0;
+    intake.next.push(async () => {
+      // The process dies here: what it has posted stays.
+      slack.fail("chat.delete", { kind: "refuse", error: "internal_error" });
+      throw new Error("Redis is away");
+    });
+    await ada.reacts("robot_face", message);
+    await slack.until(() => intake.events.length > 0);
+    await untilAcknowledged(slack);
+    const asked = general.messages.filter(({ text }) => text.includes("asks about a message"));
+    expect(asked).toHaveLength(1);
+    expect(intake.events).toMatchObject([{ kind: "message", ref: { message: asked[0]?.ts } }]);
+  });
+
+  test("by somebody who may not ask posts nothing and tells them alone", async () => {
+    const all = await scene();
+    const gus = all.slack.user("gus", { guest: true });
+    await gus.says(all.general, "hello", { thread: all.root.ts });
+    const message = await all.bob.says(all.general, "look", { thread: all.root.ts });
+    await untilAcknowledged(all.slack);
+    all.intake.next.push(async () => ({ kind: "refused", reply: "Guests may not give me work." }));
+    await gus.reacts("robot_face", message);
+    await untilAcknowledged(all.slack);
+    expect(gus.ephemerals()).toEqual(["Guests may not give me work."]);
+    expect(all.general.messages.filter(({ text }) => text.includes("asks about"))).toEqual([]);
+  });
+
+  test("on a message that is gone says so to that person alone", async () => {
+    const { slack, bob, general, ada, intake } = await scene();
+    const message = await bob.says(general, "soon gone");
+    await untilAcknowledged(slack);
+    intake.events.length = 0;
+    slack.fail("conversations.replies", { kind: "refuse", error: "thread_not_found" });
+    await ada.reacts("robot_face", message);
+    await untilAcknowledged(slack);
+    expect(ada.ephemerals()).toEqual(["That message is no longer there."]);
+    expect(intake.events).toEqual([]);
+  });
+});

@@ -30,7 +30,7 @@ export interface Identity {
 const deletedSchema = z.object({ id: z.string(), channel_id: z.string() });
 const deletedBulkSchema = z.object({ ids: z.array(z.string()), channel_id: z.string() });
 
-const reactionSchema = z.object({
+export const reactionSchema = z.object({
   user_id: z.string(),
   channel_id: z.string(),
   message_id: z.string(),

@@ -91,7 +91,7 @@ export function toMessage(
 }
 
 /** What everybody sees of a task that was given with a command. */
-function announce(author: Author, { text, attachments = [], about }: Task): string {
+export function announce(author: Author, { text, attachments = [], about }: Task): string {
   const quoted = text.replaceAll(/^/gm, "> ");
   const short = cutText(quoted, shownChars);
   const files = attachments.map(({ name }) => name);

@@ -164,6 +164,6 @@ function addMentionHint(
 }
 
 /** The same for the same key; a nonce has at most 25 characters. */
-function toNonce(key: string): string {
+export function toNonce(key: string): string {
   return createHash("sha256").update(key).digest("base64url").slice(0, 25);
 }

@@ -45,7 +45,7 @@ export function createTeamConnection(
         await client.chat.postEphemeral({ channel, user, thread_ts: thread, text });
       } catch (error) {
         log.warn(
-          `Slack did not show somebody why a button did nothing (${refusalCode(error) ?? "no answer"}).`,
+          `Slack did not show somebody why what they did was not taken (${refusalCode(error) ?? "no answer"}).`,
         );
       }
     },

@@ -91,6 +91,15 @@ export interface EventReader {
   sessionStopped(event: unknown): Promise<InboundEvent | undefined>;
 }
 
+/** A reaction that somebody has put on a message; `name` is without its skin tone. */
+export function readReaction(
+  event: unknown,
+): (z.infer<typeof reactionSchema> & { name: string }) | undefined {
+  const { data } = reactionSchema.safeParse(event);
+  const [name = ""] = data?.reaction.split("::skin-tone") ?? [];
+  return data && { ...data, name };
+}
+
 /** @param stopReactions names of the reactions that stop a turn, without colons */
 export function createEventReader(
   identity: Identity,
@@ -158,10 +167,8 @@ export function createEventReader(
     },
 
     async reaction(event) {
-      const { data } = reactionSchema.safeParse(event);
-      if (!data || data.user === botUserId) return undefined;
-      const [name = ""] = data.reaction.split("::skin-tone");
-      if (!stopReactions.includes(name)) return undefined;
+      const data = readReaction(event);
+      if (!data || data.user === botUserId || !stopReactions.includes(data.name)) return undefined;
       return {
         kind: "stop",
         target: { message: { ...place(data.item.channel), message: data.item.ts } },

@@ -7,6 +7,7 @@ import { isForChannels, readCommandTask, readThreadCommand } from "../../../chat
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
+import { findPosted } from "../surface/find-posted.ts";
 import { toPlainText } from "../surface/plain-text.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
 import { parseTs } from "./events.ts";
@@ -82,12 +83,12 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
   });
 }
 
-interface TaskDeps {
+export interface TaskDeps {
   intake: Intake;
   mayAsk(teamId: string, author: Author): boolean;
 }
 
-interface Question {
+export interface Question {
   author: Author;
   channel: string;
   text: string;
@@ -95,6 +96,9 @@ interface Question {
   thread?: string;
   about?: ContextMessage;
   options?: Options;
+  /** By which the posted question is found again, from `since` on (ms since the epoch). */
+  key?: string;
+  since?: number;
 }
 
 interface Options {
@@ -111,14 +115,16 @@ function parseTask(written: string): { text: string; options: Options } {
 }
 
 /** Posts the question and hands it in; gives a sentence for the person if that failed. */
-async function ask(
+export async function ask(
   team: TeamConnection,
   { intake, mayAsk }: TaskDeps,
   question: Question,
 ): Promise<string | undefined> {
   const { author, channel } = question;
   if (!mayAsk(team.identity.teamId, author)) return answerAlone(team, { intake }, question);
-  const posted = await postQuestion(team, question).catch((error: unknown) => explainRefusal(error));
+  const earlier = question.key === undefined ? undefined : await findEarlier(team, question);
+  const posted =
+    earlier ?? (await postQuestion(team, question).catch((error: unknown) => explainRefusal(error)));
   if ("problem" in posted) return posted.problem;
   const event = toEvent(team, question, posted);
   const withdraw = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
@@ -132,6 +138,17 @@ async function ask(
     await withdraw();
     throw error;
   }
+}
+
+/** The question that was posted when Slack told of it before: an event that was not acknowledged comes again. */
+async function findEarlier(
+  { client, identity }: TeamConnection,
+  { channel, thread, key = "", since = 0 }: Question,
+): Promise<{ ts: string } | undefined> {
+  if (thread === undefined) return undefined;
+  const place = { platform: "slack", workspace: identity.teamId, channel, thread };
+  const [ts] = await findPosted(client, place, key, since);
+  return ts === undefined ? undefined : { ts };
 }
 
 /** Hands in what nobody else sees. Without a message of its own there is nothing in the channel to answer. */
@@ -169,7 +186,7 @@ function toEvent(
 /** Mentions the person, so that Slack notifies them about the thread, which the bot has begun. */
 async function postQuestion(
   team: TeamConnection,
-  { author, channel, text, thread, about, options = {} }: Question,
+  { author, channel, text, thread, about, options = {}, key }: Question,
 ): Promise<{ ts: string }> {
   const chosen = (["model", "skill"] as const).flatMap((name) =>
     options[name] ? [`${name} ${escapeText(escapeMentions(options[name]))}`] : [],
@@ -187,6 +204,9 @@ async function postQuestion(
     ],
     unfurl_links: false,
     unfurl_media: false,
+    ...(key !== undefined && {
+      metadata: { event_type: "heddle_message", event_payload: { key: `${key}#0` } },
+    }),
   };
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
   const { ts } = await team.client.chat.postMessage(question);
@@ -209,7 +229,7 @@ function explainRefusal(error: unknown): { problem: string } {
 }
 
 /** Reads the message that the task is about, with its thread; gives a sentence for the person if that failed. */
-async function readMessage(
+export async function readMessage(
   team: TeamConnection,
   { channel, message: ts }: z.infer<typeof pointSchema>,
 ): Promise<{ about: ContextMessage; thread: string } | string> {
