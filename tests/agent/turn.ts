@@ -62,6 +62,7 @@ export interface RunOptions {
   situation?: NonNullable<Turn["situation"]>;
   readProjectInstructions?: NonNullable<Turn["readProjectInstructions"]>;
   meter?: NonNullable<Turn["meter"]>;
+  renew?: NonNullable<Turn["renew"]>;
   now?: () => number;
   /** To abort the turn from within its model or tools. */
   controller?: AbortController;
@@ -97,6 +98,7 @@ export async function run(options: RunOptions) {
     ...(options.situation && { situation: options.situation }),
     ...(options.readProjectInstructions && { readProjectInstructions: options.readProjectInstructions }),
     ...(options.meter && { meter: options.meter }),
+    ...(options.renew && { renew: options.renew }),
     ...(options.services?.history && { journal: options.services.history }),
     signal: controller.signal,
     now: options.now ?? (() => 1_000),

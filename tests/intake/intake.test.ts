@@ -14,6 +14,7 @@ import { createRatings, ratingActionId } from "../../src/queue/budgets/ratings.t
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../src/queue/session/continue-offer.ts";
+import { rememberMessages } from "../../src/queue/session/message-threads.ts";
 import { claimSession } from "../../src/queue/session/lease.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { toInboundFact } from "../../src/telemetry/audit/fact.ts";
@@ -457,6 +458,29 @@ describe("A stop at a message whose thread only the platform knows", () => {
       throw lost();
     };
     await expect(intake.receive(stopAt(ada))).rejects.toThrow("The answer was lost.");
+  });
+
+  test("needs no answer of the platform where Heddle knows the message", async () => {
+    const { says, intake, redis, id, chat } = thread();
+    await says(ada, "start");
+    await rememberMessages(redis, id, [{ ...unknown, message: `bot-${id}` }]);
+    chat.surface.threadOf = async () => {
+      throw lost();
+    };
+    const event = {
+      ...stopAt(ada),
+      target: { message: { ...unknown, message: `bot-${id}` } },
+    } as InboundEvent;
+    expect(await intake.receive(event)).toMatchObject({ kind: "stopping", thread: id });
+  });
+
+  test("by somebody without permission is refused without a word to them, and the platform is not asked", async () => {
+    const { intake, chat } = thread();
+    chat.surface.threadOf = async () => {
+      throw new Error("Nobody may ask this.");
+    };
+    expect(await intake.receive(stopAt(gus))).toMatchObject({ kind: "refused" });
+    expect(chat.privateNotices).toEqual([]);
   });
 
   test("is ignored where the platform may not be asked", async () => {

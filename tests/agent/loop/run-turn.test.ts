@@ -6,6 +6,7 @@ import { assertPaired } from "../../../src/agent/llm/wire-history.ts";
 import { type Message, toolCalls } from "../../../src/agent/messages.ts";
 import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import { dispatcherOf } from "../tools/services.ts";
 import { asking, counter, run, say, tool } from "../turn.ts";
 
 /** Ends the worker at the first event of that type. */
@@ -180,6 +181,45 @@ describe("The loop", () => {
     expect(requests[1]?.messages.at(-1)).toEqual(say("also this", 2_000));
   });
 
+  test("tells of messages that have arrived, so that they are shown and stored", async () => {
+    const later = [[say("and then stop", 2_000)]];
+    const { events } = await run({
+      replies: [{ calls: [{ name: "look" }] }, { text: "Done." }],
+      tools: [tool("look", "read", async () => "blue")],
+      followUps: async () => later.shift() ?? [],
+    });
+    expect(events.filter(({ type }) => type === "follow-up")).toEqual([
+      { type: "follow-up", messages: [say("and then stop", 2_000)] },
+    ]);
+  });
+
+  test("asks for changed tools between steps, not before the first, and offers them from then on", async () => {
+    let asked = 0;
+    const grown = dispatcherOf({
+      tools: [tool("look", "read", async () => "blue"), tool("grown", "read", async () => "x")],
+    });
+    const { requests } = await run({
+      replies: [{ calls: [{ name: "look" }] }, { calls: [{ name: "look" }] }, { text: "Done." }],
+      tools: [tool("look", "read", async () => "blue")],
+      renew: async () => ((asked += 1) === 1 ? { system: "changed", tools: grown } : undefined),
+    });
+    expect(asked).toBe(2);
+    expect(requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+      ["look"],
+      ["look", "grown"],
+      ["look", "grown"],
+    ]);
+    expect(requests.map(({ system }) => system)).toEqual(["system", "changed", "changed"]);
+  });
+
+  test("asks the model nothing when it was stopped before its first step", async () => {
+    const controller = new AbortController();
+    controller.abort(stop);
+    const { outcome, requests } = await run({ replies: [{ text: "Hello." }], controller });
+    expect(outcome).toMatchObject({ kind: "stopped", steps: 0 });
+    expect(requests).toEqual([]);
+  });
+
   test("ends at the step limit with a summary made without tools, and can be continued", async () => {
     const { outcome, requests, journal } = await run({
       replies: (_request, call) =>
@@ -344,6 +384,10 @@ describe("The loop", () => {
   test("asks once more after an empty reply, then says so", async () => {
     const answered = await run({ replies: [{}, { text: "Here." }] });
     expect(answered.outcome).toMatchObject({ kind: "answered", text: "Here." });
+    expect(answered.requests[1]?.messages.at(-1)).toMatchObject({
+      role: "user",
+      text: "Your last reply was empty. Please answer, or use a tool.",
+    });
     const { outcome, journal } = await run({ replies: [{}, {}] });
     expect(outcome).toMatchObject({ kind: "model-error", text: expect.stringContaining("no answer") });
     expect(journal.filter(({ type }) => type === "assistant")).toEqual([]);
