@@ -4,6 +4,7 @@ import { listUnplanned } from "../agent/planning.ts";
 import { createCircuitBreaker } from "../agent/tools/circuit-breaker.ts";
 import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
 import { nothingKilled } from "../sandbox/sandbox.ts";
+import { leaveOutAttached } from "./attached-files.ts";
 import { runAgent } from "./run-agent.ts";
 import type { SharedByTurns, TurnRunnerOptions } from "./turn-runner-options.ts";
 
@@ -22,6 +23,7 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
     breaker: createCircuitBreaker({ now: Date.now }),
     warned: new Set(),
     plans: new Map(),
+    attached: new Map(),
   };
 
   return {
@@ -53,9 +55,13 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
       // Opening may have restored all of them.
       const times = { modified: since, changed: Math.max(since, known?.at ?? 0) };
       const changes = await known?.sandbox.changes(times);
-      if (!changes?.ok) return noChanges;
+      if (!known || !changes?.ok) return noChanges;
       const hideOwn = (paths: string[]) => paths.filter((path) => !path.startsWith(".heddle/"));
-      const files = { changed: hideOwn(changes.changed), deleted: hideOwn(changes.deleted) };
+      const written = hideOwn(changes.changed);
+      const files = {
+        changed: await leaveOutAttached(known.sandbox, shared.attached.get(thread), written),
+        deleted: hideOwn(changes.deleted),
+      };
       const planned = shared.plans.get(thread) ?? [];
       if (planned.length === 0) return files;
       return { ...files, unplanned: listUnplanned(planned, [...files.changed, ...files.deleted]) };

@@ -27,6 +27,7 @@ import { isListed } from "./channel-settings.ts";
 import { catalogueTokens } from "./offer-size.ts";
 import { openPlanning } from "./open-planning.ts";
 import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
+import { noteAttached } from "./attached-files.ts";
 import type { SharedByTurns, TurnRunnerOptions } from "./turn-runner-options.ts";
 import { createServices, keepFromWriting, provideProjectReader, readNoteIndex } from "./turn-services.ts";
 
@@ -63,8 +64,13 @@ export async function* runAgent(
     sandbox && keepFromWriting(provideSkillFolder(sandbox, skills), planning),
   );
 
+  shared.attached.delete(thread);
+  const note = (path: string, sha256: string) => {
+    const files = shared.attached.get(thread) ?? new Map<string, string>();
+    shared.attached.set(thread, files.set(path, sha256));
+  };
   const reading: Omit<Reading, "fromStart"> = {
-    ...(sandbox && { sandbox }),
+    ...(sandbox && { sandbox: noteAttached(sandbox, note) }),
     images: model.limits.images,
     skills: skills.map(({ name }) => name),
     store,

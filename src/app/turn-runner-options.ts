@@ -23,6 +23,7 @@ import type { SandboxHealth } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Web } from "../web/web.ts";
 import type { ChannelSettings } from "./channel-settings.ts";
+import type { AttachedFiles } from "./attached-files.ts";
 import type { SharedWindows } from "./learnt-windows.ts";
 import type { Models } from "./models.ts";
 
@@ -78,6 +79,8 @@ export interface SharedByTurns {
   breaker: CircuitBreaker;
   /** The files that the approved plan of a thread's turn names; of a turn that runs here, or was the last to. */
   plans: Map<ThreadId, readonly string[]>;
+  /** What came with the messages of a thread's turn; of one that runs here, or was the last to. */
+  attached: Map<ThreadId, AttachedFiles>;
   /** What the log was told once. */
   warned: Set<string>;
 }
