@@ -37,6 +37,8 @@ export interface TurnOutputDeps {
   banner?: string;
   /** Whether people can say what they think of an answer. Default: they cannot. */
   asksRating?: boolean;
+  /** Whether turns that have changed files offer to undo it. Default: they do not. */
+  offersUndo?: boolean;
   /** Ids of the people whom a question calls. Default: the person whose task it is. */
   deciders?(thread: ThreadRef, question: Question): readonly string[];
   /** Whether the end of a turn may call that person. Default: it may call everybody who asked. */
@@ -174,6 +176,7 @@ function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn
     verbosity: turn.verbosity ?? deps.verbosity?.(thread) ?? "normal",
     ...(deps.banner !== undefined && { banner: deps.banner }),
     ...(deps.asksRating !== undefined && { asksRating: deps.asksRating }),
+    ...(deps.offersUndo !== undefined && { offersUndo: deps.offersUndo }),
     async onProgressPosted(ref) {
       await lease.append([], { fields: { progress: JSON.stringify(ref) } });
       await rememberMessages(redis, thread, [ref]);

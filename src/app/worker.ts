@@ -90,6 +90,7 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
     verbosity: (thread) => channelSettings(configuration.current().settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
     asksRating: config.settings.feedback,
+    offersUndo: config.settings.undo.checkpoints > 0,
     deciders: context.access.deciders,
     mayMention: (thread, person) => !context.access.isListedBot(thread, person),
     mask: (text) => masker.mask(text),

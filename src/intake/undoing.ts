@@ -39,7 +39,7 @@ export function createUndoing(options: UndoingOptions): Undoing {
   const order = async (
     thread: ThreadId,
     state: UndoState,
-    given: Pick<UndoOrder, "do" | "turns"> & Partial<Pick<UndoOrder, "id" | "plan">>,
+    given: Pick<UndoOrder, "do" | "turns"> & Partial<Pick<UndoOrder, "id" | "plan" | "turn">>,
     { id, name }: Author,
   ): Promise<boolean> => {
     const complete: UndoOrder = { v: 1, id: randomUUID().slice(0, 8), by: { id, name }, at: now(), ...given };
@@ -62,8 +62,8 @@ export function createUndoing(options: UndoingOptions): Undoing {
   };
 
   const showOrFork = async (
-    { thread: place, author }: InboundMessage,
-    { do: asked, turns }: Exclude<UndoCommand, { do: "redo" }>,
+    { thread: place, author }: Pick<InboundMessage, "thread" | "author">,
+    { do: asked, ...which }: ShownOrForked,
   ): Promise<IntakeResult> => {
     const thread = threadId(place);
     const state = await readUndoState(redis, thread);
@@ -72,12 +72,33 @@ export function createUndoing(options: UndoingOptions): Undoing {
     const obstacle = findObstacle(state, now());
     if (obstacle !== undefined) return { kind: "refused", reply: obstacle };
     const isFork = asked === "fork";
-    const isFirst = await order(thread, state, { do: isFork ? "fork" : "show", turns }, author);
+    const isFirst = await order(thread, state, { do: isFork ? "fork" : "show", ...which }, author);
     if (isFork && isFirst) audit({ action: "thread-forked", thread, by: author });
     const reply = isFork
       ? "I begin a new thread in this channel with a copy of conversation and files."
       : "I look at what that would change, and then ask in the thread.";
     return { kind: "acted", thread, reply, ...(!isFirst && { unchanged: true }) };
+  };
+
+  /** What somebody says to an undo that was shown. */
+  const decide = async (
+    { thread: place, author }: InboundAction,
+    button: "undo" | "dismiss",
+    shownId: string,
+  ): Promise<IntakeResult> => {
+    const thread = threadId(place);
+    const state = await readUndoState(redis, thread);
+    const shown = state?.order;
+    if (!state || !shown?.plan || shown.id !== shownId || shown.do !== "shown")
+      return { kind: "ignored", why: "that was decided before, or is not asked any more" };
+    if (!mayUndo(place, author, shown.plan.askers)) return { kind: "refused", reply: notAllowed };
+    const obstacle = button === "undo" ? findObstacle(state, now()) : undefined;
+    if (obstacle !== undefined) return { kind: "refused", reply: obstacle };
+    const { id, turns, plan } = shown;
+    const isFirst = await order(thread, state, { id, do: button, turns, plan }, author);
+    if (isFirst && button === "undo")
+      audit({ action: "turns-undone", thread, turns: plan.turns, by: author });
+    return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
   };
 
   return {
@@ -92,26 +113,24 @@ export function createUndoing(options: UndoingOptions): Undoing {
       return result;
     },
 
-    async press({ thread: place, author, action }) {
-      const pressed = readUndoAction(action);
+    async press(event) {
+      const pressed = readUndoAction(event.action);
       if (!pressed) return undefined;
-      if (pressed.button === "redo") return redo(place, author, pressed.id);
-      const thread = threadId(place);
-      const state = await readUndoState(redis, thread);
-      const shown = state?.order;
-      if (!state || !shown?.plan || shown.id !== pressed.id || shown.do !== "shown")
-        return { kind: "ignored", why: "that was decided before, or is not asked any more" };
-      if (!mayUndo(place, author, shown.plan.askers)) return { kind: "refused", reply: notAllowed };
-      const obstacle = pressed.button === "undo" ? findObstacle(state, now()) : undefined;
-      if (obstacle !== undefined) return { kind: "refused", reply: obstacle };
-      const { id, turns, plan } = shown;
-      const isFirst = await order(thread, state, { id, do: pressed.button, turns, plan }, author);
-      if (isFirst && pressed.button === "undo")
-        audit({ action: "turns-undone", thread, turns: plan.turns, by: author });
-      return { kind: "acted", thread, ...(!isFirst && { unchanged: true }) };
+      switch (pressed.button) {
+        case "ask":
+          return showOrFork(event, { do: "undo", turns: 1, turn: pressed.id });
+        case "redo":
+          return redo(event.thread, event.author, pressed.id);
+        case "undo":
+        case "dismiss":
+          return decide(event, pressed.button, pressed.id);
+      }
     },
   };
 }
+
+/** `turn`: all turns from this one on, in place of a number. */
+type ShownOrForked = Exclude<UndoCommand, { do: "redo" }> & Pick<UndoOrder, "turn">;
 
 const notAllowed = "You may not undo this: only the person who asked for it, or an administrator.";
 

@@ -5,19 +5,25 @@ import { continueActionId, type PausedTurn } from "../queue/session/continue-off
 import type { Unproven } from "../queue/turns/lost-holders.ts";
 import type { Receipt } from "../queue/turns/contracts.ts";
 import { formatCount, formatDuration, listFiles, renderCost } from "./describe.ts";
+import { undoActionId } from "../queue/undo/messages.ts";
 import { toInlineCode } from "../chat/visible-call.ts";
+
+export interface ClosingOptions {
+  /** Whether people can rate an answer. Default: no. */
+  asksRating?: boolean;
+  /** Whether what changed files can be undone by a button. Default: no. */
+  offersUndo?: boolean;
+}
 
 /**
  * Renders the last messages of a turn: the answer, or what ended it, with the receipt as small print. For a paused turn
  * also the offer to continue it, as a message of its own, so that it can be edited once somebody has; where the turn
  * has said nothing, the offer alone.
- *
- * @param options.asksRating whether people can rate an answer
  */
 export function renderClosing(
   turn: string,
   receipt: Receipt,
-  options: { asksRating?: boolean } = {},
+  options: ClosingOptions = {},
 ): [OutboundMessage, offer?: OutboundMessage] {
   const { outcome } = receipt;
   const closing = renderOutcome(turn, receipt, options);
@@ -26,11 +32,7 @@ export function renderClosing(
   return outcome.text ? [closing, offer] : [{ ...closing, ...offer }];
 }
 
-function renderOutcome(
-  turn: string,
-  receipt: Receipt,
-  { asksRating = false }: { asksRating?: boolean },
-): OutboundMessage {
+function renderOutcome(turn: string, receipt: Receipt, options: ClosingOptions): OutboundMessage {
   const { outcome } = receipt;
   const figures = [
     ...(outcome.steps > 0 ? [formatCount(outcome.steps, "step")] : []),
@@ -41,16 +43,22 @@ function renderOutcome(
     ...listFiles("beyond the plan", receipt.files?.unplanned ?? []),
   ].join(" · ");
   const small = figures ? { footer: figures } : {};
+  const undo = options.offersUndo ? undoButton(turn, receipt) : [];
   switch (outcome.kind) {
     case "answered":
       return {
         kind: "answer",
         markdown: outcome.text,
         ...small,
-        ...(asksRating && { actions: ratingButtons(turn) }),
+        ...listActions([...(options.asksRating ? ratingButtons(turn) : []), ...undo]),
       };
     case "stopped":
-      return { kind: "receipt", markdown: renderStop(receipt, outcome.order.by), ...small };
+      return {
+        kind: "receipt",
+        markdown: renderStop(receipt, outcome.order.by),
+        ...small,
+        ...listActions(undo),
+      };
     case "step-limit":
     case "budget":
       return { kind: "answer", markdown: outcome.text, ...small };
@@ -67,6 +75,16 @@ function renderOutcome(
 
 const leftOut =
   "The model will not see this request again, so that it can read the rest of the thread: ask in other words. If other requests are refused too, begin a new thread.";
+
+function listActions(actions: ActionButton[]): Pick<OutboundMessage, "actions"> {
+  return actions.length > 0 ? { actions } : {};
+}
+
+/** It shows first what would change. Where files have changed: whoever wants back what only was said writes `undo`. */
+function undoButton(turn: string, { files }: Receipt): ActionButton[] {
+  const isChanged = (files?.changed.length ?? 0) + (files?.deleted.length ?? 0) > 0;
+  return isChanged ? [{ id: undoActionId(turn, "ask"), label: "Undo…", style: "plain" }] : [];
+}
 
 function ratingButtons(turn: string): ActionButton[] {
   return [

@@ -32,6 +32,8 @@ export interface ReporterOptions {
   banner?: string;
   /** Whether people can rate the answer. */
   asksRating?: boolean;
+  /** Whether the end of a turn that has changed files has a button to undo it. */
+  offersUndo?: boolean;
   onProgressPosted(ref: MessageRef): Promise<void>;
   /** See `EditedMessageOptions`. */
   overtaken(): Promise<OutboundMessage | null | undefined>;

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { cutText } from "../../agent/text.ts";
@@ -8,18 +9,22 @@ import { listRemainingEffects } from "./remaining-effects.ts";
 import type { UndoOrder, UndoPlan } from "./stored.ts";
 
 const prefix = "undo:";
-/** What the buttons of a preview, and of what came of it, do. */
-export type UndoButton = "undo" | "dismiss" | "redo";
+/**
+ * What the buttons of an answer, of a preview, and of what came of it do; that of an answer, `ask`, has the turn's id and
+ * the others that of the order.
+ */
+const undoButtonSchema = z.enum(["ask", "undo", "dismiss", "redo"]);
+type UndoButton = z.infer<typeof undoButtonSchema>;
 
-function undoActionId(id: string, button: UndoButton): string {
+export function undoActionId(id: string, button: UndoButton): string {
   return `${prefix}${button}:${id}`;
 }
 
 /** What such a button is about; undefined for another button. */
 export function readUndoAction(action: string): { id: string; button: UndoButton } | undefined {
-  const [, button, id] = /^undo:(undo|dismiss|redo):(.+)$/.exec(action) ?? [];
-  if (id === undefined || (button !== "undo" && button !== "dismiss" && button !== "redo")) return undefined;
-  return { id, button };
+  const [, given, id] = /^undo:(\w+):(.+)$/.exec(action) ?? [];
+  const { data: button } = undoButtonSchema.safeParse(given);
+  return id === undefined || button === undefined ? undefined : { id, button };
 }
 
 const shownFiles = 8;

@@ -1,9 +1,15 @@
+import type { Redis } from "ioredis";
+import type { ThreadId } from "../../chat/threads.ts";
 import type { Checkpoints, FileDifference } from "../../sandbox/checkpoints.ts";
 import type { HeldSession } from "../turns/claimed-session.ts";
 import { findFiles } from "./find-files.ts";
 import { findLastTurns, type PastTurn } from "./find-turns.ts";
 import { describeTurn } from "./messages.ts";
+import type { Span } from "./spans.ts";
 import { readUndone, type UndoOrder, type UndoPlan } from "./stored.ts";
+
+/** As many of the last turns can be undone at once as `!undo` takes. */
+const mostTurns = 99;
 
 /** So many times turns can be undone in a thread: each leaves a span to be passed over. */
 const mostSpans = 200;
@@ -24,9 +30,12 @@ export async function planUndo(
 ): Promise<Planned | string> {
   const { length } = found.journal;
   const undone = readUndone(options.redis, thread, found.head);
-  const turns = await findLastTurns(options.redis, thread, { length, undone, most: order.turns });
+  const turns = await findTurns(options.redis, thread, { length, undone }, order);
   const oldest = turns.at(-1);
-  if (!oldest) return "There is nothing to undo in this thread.";
+  if (!oldest)
+    return order.turn === undefined
+      ? "There is nothing to undo in this thread."
+      : "That turn was undone already, or is too far back.";
   if (undone.length >= mostSpans) return "Nothing more can be undone in this thread: begin a new one.";
   const files = await findFiles(checkpoints, thread, turns);
   if ("why" in files)
@@ -45,6 +54,18 @@ export async function planUndo(
     plan: { ...plan, files: files.name, present },
     ...{ turns, difference, isKept: kept.lost === undefined },
   };
+}
+
+/** The turns that the order is about, the newest first; none where it names one that there is no more. */
+async function findTurns(
+  redis: Redis,
+  thread: ThreadId,
+  journal: { length: number; undone: readonly Span[] },
+  { turns: most, turn }: UndoOrder,
+): Promise<PastTurn[]> {
+  if (turn === undefined) return findLastTurns(redis, thread, { ...journal, most });
+  const last = await findLastTurns(redis, thread, { ...journal, most: mostTurns });
+  return last.slice(0, last.findIndex(({ id }) => id === turn) + 1);
 }
 
 /** Ids of those who have asked for each of them. */

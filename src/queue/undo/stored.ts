@@ -46,6 +46,8 @@ const undoOrderSchema = z.looseObject({
   do: z.enum(["show", "shown", "undo", "dismiss", "redo", "fork"]),
   /** How many of the last ones; of a fork also none. */
   turns: z.int().nonnegative(),
+  /** To show: all of the last ones up to this one, in place of a number. */
+  turn: z.string().optional(),
   by: speakerSchema,
   at: z.number(),
   plan: undoPlanSchema.optional(),

@@ -147,7 +147,7 @@ heddle: Sydney. (1 step · TIME · N tokens · $N) [👍] [👎]`,
 ada: Sum these. <data.csv> {answered}
 heddle: ✅ **Done** ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
 heddle: <sum.txt>
-heddle: There it is. (3 steps · TIME · N tokens · $N · files changed: attachments/data.csv, sum.txt) [👍] [👎]`,
+heddle: There it is. (3 steps · TIME · N tokens · $N · file changed: sum.txt) [👍] [👎] [Undo…]`,
   },
   {
     title: "Ada changes her mind about messages that wait",

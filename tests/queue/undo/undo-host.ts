@@ -86,6 +86,7 @@ export async function openUndoHost(server: TestRedis, options: UndoHostOptions =
     log: createLog("silent", masker, { terminal: false }),
   });
   const engine = await createTurnEngine({
+    offersUndo: true,
     ...{ redis, runner, output: createRateLimiter(redis), onProblem, onError },
     subscriber: server.client(),
     surface: () => chat.surface,
@@ -156,6 +157,7 @@ export async function openUndoHost(server: TestRedis, options: UndoHostOptions =
       return (await loadJournal(redis, of, lease.found.journal, undone)).replay.history().messages;
     },
     last: () => chat.shown.at(-1)?.message.markdown ?? "",
+    shown: () => chat.shown.map(({ message }) => message),
     async close() {
       await engine.close();
       await backend.close();

@@ -63,6 +63,10 @@ describe("an undo", () => {
     expect(host.last()).toContain("↩️ **Undone** by Ada: “make b”.");
     expect(host.audited.map(({ action }) => action)).toEqual(["turns-undone"]);
     expect(host.problems).toEqual([]);
+    // What is done is taken off the head, and not left there empty.
+    const head = await server.client().hgetall(keys.head(host.thread));
+    expect(Object.entries(head).filter(([, value]) => value === "")).toEqual([]);
+    expect(head).not.toHaveProperty("undo");
 
     // What the model is asked next knows nothing of it.
     await host.says("go on");
@@ -107,6 +111,28 @@ describe("an undo", () => {
     await host.says("!undo");
     await host.run();
     expect(host.last()).toBe("There is nothing to undo in this thread.");
+  });
+
+  test("by the button of an answer goes back to before its turn, and a turn that wrote nothing has none", async () => {
+    const host = await afterTwoTurns();
+    await host.says("and?", [{ text: "That was all." }]);
+    await host.run();
+    const offering = host
+      .shown()
+      .filter(({ actions = [] }) => actions.some(({ label }) => label === "Undo…"));
+    expect(offering.map(({ markdown }) => markdown)).toEqual(["Made.", "Made, too."]);
+
+    expect(await host.presses("Undo…")).toMatchObject({ kind: "acted" });
+    await host.run();
+    expect(host.last()).toContain("**Undo the last 2 turns?**\n\n- “make b”\n- “and?”");
+    await host.presses("Undo");
+    await host.run();
+    expect(await host.state()).toEqual(host.before);
+
+    // It is no longer there to be undone; what came before it still is.
+    await host.presses("Undo…");
+    await host.run();
+    expect(host.last()).toBe("That turn was undone already, or is too far back.");
   });
 
   test("is for those who asked, and for administrators", async () => {

@@ -28,15 +28,15 @@ export function buttonRow({
 }
 
 /**
- * Slack's own way to ask how good an answer is, for a message that offers nothing else; none for other messages.
+ * Slack's own way to ask how good an answer is, with other buttons below; none for messages that do not ask it.
  * https://docs.slack.dev/reference/block-kit/blocks/context-actions-block
  */
 export function feedbackRow({
   stoppable = false,
   actions = [],
-}: Pick<OutboundMessage, "stoppable" | "actions">): types.ContextActionsBlock[] {
+}: Pick<OutboundMessage, "stoppable" | "actions">): (types.ContextActionsBlock | types.ActionsBlock)[] {
   const [good, bad, ...others] = actions;
-  if (stoppable || others.length > 0 || good?.rates !== "good" || bad?.rates !== "bad") return [];
+  if (stoppable || good?.rates !== "good" || bad?.rates !== "bad") return [];
   const choice = ({ id, label }: ActionButton, meaning: string) => {
     const text = { type: "plain_text", text: label.slice(0, labelChars) } as const;
     return { text, value: id, accessibility_label: meaning };
@@ -53,6 +53,7 @@ export function feedbackRow({
         },
       ],
     },
+    ...buttonRow({ actions: others }),
   ];
 }
 
