@@ -1,4 +1,5 @@
 import type { ThreadId } from "../chat/threads.ts";
+import type { ExportFormat } from "./export.ts";
 import type {
   AuditPage,
   AuditQuery,
@@ -11,11 +12,9 @@ import type {
   Excerpt,
   ThreadLine,
 } from "./finding.ts";
-import type { ExportFormat } from "./export.ts";
 import type { ThreadManager } from "./manage.ts";
-import type { Problem } from "../sandbox/sandbox.ts";
-
-export type { Ending, Excerpt, ThreadLine } from "./finding.ts";
+import type { Figures, UsageReport, SystemReport } from "./reports.ts";
+import type { InnerCallList, TimelinePage, TransientEvent } from "./timeline-entry.ts";
 
 /**
  * What the console shows an operator beside the conversations: contracts, kept by whoever starts the console.
@@ -147,12 +146,6 @@ export interface CallDetails extends CallDescription {
   inner?: InnerCallList;
 }
 
-/** What a sub-agent did in a call, the last calls; `omitted` says how many were before them. */
-export interface InnerCallList {
-  calls: InnerCall[];
-  omitted: number;
-}
-
 /** An open question. Times are milliseconds since the epoch. */
 export interface QuestionLine {
   id: string;
@@ -195,201 +188,4 @@ export interface NeedLine {
   id: string;
   line: ThreadLine;
   question?: QuestionLine;
-}
-
-/** What model calls have used; `input` excludes what was read from or written to a cache. */
-export interface Figures {
-  input: number;
-  output: number;
-  cacheRead: number;
-  cacheWrite: number;
-  /** US dollars. */
-  cost: number;
-  calls: number;
-  priceUnknown?: true;
-}
-
-interface TimelineCall {
-  id: string;
-  name: string;
-  arguments: Excerpt;
-}
-
-interface InnerCall {
-  name: string;
-  arguments: Excerpt;
-  status: string;
-  /** Of a command that has failed. */
-  exit?: string;
-  text: Excerpt;
-  tookMs: number;
-}
-
-/** One record of a thread's journal. `position` orders and names it; times are ms since the epoch. */
-export type TimelineEntry = { position: number; at?: number } & (
-  | { kind: "turn-start"; turn: string }
-  | { kind: "message"; id: string; author: string; text: Excerpt; images: number }
-  | { kind: "enclosure"; text: Excerpt; images: number }
-  | { kind: "question"; id: string; tool: string; text: Excerpt }
-  /** `decision` in one word, `by` whoever decided. */
-  | { kind: "decision"; question: string; decision: string; by: string; text: Excerpt }
-  | { kind: "withdrawn"; id: string }
-  /** `text`: why it cannot be read. */
-  | { kind: "unreadable"; text: Excerpt }
-  | { kind: "nudge"; text: Excerpt }
-  | {
-      kind: "model";
-      step: number;
-      model: string;
-      text: Excerpt;
-      thinking: Excerpt;
-      /** Retries and changes of model, one a line. */
-      troubles: Excerpt;
-      calls: TimelineCall[];
-      stop: string;
-      figures: Figures;
-      /** From the record before, retries included; absent where that has no time. */
-      tookMs?: number;
-    }
-  | { kind: "tool-start"; call: string }
-  | {
-      kind: "tool-result";
-      call: string;
-      name: string;
-      status: string;
-      /** Of a command that has failed. */
-      exit?: string;
-      text: Excerpt;
-      images: number;
-      tookMs: number;
-      /** Of the models that the tool itself has called. */
-      figures?: Figures;
-      inner?: InnerCallList;
-    }
-  /** Sizes are tokens of the next request. */
-  | { kind: "trim"; calls: number; before?: number; after?: number }
-  | { kind: "summary"; text: Excerpt; kept: number; figures: Figures; before?: number; after?: number }
-  | {
-      kind: "turn-end";
-      turn: string;
-      ended: Ending;
-      detail: string;
-      text: Excerpt;
-      steps: number;
-      figures: Figures;
-    }
-);
-
-export interface TimelinePage {
-  entries: TimelineEntry[];
-  /** Position of the first record looked at; 0 when there is nothing before. */
-  from: number;
-  /** Records in the journal. */
-  length: number;
-}
-
-/** What is said about a turn at this moment and stored nowhere. */
-export interface TransientEvent {
-  kind: "step" | "retry" | "notice";
-  text: string;
-}
-
-export interface UsageReport {
-  timeZone: string;
-  /** The latest first; days without use are in it. */
-  days: ({ day: string; turns: number } & Figures & Opinions)[];
-  /** Of all days together, the dearest first; the rest as one. */
-  channels: UsageShare[];
-  users: UsageShare[];
-  models: UsageShare[];
-  budgets: BudgetLine[];
-}
-
-export interface UsageShare extends Figures, Opinions {
-  /** Empty for those that are counted together. */
-  id: string;
-  name?: string;
-  turns: number;
-  /** Of each day, in the order of the days. */
-  daily: { cost: number[]; tokens: number[]; turns: number[] };
-}
-
-/** How often people liked an answer or did not; counted for everybody together and for models. */
-interface Opinions {
-  liked: number;
-  disliked: number;
-}
-
-export interface BudgetLine {
-  dimension: "all" | "channel" | "user";
-  id: string;
-  name?: string;
-  measure: "cost" | "tokens";
-  limit: number;
-  used: number;
-  held: number;
-}
-
-/** `running`: since when, ms since the epoch; a title where the thread has one. */
-export interface WorkerReport {
-  host: string;
-  pid: number;
-  startedAt: number;
-  /** Turns at once. */
-  concurrency: number;
-  model: string;
-  running: { thread: ThreadId; since: number; title?: string }[];
-  sandbox: { ok: boolean; summary: string; problems: Problem[] };
-  mcp: { server: string; state: string; tools: string[]; problem?: string }[];
-}
-
-/** What a process says of its configuration. */
-export interface ProcessReport {
-  host: string;
-  pid: number;
-  /** `gateway`, `worker`, or `gateway and worker`. */
-  role: string;
-  /** The same where the same files are in force. */
-  hash: string;
-  /** Since when it is in force, ms. */
-  at: number;
-  /** Why what the files say is not in force, in one sentence. */
-  problem?: string;
-  /** Settings that have changed and wait for a restart. */
-  restart: readonly string[];
-  /** The last `heddle reload` that it has answered. */
-  asked?: string;
-}
-
-/** What of it is largest: some journals and mailboxes. Sizes are bytes. */
-export interface StorageReport {
-  memory?: { used: number; limit?: number };
-  sessions: number;
-  journals: StoredList[];
-  mailboxes: StoredList[];
-}
-
-export interface StoredList {
-  thread: ThreadId;
-  title?: string;
-  records: number;
-  bytes?: number;
-}
-
-export interface SystemReport {
-  redis: { kind: "url" | "system" | "embedded"; describe: string; warnings: string[] };
-  queue: { waiting: number; active: number; delayed: number; failed: number };
-  storage: StorageReport;
-  workers: WorkerReport[];
-  /** Every process that serves, with its configuration; `problems` is what to do something about. */
-  configuration: {
-    processes: ProcessReport[];
-    problems: string[];
-    /** What administrators have changed in chat. `of`: the person or the channel. */
-    changes: { setting: string; of: string; value: string; by: string; at: number }[];
-  };
-  /** What commands may use, in words. */
-  limits: { name: string; value: string }[];
-  skills: { name: string; description: string }[];
-  skillProblems: { path: string; reason: string }[];
 }

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../chat/threads.ts";
 import { readOpenQuestions } from "../queue/session/open-questions.ts";
 import { readSessionStatus } from "../queue/session/sessions.ts";
-import type { WorkerReport } from "./operations.ts";
+import type { WorkerReport } from "./reports.ts";
 import { readWorkers } from "./workers.ts";
 
 /** What `/status` tells a thread: how it stands there, and which of the agent's tools are missing and why. */

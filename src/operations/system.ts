@@ -7,7 +7,8 @@ import type { SandboxLimits } from "../sandbox/limits.ts";
 import { listAuditProblems } from "../telemetry/audit/problems.ts";
 import { formatChange, readChanges } from "../queue/stores/administration-changes.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
-import type { StoredList, SystemReport, ThreadIndex, WorkerReport } from "./operations.ts";
+import type { StoredList, SystemReport, WorkerReport } from "./reports.ts";
+import type { ThreadIndex } from "./operations.ts";
 import { findConfigurationProblems, readConfigurations } from "./configurations.ts";
 import { readWorkers } from "./workers.ts";
 

@@ -1,7 +1,7 @@
 import { parseThreadId } from "../chat/threads.ts";
 import { channelId } from "./names.ts";
 import type { ThreadFacets, ThreadPage, ThreadQuery } from "./finding.ts";
-import type { ThreadLine } from "./operations.ts";
+import type { ThreadLine } from "./finding.ts";
 
 /** Of people, channels and models so many are offered, those first that have the most threads. */
 const mostOffered = 200;

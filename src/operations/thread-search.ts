@@ -4,7 +4,7 @@ import { textOf } from "../agent/messages.ts";
 import { searchJournal } from "../queue/session/search-journal.ts";
 import type { Mask } from "./excerpt.ts";
 import type { SaidLine, SearchCursor, SearchPage } from "./finding.ts";
-import type { ThreadLine } from "./operations.ts";
+import type { ThreadLine } from "./finding.ts";
 import { splitWords } from "./thread-query.ts";
 
 /** One request looks no further than this: whoever wants more asks again from where it ended. */

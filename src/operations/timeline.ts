@@ -4,7 +4,8 @@ import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, textOf, type ToolCall, toolCalls } from "../agent/messages.ts";
 import type { Decision } from "../agent/questions.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
-import type { Ending, Excerpt, TimelineEntry, TransientEvent } from "./operations.ts";
+import type { Ending, Excerpt } from "./finding.ts";
+import type { TimelineEntry, TransientEvent } from "./timeline-entry.ts";
 
 /** Of one text, in characters: a page of records must stay small whatever a tool has printed. */
 const textChars = 6_000;

@@ -5,7 +5,7 @@ import { readBudgets } from "../queue/budgets/state.ts";
 import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import type { Mask } from "./excerpt.ts";
 import { readNames } from "./names.ts";
-import type { UsageReport, UsageShare } from "./operations.ts";
+import type { UsageReport, UsageShare } from "./reports.ts";
 
 /** Of channels, of people and of models, as many as the page has colours; the rest is counted together. */
 const mostShares = 7;

@@ -3,7 +3,7 @@ import type { ThreadId } from "../chat/threads.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
 import type { SandboxHealth } from "../sandbox/health.ts";
 import type { Mask } from "./excerpt.ts";
-import type { WorkerReport } from "./operations.ts";
+import type { WorkerReport } from "./reports.ts";
 
 /** What this worker says of itself to the console, see queue/presence.ts. */
 export interface WorkerStatus {

@@ -4,7 +4,7 @@ import { createStoredParser } from "../agent/parse-stored.ts";
 import type { Fields } from "../agent/schemas.ts";
 import { readStored } from "../queue/redis/unreadable.ts";
 import { readPresence } from "../queue/turns/worker-presence.ts";
-import type { WorkerReport } from "./operations.ts";
+import type { WorkerReport } from "./reports.ts";
 
 const optional = z.exactOptional;
 

@@ -1,7 +1,7 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { SystemReport } from "../../src/operations/operations.ts";
+import type { SystemReport } from "../../src/operations/reports.ts";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { modelEnvironment } from "./environment.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { WorkerReport } from "../../src/operations/operations.ts";
+import type { WorkerReport } from "../../src/operations/reports.ts";
 import { describeStatus } from "../../src/operations/status.ts";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Author } from "../../chat/inbound.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import type { NeedLine, QuestionLine, ThreadLine } from "../../operations/operations.ts";
+import type { NeedLine, QuestionLine } from "../../operations/operations.ts";
+import type { ThreadLine } from "../../operations/finding.ts";
 import { type Reply, replyJson, replyProblem } from "./http.ts";
 import type { PressedButton } from "./intake.ts";
 import { isSession } from "./refs.ts";

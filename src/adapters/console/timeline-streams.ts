@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { ThreadQuery } from "../../operations/finding.ts";
-import type { ThreadIndex, TransientEvent } from "../../operations/operations.ts";
+import type { ThreadIndex } from "../../operations/operations.ts";
+import type { TransientEvent } from "../../operations/timeline-entry.ts";
 import { type SharedEvent, Streams } from "./streams.ts";
 
 /** The list is sent at most this often. */

@@ -14,13 +14,11 @@ import type {
   CallList,
   FoundRecord,
   Outline,
-  SystemReport,
-  ThreadLine,
-  TimelinePage,
   TurnSpan,
-  TransientEvent,
-  UsageReport,
 } from "../../../operations/operations.ts";
+import type { SystemReport, UsageReport } from "../../../operations/reports.ts";
+import type { ThreadLine } from "../../../operations/finding.ts";
+import type { TimelinePage, TransientEvent } from "../../../operations/timeline-entry.ts";
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
 import type { ConsoleMessage } from "../console-message.ts";
 import type { ThreadSummary } from "../conversations.ts";

@@ -1,5 +1,6 @@
 /** What a call was given and what came of it, as a person reads it. */
-import type { Excerpt, InnerCallList } from "../../../operations/operations.ts";
+import type { Excerpt } from "../../../operations/finding.ts";
+import type { InnerCallList } from "../../../operations/timeline-entry.ts";
 import { copyButton } from "./copy.ts";
 import { type Child, element } from "./dom.ts";
 import { pluralize } from "./format.ts";

@@ -1,5 +1,5 @@
 /** Figures in words. */
-import type { Figures } from "../../../operations/operations.ts";
+import type { Figures } from "../../../operations/reports.ts";
 
 export function formatCost(dollars: number, unknown = false): string {
   // Single calls cost fractions of a cent.

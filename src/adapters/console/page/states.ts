@@ -1,5 +1,5 @@
 /** States and endings as a sign and in words: neither colour nor shape says it alone. */
-import type { Ending, ThreadLine } from "../../../operations/operations.ts";
+import type { Ending, ThreadLine } from "../../../operations/finding.ts";
 import type { IconName } from "./dom.ts";
 
 export type State = readonly [sign: IconName, word: string];

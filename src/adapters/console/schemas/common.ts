@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { IntakeResult } from "../../../chat/inbound.ts";
 import type { Excerpt } from "../../../operations/finding.ts";
-import type { Figures } from "../../../operations/operations.ts";
+import type { Figures } from "../../../operations/reports.ts";
 import type { FileEntry, Problem } from "../../../sandbox/sandbox.ts";
 
 /** What the API answers: schemas whose types the compiler holds to those of the code. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { processReport } from "../../../operations/configurations.ts";
 import type { AuditPage } from "../../../operations/finding.ts";
-import type { SystemReport, UsageReport } from "../../../operations/operations.ts";
+import type { SystemReport, UsageReport } from "../../../operations/reports.ts";
 import { excerpt, figureFields, problem, time } from "./common.ts";
 
 const count = z.number();

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { SearchPage, ThreadFacets, ThreadPage } from "../../../operations/finding.ts";
-import type { NeedLine, QuestionLine, ThreadLine, WaitingLine } from "../../../operations/operations.ts";
+import type { NeedLine, QuestionLine, WaitingLine } from "../../../operations/operations.ts";
+import type { ThreadLine } from "../../../operations/finding.ts";
 import { excerpt, time } from "./common.ts";
 
 export const ending = z.literal(["answered", "stopped", "paused", "refused", "failed", "handed-over"]);

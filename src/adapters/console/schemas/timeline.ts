@@ -3,14 +3,16 @@ import type {
   CallDetails,
   CallList,
   FoundRecord,
-  InnerCallList,
   Outline,
-  ThreadLine,
+  TurnSpan,
+} from "../../../operations/operations.ts";
+import type { ThreadLine } from "../../../operations/finding.ts";
+import type {
+  InnerCallList,
   TimelineEntry,
   TimelinePage,
   TransientEvent,
-  TurnSpan,
-} from "../../../operations/operations.ts";
+} from "../../../operations/timeline-entry.ts";
 import { excerpt, figures, time } from "./common.ts";
 import { ending, threadLine } from "./threads.ts";
 

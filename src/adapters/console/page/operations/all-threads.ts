@@ -1,6 +1,6 @@
 /** The threads of all platforms, live: what runs, what waits, what it cost; stop and continue from there. */
 import type { ThreadPage } from "../../../../operations/finding.ts";
-import type { ThreadLine } from "../../../../operations/operations.ts";
+import type { ThreadLine } from "../../../../operations/finding.ts";
 import { sessionAddress } from "../addresses.ts";
 import { continueSession, messageOf, replyOf, stopSession, watchSessions } from "../api.ts";
 import { element, icon, timeElement } from "../dom.ts";

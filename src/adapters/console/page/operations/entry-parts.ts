@@ -1,5 +1,6 @@
 /** What the entries of a timeline have in common. */
-import type { Excerpt, Figures } from "../../../../operations/operations.ts";
+import type { Excerpt } from "../../../../operations/finding.ts";
+import type { Figures } from "../../../../operations/reports.ts";
 import { type Child, element } from "../dom.ts";
 import { formatCost, formatCount, pluralize, sumTokens } from "../format.ts";
 

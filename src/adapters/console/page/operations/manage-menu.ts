@@ -1,5 +1,5 @@
 /** What is done with a whole thread: to name it, put it away, take it along, pass it on, delete it. */
-import type { ThreadLine } from "../../../../operations/operations.ts";
+import type { ThreadLine } from "../../../../operations/finding.ts";
 import { archiveThread, deleteThread, exportAddress, messageOf, renameThread } from "../api.ts";
 import { askFor } from "../conversation/ask.ts";
 import { element } from "../dom.ts";

@@ -1,5 +1,5 @@
 /** The installation: queue, workers and what they run, sandbox, MCP servers, skills. */
-import type { StoredList, SystemReport, WorkerReport } from "../../../../operations/operations.ts";
+import type { StoredList, SystemReport, WorkerReport } from "../../../../operations/reports.ts";
 import type { Problem } from "../../../../sandbox/sandbox.ts";
 import { sessionAddress } from "../addresses.ts";
 import { getSystem } from "../api.ts";

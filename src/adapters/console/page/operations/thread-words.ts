@@ -1,5 +1,5 @@
 /** A thread in words. */
-import type { ThreadLine } from "../../../../operations/operations.ts";
+import type { ThreadLine } from "../../../../operations/finding.ts";
 
 /** Where it is and who began it: by their names, or the channel by its id where its name is not known. */
 export function placeOf({ thread, platform, channel, author }: ThreadLine): string {

@@ -1,5 +1,5 @@
 /** The entries of a timeline. A tool's result is shown with its call, wherever the two come from. */
-import type { TransientEvent, TimelineEntry } from "../../../../operations/operations.ts";
+import type { TransientEvent, TimelineEntry } from "../../../../operations/timeline-entry.ts";
 import { type Child, element, icon, timeElement } from "../dom.ts";
 import { formatDuration, pluralize } from "../format.ts";
 import { renderMarkdown } from "../markdown/render.ts";

@@ -1,5 +1,5 @@
 /** The part of a thread's journal that is on the page: as a rule its end, and any other that is jumped to. */
-import type { TimelinePage, TransientEvent } from "../../../../operations/operations.ts";
+import type { TimelinePage, TransientEvent } from "../../../../operations/timeline-entry.ts";
 import { getTimeline, messageOf } from "../api.ts";
 import { element } from "../dom.ts";
 import { pluralize } from "../format.ts";

@@ -1,5 +1,6 @@
 /** A thread of any platform as a timeline of its journal, read from its end, and live. */
-import type { TransientEvent, ThreadLine, TimelinePage } from "../../../../operations/operations.ts";
+import type { TransientEvent, TimelinePage } from "../../../../operations/timeline-entry.ts";
+import type { ThreadLine } from "../../../../operations/finding.ts";
 import { threadAddress } from "../addresses.ts";
 import { getTimeline, watchSession } from "../api.ts";
 import { element } from "../dom.ts";

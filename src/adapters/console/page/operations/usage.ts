@@ -1,5 +1,5 @@
 /** What was used: by day, channel, person and model, and what is left of the budgets of today. */
-import type { BudgetLine, UsageReport, UsageShare } from "../../../../operations/operations.ts";
+import type { BudgetLine, UsageReport, UsageShare } from "../../../../operations/reports.ts";
 import { getUsage } from "../api.ts";
 import { element } from "../dom.ts";
 import { formatCost, formatCount, formatShort, pluralize, sumTokens } from "../format.ts";

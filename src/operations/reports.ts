@@ -1,0 +1,114 @@
+import type { ThreadId } from "../chat/threads.ts";
+import type { Problem } from "../sandbox/sandbox.ts";
+
+/** What model calls have used; `input` excludes what was read from or written to a cache. */
+export interface Figures {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  /** US dollars. */
+  cost: number;
+  calls: number;
+  priceUnknown?: true;
+}
+
+export interface UsageReport {
+  timeZone: string;
+  /** The latest first; days without use are in it. */
+  days: ({ day: string; turns: number } & Figures & Opinions)[];
+  /** Of all days together, the dearest first; the rest as one. */
+  channels: UsageShare[];
+  users: UsageShare[];
+  models: UsageShare[];
+  budgets: BudgetLine[];
+}
+
+export interface UsageShare extends Figures, Opinions {
+  /** Empty for those that are counted together. */
+  id: string;
+  name?: string;
+  turns: number;
+  /** Of each day, in the order of the days. */
+  daily: { cost: number[]; tokens: number[]; turns: number[] };
+}
+
+/** How often people liked an answer or did not; counted for everybody together and for models. */
+interface Opinions {
+  liked: number;
+  disliked: number;
+}
+
+export interface BudgetLine {
+  dimension: "all" | "channel" | "user";
+  id: string;
+  name?: string;
+  measure: "cost" | "tokens";
+  limit: number;
+  used: number;
+  held: number;
+}
+
+/** `running`: since when, ms since the epoch; a title where the thread has one. */
+export interface WorkerReport {
+  host: string;
+  pid: number;
+  startedAt: number;
+  /** Turns at once. */
+  concurrency: number;
+  model: string;
+  running: { thread: ThreadId; since: number; title?: string }[];
+  sandbox: { ok: boolean; summary: string; problems: Problem[] };
+  mcp: { server: string; state: string; tools: string[]; problem?: string }[];
+}
+
+/** What a process says of its configuration. */
+export interface ProcessReport {
+  host: string;
+  pid: number;
+  /** `gateway`, `worker`, or `gateway and worker`. */
+  role: string;
+  /** The same where the same files are in force. */
+  hash: string;
+  /** Since when it is in force, ms. */
+  at: number;
+  /** Why what the files say is not in force, in one sentence. */
+  problem?: string;
+  /** Settings that have changed and wait for a restart. */
+  restart: readonly string[];
+  /** The last `heddle reload` that it has answered. */
+  asked?: string;
+}
+
+/** What of it is largest: some journals and mailboxes. Sizes are bytes. */
+export interface StorageReport {
+  memory?: { used: number; limit?: number };
+  sessions: number;
+  journals: StoredList[];
+  mailboxes: StoredList[];
+}
+
+export interface StoredList {
+  thread: ThreadId;
+  title?: string;
+  records: number;
+  bytes?: number;
+}
+
+export interface SystemReport {
+  redis: { kind: "url" | "system" | "embedded"; describe: string; warnings: string[] };
+  queue: { waiting: number; active: number; delayed: number; failed: number };
+  storage: StorageReport;
+  workers: WorkerReport[];
+  /** Every process that serves, with its configuration; `problems` is what to do something about. */
+  configuration: {
+    processes: ProcessReport[];
+    problems: string[];
+    /** What administrators have changed in chat. `of`: the person or the channel. */
+    changes: { setting: string; of: string; value: string; by: string; at: number }[];
+  };
+  /** What commands may use, in words. */
+  limits: { name: string; value: string }[];
+  skills: { name: string; description: string }[];
+  skillProblems: { path: string; reason: string }[];
+}
