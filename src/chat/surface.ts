@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { AttachmentHandle } from "../agent/messages.ts";
 import type { Author, ContextMessage } from "./inbound.ts";
 import type { MarkOptions, MessageMark, OutboundMessage } from "./outbound.ts";
@@ -193,6 +194,31 @@ export class SurfaceError extends Error {
     this.partly = options.partly ?? false;
     this.limits = options.limits;
     this.isLiftable = options.isLiftable ?? false;
+  }
+
+  /** The same call may succeed in a while: the platform has refused nothing. */
+  get isPassing(): boolean {
+    return this.kind === "rate-limited" || this.kind === "uncertain";
+  }
+}
+
+/**
+ * Does what may be done twice, and tries it again while the platform does not answer, or wants to be asked later.
+ *
+ * @param pace how often, and the bounds of each pause, ms; within them it is as long as the platform asks for
+ * @throws the last error
+ */
+export async function retryPassing<T>(
+  work: () => Promise<T>,
+  { attempts, leastMs, mostMs }: { attempts: number; leastMs: number; mostMs: number },
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SurfaceError && error.isPassing) || attempt === attempts) throw error;
+      await delay(Math.min(Math.max(error.retryAfterMs, leastMs), mostMs));
+    }
   }
 }
 

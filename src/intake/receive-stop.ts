@@ -1,7 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import type { InboundStop, IntakeResult } from "../chat/inbound.ts";
-import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import { type ChatSurface, retryPassing, SurfaceError } from "../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { isOutOfMemory } from "../queue/redis/out-of-memory.ts";
@@ -16,9 +15,8 @@ import type { Replies } from "./replies.ts";
 const daySeconds = 86_400;
 /** The same for a stop without a time of its own: a reaction may be removed and added again. */
 const untimedSeconds = 60;
-/** How often the platform is asked for a message's thread: all of it within the seconds that it waits for us. */
-const mostLooks = 4;
-const lookAgainMs = 400;
+/** How the platform is asked for a message's thread: all of it within the seconds that it waits for us. */
+const asking = { attempts: 4, leastMs: 400, mostMs: 400 };
 
 export interface StopOptions {
   redis: Redis;
@@ -102,23 +100,20 @@ async function hasWork(redis: Redis, thread: ThreadId): Promise<boolean> {
  * @throws SurfaceError where it does not answer: the event is not acknowledged, so that the platform sends it again
  */
 async function findThread(options: StopOptions, message: MessageRef): Promise<ThreadId | undefined> {
-  for (let attempt = 1; ; attempt += 1) {
-    const known = await findThreadOfMessage(options.redis, message);
-    if (known) return known;
+  const askPlatform = async (): Promise<ThreadId | undefined> => {
     try {
       const thread = await options.surface(message.platform).threadOf(message);
       return thread && threadId(thread);
     } catch (error) {
-      const isPassing =
-        error instanceof SurfaceError && (error.kind === "rate-limited" || error.kind === "uncertain");
-      if (!isPassing) {
-        options.onProblem("The platform did not say which thread a message belongs to.", error);
-        return undefined;
-      }
-      if (attempt === mostLooks) throw error;
-      await delay(lookAgainMs);
+      if (error instanceof SurfaceError && error.isPassing) throw error;
+      options.onProblem("The platform did not say which thread a message belongs to.", error);
+      return undefined;
     }
-  }
+  };
+  return retryPassing(
+    async () => (await findThreadOfMessage(options.redis, message)) ?? (await askPlatform()),
+    asking,
+  );
 }
 
 async function follow({ afterStop, onProblem }: StopOptions, thread: ThreadId): Promise<void> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { OutboundMessage } from "../chat/outbound.ts";
-import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
+import { type ChatSurface, retryPassing, SurfaceError } from "../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { failpoint } from "../queue/redis/failpoint.ts";
@@ -67,8 +67,8 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
     if (known && !isOld()) {
       const uncertain = await editOrDoubt(() => failpoint("progress", () => surface.edit(known, message)));
       const last = await options.overtaken();
-      if (last) await insist(() => surface.edit(known, last));
-      else if (last === null) await insist(() => surface.remove(known));
+      if (last) await retryPassing(() => surface.edit(known, last), insistence);
+      else if (last === null) await retryPassing(() => surface.remove(known), insistence);
       if (uncertain) throw uncertain;
     } else {
       // Until its ref is known, a lost connection leaves open whether it exists.
@@ -79,7 +79,7 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
       if (posted) {
         await options.onPosted(posted).catch(async (error: unknown) => {
           // The other worker has a progress message of its own.
-          if (error instanceof LeaseLost) await insist(() => surface.remove(posted));
+          if (error instanceof LeaseLost) await retryPassing(() => surface.remove(posted), insistence);
           throw error;
         });
       }
@@ -149,23 +149,5 @@ async function editOrDoubt(edit: () => Promise<void>): Promise<SurfaceError | un
   }
 }
 
-/** How often and how long apart something is tried that nobody else would do, ms. */
-const insistence = { attempts: 10, pauseMs: 500, longestPauseMs: 5_000 };
-
-/**
- * Tries again what must not be left undone: another worker goes on, and nobody would ever change again what this one has
- * shown. Doing it twice is the same as once.
- */
-async function insist(work: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      const isPassing =
-        error instanceof SurfaceError && (error.kind === "uncertain" || error.kind === "rate-limited");
-      if (!isPassing || attempt === insistence.attempts) throw error;
-      const pauseMs = Math.max(error.retryAfterMs, insistence.pauseMs);
-      await delay(Math.min(pauseMs, insistence.longestPauseMs));
-    }
-  }
-}
+/** For what nobody else would do: another worker goes on, and would never change again what this one has shown. */
+const insistence = { attempts: 10, leastMs: 500, mostMs: 5_000 };

@@ -182,9 +182,7 @@ export async function findPosted(
     return (await surface.find?.(thread, key, since, grows)) ?? [];
   } catch (error) {
     // Where we may not look, the message must go out all the same.
-    const isFinal =
-      error instanceof SurfaceError && error.kind !== "rate-limited" && error.kind !== "uncertain";
-    if (!isFinal) throw error;
+    if (!(error instanceof SurfaceError) || error.isPassing) throw error;
     return [];
   }
 }
