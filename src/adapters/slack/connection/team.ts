@@ -45,7 +45,7 @@ export function createTeamConnection(
         await client.chat.postEphemeral({ channel, user, thread_ts: thread, text });
       } catch (error) {
         log.warn(
-          `Slack did not show somebody why what they did was not taken (${refusalCode(error) ?? "no answer"}).`,
+          `Slack did not deliver a private reply that says why something was refused (${refusalCode(error) ?? "no answer"}).`,
         );
       }
     },

@@ -27,9 +27,10 @@ export function listenToStartReactions(
       team.postEphemeral({ user: given.user, channel, thread }, text);
     const found = await readMessage(team, { channel, message });
     if (typeof found === "string") return tell(found);
+    const key = `start:${given.user}:${given.event_ts}`;
     const problem = await ask(team, deps, {
       ...{ author: await team.people.author(given.user), channel, text: startText, ...found },
-      ...{ key: `start:${given.user}:${given.event_ts}`, since: parseTs(given.event_ts) },
+      reaction: { thread: found.thread, key, at: parseTs(given.event_ts) },
     });
     if (problem) await tell(problem, found.thread);
   };

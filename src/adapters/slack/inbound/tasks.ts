@@ -8,6 +8,7 @@ import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
 import { findPosted } from "../surface/find-posted.ts";
+import { createMetadata } from "../surface/metadata.ts";
 import { toPlainText } from "../surface/plain-text.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
 import { parseTs } from "./events.ts";
@@ -96,9 +97,8 @@ export interface Question {
   thread?: string;
   about?: ContextMessage;
   options?: Options;
-  /** By which the posted question is found again, from `since` on (ms since the epoch). */
-  key?: string;
-  since?: number;
+  /** By which the question that was posted for it is found again, when Slack tells of it a second time. */
+  reaction?: { thread: string; key: string; at: number };
 }
 
 interface Options {
@@ -122,7 +122,7 @@ export async function ask(
 ): Promise<string | undefined> {
   const { author, channel } = question;
   if (!mayAsk(team.identity.teamId, author)) return answerAlone(team, { intake }, question);
-  const earlier = question.key === undefined ? undefined : await findEarlier(team, question);
+  const earlier = question.reaction && (await findEarlier(team, channel, question.reaction));
   const posted =
     earlier ?? (await postQuestion(team, question).catch((error: unknown) => explainRefusal(error)));
   if ("problem" in posted) return posted.problem;
@@ -143,11 +143,11 @@ export async function ask(
 /** The question that was posted when Slack told of it before: an event that was not acknowledged comes again. */
 async function findEarlier(
   { client, identity }: TeamConnection,
-  { channel, thread, key = "", since = 0 }: Question,
+  channel: string,
+  { thread, key, at }: NonNullable<Question["reaction"]>,
 ): Promise<{ ts: string } | undefined> {
-  if (thread === undefined) return undefined;
   const place = { platform: "slack", workspace: identity.teamId, channel, thread };
-  const [ts] = await findPosted(client, place, key, since);
+  const [ts] = await findPosted(client, place, key, at);
   return ts === undefined ? undefined : { ts };
 }
 
@@ -186,7 +186,7 @@ function toEvent(
 /** Mentions the person, so that Slack notifies them about the thread, which the bot has begun. */
 async function postQuestion(
   team: TeamConnection,
-  { author, channel, text, thread, about, options = {}, key }: Question,
+  { author, channel, text, thread, about, options = {}, reaction }: Question,
 ): Promise<{ ts: string }> {
   const chosen = (["model", "skill"] as const).flatMap((name) =>
     options[name] ? [`${name} ${escapeText(escapeMentions(options[name]))}`] : [],
@@ -204,9 +204,7 @@ async function postQuestion(
     ],
     unfurl_links: false,
     unfurl_media: false,
-    ...(key !== undefined && {
-      metadata: { event_type: "heddle_message", event_payload: { key: `${key}#0` } },
-    }),
+    ...(reaction && { metadata: createMetadata({ key: `${reaction.key}#0` }) }),
   };
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
   const { ts } = await team.client.chat.postMessage(question);

@@ -5,6 +5,7 @@ import { type ChatSurface, SurfaceError, wasAccepted } from "../../../chat/surfa
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { refusesLayout, refusesLength, toSurfaceError } from "./errors.ts";
 import type { Feature, Features } from "./features.ts";
+import { createMetadata } from "./metadata.ts";
 import { findPart } from "./find-posted.ts";
 import { halve, type Part, partsAfter, toParts } from "./parts.ts";
 import {
@@ -182,7 +183,7 @@ async function postOnce(
     ...(thread.thread !== "" && { thread_ts: thread.thread }),
     unfurl_links: false,
     unfurl_media: false,
-    metadata: { event_type: "heddle_message", event_payload: mark },
+    metadata: createMetadata(mark),
     text,
     blocks,
   };

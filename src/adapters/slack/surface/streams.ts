@@ -3,6 +3,7 @@ import type { OutboundMessage } from "../../../chat/outbound.ts";
 import type { RequestLimit } from "../../../chat/request-limit.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import { refusalCode } from "../connection/web.ts";
+import { createMetadata } from "./metadata.ts";
 import { callSlack } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
 import type { Features } from "./features.ts";
@@ -85,7 +86,7 @@ export function createStreams({
 
   const end = async (channel: string, ts: string, key?: string) => {
     open.delete(`${channel}:${ts}`);
-    const request = { channel, ts, ...(key !== undefined && { metadata: keyOf(key) }) };
+    const request = { channel, ts, ...(key !== undefined && { metadata: createMetadata({ key }) }) };
     const ended = await callSlack("chat.stopStream", () => client.chat.stopStream(request), [
       ...["message_not_in_streaming_state", "message_not_found", "message_not_owned_by_app"],
       "stopped_by_user",
@@ -109,7 +110,7 @@ export function createStreams({
         ...{ channel: ref.channel, ts: ref.message },
         ...(chunks.length > 0 && { chunks }),
         blocks: renderUnder(message, features),
-        metadata: keyOf("stream"),
+        metadata: createMetadata({ key: "stream" }),
       }),
     );
     if (isEnded) open.delete(idOf(ref));
@@ -172,10 +173,6 @@ export function createStreams({
 
     end,
   };
-}
-
-function keyOf(key: string): types.MessageMetadata {
-  return { event_type: "heddle_message", event_payload: { key } };
 }
 
 /**
