@@ -39,6 +39,15 @@ export const reactionSchema = z.object({
   emoji: z.object({ name: z.string().nullish() }),
 });
 
+/** Who has put the reaction there. */
+export async function findReactor(
+  { user_id, member }: z.infer<typeof reactionSchema>,
+  { workspace }: ChannelInfo,
+  people: People,
+): Promise<Author> {
+  return member ? describePerson(member.user, member) : await people(user_id, workspace);
+}
+
 /** For so long after a message was written a mention that is added to it starts a turn, ms. */
 const addedMentionMs = 900_000;
 
@@ -163,9 +172,7 @@ export class EventReader {
     const { data } = reactionSchema.safeParse(reaction);
     if (!data || data.user_id === identity.botId || !this.isStop(data.emoji.name ?? "")) return undefined;
     const channel = await channels.channel(data.channel_id);
-    const author = data.member
-      ? describePerson(data.member.user, data.member)
-      : await people(data.user_id, channel.workspace);
+    const author = await findReactor(data, channel, people);
     return {
       kind: "stop",
       target: { thread: threadOfMessageIn(channel, data.message_id) },

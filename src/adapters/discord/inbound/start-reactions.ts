@@ -2,13 +2,13 @@ import { type REST, Routes } from "discord.js";
 import { z } from "zod";
 import type { Author, InboundEvent } from "../../../chat/inbound.ts";
 import { startText } from "../../../chat/start-reaction.ts";
-import { type Channels, parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
-import { messageRef, readTime } from "../connection/ids.ts";
-import { describePerson, type People } from "../connection/people.ts";
-import { announce } from "../interactions/tasks.ts";
+import type { Channels } from "../connection/channels.ts";
+import { readTime } from "../connection/ids.ts";
+import type { People } from "../connection/people.ts";
+import { announce, toMessage } from "../interactions/tasks.ts";
 import { toNonce } from "../surface/posting.ts";
 import { fetchQuote } from "../surface/quotes.ts";
-import { type Identity, reactionSchema } from "./events.ts";
+import { findReactor, type Identity, reactionSchema } from "./events.ts";
 import { readEmojiName } from "./text.ts";
 
 interface StartReactionOptions {
@@ -41,9 +41,7 @@ export function createStartReactions(
       return undefined;
     const channel = await channels.channel(data.channel_id);
     const { workspace } = channel;
-    const author = data.member
-      ? describePerson(data.member.user, data.member)
-      : await people(data.user_id, workspace);
+    const author = await findReactor(data, channel, people);
     if (!options.mayAsk(workspace, author)) return undefined;
     const message = await rest.get(Routes.channelMessage(channel.id, data.message_id));
     const about = await fetchQuote(message, { ...identity, people, workspace });
@@ -60,16 +58,7 @@ export function createStartReactions(
       },
     });
     const { id } = postedSchema.parse(posted);
-    return {
-      kind: "message",
-      thread: threadOfMessageIn(channel, id),
-      ref: messageRef({ workspace, channel: parentChannelOf(channel) }, { where: channel.id, message: id }),
-      author,
-      text: startText,
-      attachments: [],
-      about,
-      addressed: data.guild_id === undefined ? "direct" : "mention",
-      at: readTime(id),
-    };
+    const isDirect = data.guild_id === undefined;
+    return toMessage({ author, isDirect, at: readTime(id) }, channel, { text: startText, about }, id);
   };
 }

@@ -11,7 +11,7 @@ import { threadCommands } from "./commands.ts";
 import type { InteractionOptions } from "./options.ts";
 import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { readAuthor, type Of, type SlashCommandData } from "./schema.ts";
-import { receiveTask, type Task, toMessage } from "./tasks.ts";
+import { receiveTask, type Task, readOrigin, toMessage } from "./tasks.ts";
 
 /** Discord shows 25 choices of at most 100 characters. */
 const maxChoices = 25;
@@ -57,7 +57,7 @@ async function runThreadCommand(
   }
   const task = { text: `/${command}` };
   if (!isAnsweredAtOnce(command)) return receiveTask(options, interaction, task);
-  const event = toMessage(interaction, channel, task, interaction.id);
+  const event = toMessage(readOrigin(interaction), channel, task, interaction.id);
   const done = command === "stop" ? "Stopping…" : "Done.";
   return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }), { done });
 }

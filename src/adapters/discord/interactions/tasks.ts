@@ -39,7 +39,7 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
   const author = readAuthor(interaction);
   if (!options.mayAsk(channel.workspace, author) || (await lacksModel(options, interaction, channel, task))) {
     // Without a message of its own there is nothing in the channel to answer.
-    const event = toMessage(interaction, channel, task, interaction.id);
+    const event = toMessage(readOrigin(interaction), channel, task, interaction.id);
     return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }));
   }
   const type = InteractionResponseType.DeferredChannelMessageWithSource;
@@ -51,7 +51,7 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
     log.warn({ err: error }, "The reply to a command could not be shown."),
   );
   try {
-    await receive(toMessage(interaction, channel, task, reply.message));
+    await receive(toMessage(readOrigin(interaction), channel, task, reply.message));
   } catch (error) {
     await changeReply(rest, interaction, notStored).catch(() => undefined);
     throw error;
@@ -70,9 +70,22 @@ async function lacksModel(
   return !(await choices(place, readAuthor(interaction))).models.includes(options.model);
 }
 
+/** Who gives a task, and when. */
+export interface TaskOrigin {
+  author: Author;
+  /** In a direct message with the bot. */
+  isDirect: boolean;
+  at: number;
+}
+
+export function readOrigin(interaction: Base): TaskOrigin {
+  const isDirect = interaction.guild_id === undefined;
+  return { author: readAuthor(interaction), isDirect, at: readTime(interaction.id) };
+}
+
 /** @param message id of the message that stands for the task */
 export function toMessage(
-  interaction: Base,
+  { author, isDirect, at }: TaskOrigin,
   channel: ChannelInfo,
   task: Task,
   message: string,
@@ -82,11 +95,11 @@ export function toMessage(
     kind: "message",
     thread: threadOfMessageIn(channel, message),
     ref: messageRef({ workspace, channel: parentChannelOf(channel) }, { where: channel.id, message }),
-    author: readAuthor(interaction),
+    author,
     attachments: [],
     ...task,
-    addressed: interaction.guild_id === undefined ? "direct" : "mention",
-    at: readTime(interaction.id),
+    addressed: isDirect ? "direct" : "mention",
+    at,
   };
 }
 
