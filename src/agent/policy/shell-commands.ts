@@ -22,7 +22,7 @@ import { tellFed, tellSubstituted } from "./told-words.ts";
 /** So many words of `sudo -u x env A=1 …` are taken for the beginning of a command. */
 const maxWrapped = 24;
 /** For commands whose words are each tried as the beginning already. */
-const isLookedThrough = -1;
+const allLookedThrough = -1;
 
 export interface ListedScript {
   commands: ListedCommand[];
@@ -169,7 +169,7 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
   const from = own.findIndex((word) => !word.startsWith("-"));
   // `parallel` alone runs what it reads.
   if (from < 0) return name === "parallel" ? feedShell(origin, list) : undefined;
-  const completed: Origin = { ...origin, isOpen: false, wrapped: isLookedThrough };
+  const completed: Origin = { ...origin, isOpen: false, wrapped: allLookedThrough };
   for (let start = from; start < Math.min(own.length, from + maxOptions); start += 1) {
     const command = own.slice(start).filter((word) => !word.includes("{}"));
     derive([...command, ...words], completed, list);

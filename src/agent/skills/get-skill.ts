@@ -90,7 +90,7 @@ function describeFiles({ mount, resources, expectedTools }: Skill): string[] {
   const rest = resources.length - listed.length;
   if (rest > 0) listed.push(`- and ${rest} more, see: ls -R ${mount}`);
   return [
-    `Its folder is ${mount}, read-only; where the paths of its files begin, and $SKILL_DIR in commands that name it. Commands run in the workspace, and results belong there.`,
+    `Its folder is ${mount}, read-only; paths in its files are relative to it, and a command that names a file below it has it in $SKILL_DIR. Commands run in the workspace, and results belong there.`,
     ...(expectedTools ? [`Tools that its author expects: ${expectedTools}`] : []),
     ...(listed.length > 0 ? ["Files:", ...listed] : []),
     "",

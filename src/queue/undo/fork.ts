@@ -96,7 +96,7 @@ async function openTarget(
 
 /** Lets the thread begin with what the conversation was at that point. */
 async function beginSession(
-  { lease: { thread, found }, options, job, pendingEdits: rest }: HeldSession,
+  { lease: { thread, found }, options, job, pendingEdits }: HeldSession,
   target: ThreadId,
   order: UndoOrder,
   { spans }: ForkPoint,
@@ -118,5 +118,5 @@ async function beginSession(
   const entry = JSON.stringify({ do: "post", message, attempts: 0 });
   await lease.append([], { fields: { status: "idle" }, outbox: { [`${order.id}:fork`]: entry } });
   const flushed = await options.flushOutbox(lease, job, Promise.resolve(true));
-  rest.push(flushed.rest.catch(() => undefined));
+  pendingEdits.push(flushed.rest.catch(() => undefined));
 }

@@ -1,5 +1,5 @@
-/** What this browser keeps of a choice, or null. Where a browser keeps nothing, a choice lasts as long as the page. */
-export function readChoice(key: string): string | null {
+/** What this browser keeps under a key (a choice, a draft), or null. Where it keeps nothing, that lasts as long as the page. */
+export function readLocal(key: string): string | null {
   try {
     return localStorage.getItem(key);
   } catch {
@@ -7,8 +7,8 @@ export function readChoice(key: string): string | null {
   }
 }
 
-/** Keeps a choice, or forgets it when it is undefined. */
-export function storeChoice(key: string, value: string | undefined): void {
+/** Keeps a value, or forgets it when it is undefined. */
+export function storeLocal(key: string, value: string | undefined): void {
   try {
     if (value === undefined) localStorage.removeItem(key);
     else localStorage.setItem(key, value);

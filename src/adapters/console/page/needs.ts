@@ -1,7 +1,7 @@
 /** What waits for a person, told by every stream: in the tab's title, beside the link, and by the browser. */
 import type { Needs } from "./api.ts";
 import { byId } from "./dom.ts";
-import { readChoice, storeChoice } from "./stored-choice.ts";
+import { readLocal, storeLocal } from "./local-store.ts";
 import { announce, showCount } from "./toast.ts";
 
 const storeKey = "heddle notifications";
@@ -51,7 +51,7 @@ function tell({ id, kind, title }: Needs["first"][number]): void {
 /** Whether the person wants notifications and the browser shows them. */
 export function notifies(): boolean {
   return (
-    "Notification" in globalThis && Notification.permission === "granted" && readChoice(storeKey) === "on"
+    "Notification" in globalThis && Notification.permission === "granted" && readLocal(storeKey) === "on"
   );
 }
 
@@ -61,6 +61,6 @@ export async function setNotifies(on: boolean): Promise<string> {
     return "Browsers notify only for pages on this machine or over HTTPS. Open the console by such an address.";
   if (on && (await Notification.requestPermission()) !== "granted")
     return "The browser does not allow notifications of this page. Allow them in its settings for this address.";
-  storeChoice(storeKey, on ? "on" : "off");
+  storeLocal(storeKey, on ? "on" : "off");
   return "";
 }

@@ -1,6 +1,6 @@
 /** Single keys, listed on `?`. They do nothing while somebody writes, and can be switched off. */
 import { byId, element } from "./dom.ts";
-import { readChoice, storeChoice } from "./stored-choice.ts";
+import { readLocal, storeLocal } from "./local-store.ts";
 
 const storeKey = "heddle shortcuts";
 
@@ -34,8 +34,8 @@ const addresses: Record<string, string> = {
 export function setUpShortcuts(): void {
   const dialog = byId("shortcuts", HTMLDialogElement);
   const enabled = byId("shortcuts-on", HTMLInputElement);
-  enabled.checked = readChoice(storeKey) !== "off";
-  enabled.addEventListener("change", () => storeChoice(storeKey, enabled.checked ? "on" : "off"));
+  enabled.checked = readLocal(storeKey) !== "off";
+  enabled.addEventListener("change", () => storeLocal(storeKey, enabled.checked ? "on" : "off"));
   byId("shortcut-list").replaceChildren(
     ...rows.flatMap(([keys, does]) => [
       element("dt", {}, ...keys.split(", ").map((key) => element("kbd", {}, key))),

@@ -2,7 +2,7 @@
 import { randomId } from "../api.ts";
 import { Attachments } from "./attachments.ts";
 import { byId } from "../dom.ts";
-import { readChoice, storeChoice } from "../stored-choice.ts";
+import { readLocal, storeLocal } from "../local-store.ts";
 import { showToast } from "../toast.ts";
 
 /** Resolves to whether the message was accepted. */
@@ -38,7 +38,7 @@ export class Composer {
   /** Shows the draft of a thread; null for that of a new one. */
   open(thread: string | null): void {
     this.#draft = draftKey(thread);
-    this.#text.value = readChoice(this.#draft) ?? "";
+    this.#text.value = readLocal(this.#draft) ?? "";
     this.#fit();
   }
 
@@ -77,7 +77,7 @@ export class Composer {
     if (accepted) {
       this.#attempt = { text: "", files: [], key: "" };
       // The message of a new thread has opened it meanwhile.
-      if (readChoice(draft)?.trim() === text) storeChoice(draft, undefined);
+      if (readLocal(draft)?.trim() === text) storeLocal(draft, undefined);
       if (this.#text.value.trim() === text) this.#text.value = "";
       if (files === this.#attachments.files) this.#attachments.clear();
     }
@@ -86,7 +86,7 @@ export class Composer {
   }
 
   #fit(): void {
-    storeChoice(this.#draft, this.#text.value.trim() === "" ? undefined : this.#text.value);
+    storeLocal(this.#draft, this.#text.value.trim() === "" ? undefined : this.#text.value);
     const empty = this.#text.value.trim() === "" && this.#attachments.files.length === 0;
     this.#button.disabled = this.#busy || empty;
     this.#text.style.height = "auto";
