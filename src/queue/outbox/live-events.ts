@@ -42,17 +42,18 @@ export function createLivePublisher(
         ...(changesLine(event) ? [{ channel: channels.sessions, message: thread }] : []),
       ]);
   };
+  /** Heddle was closed meanwhile. */
+  const isClosed = () => redis.status === "end";
   const send = () => {
     const hints = drain();
-    // Heddle was closed meanwhile.
-    if (redis.status === "end") return;
+    if (isClosed()) return;
     publishScript
       .run(
         redis,
         [keys.head(thread)],
         [hints.length, ...hints.flatMap(({ channel, message }) => [channel, message])],
       )
-      .catch(onError);
+      .catch((error: unknown) => isClosed() || onError(error));
   };
   carrier?.carryHints(drain);
   return (event) => {
