@@ -3,7 +3,7 @@ import type { JournalRecord } from "../src/agent/journal.ts";
 import { runTurn } from "../src/agent/loop/run-turn.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
 import { createTurnEngine } from "../src/app/turn-engine.ts";
-import { parseThreadId, type ThreadId } from "../src/chat/threads.ts";
+import { type MessageRef, parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import { createRateLimiter } from "../src/queue/outbox/rate-limit.ts";
 import { claimSession } from "../src/queue/session/lease.ts";
 import { deliver } from "../src/queue/session/mailbox.ts";
@@ -50,7 +50,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
 
   return {
     async thread(journal) {
-      const id = `memory:bench:channel:${randomUUID().slice(0, 8)}`;
+      const id = `memory:bench:${randomUUID().slice(0, 8)}:thread`;
       const lease = await claimSession(redis, id);
       for (let at = 0; at < journal.length; at += chunk) await lease.append(journal.slice(at, at + chunk));
       return id;
@@ -61,10 +61,10 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
       await engine.runSession(thread, new AbortController().signal);
       if (problems.length > 0) throw new Error("A turn had a problem.", { cause: problems[0] });
       const { channel } = parseThreadId(thread);
-      const answer = chat.shown.findLast(
-        ({ ref, message: shown }) => ref.channel === channel && shown.kind === "answer",
-      );
-      chat.shown.length = 0;
+      const isHere = ({ ref }: { ref: MessageRef }) => ref.channel === channel;
+      const answer = chat.shown.findLast((shown) => isHere(shown) && shown.message.kind === "answer");
+      const elsewhere = chat.shown.filter((shown) => !isHere(shown));
+      chat.shown.splice(0, chat.shown.length, ...elsewhere);
       return answer?.message.markdown ?? "no answer";
     },
   };

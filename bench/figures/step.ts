@@ -4,17 +4,20 @@ import { startRedis } from "../../tests/fakes/redis.ts";
 import { conversation } from "../candidates/conversation.ts";
 import { type Effort, type Figure, type Findings, goal, ms, ratio } from "../figure.ts";
 import { journalOf } from "../journal.ts";
-import { interleave, spread } from "../measure.ts";
+import { interleave, spread, timed } from "../measure.ts";
 import { openWorkbench } from "../workbench.ts";
 
 const histories = ["10", "100", "1000", "5000"] as const;
 const stepsInTurn = 20;
+/** Threads that one worker serves at once, to see what a step costs where nothing waits. */
+const atOnce = 64;
+const together = `10, in ${atOnce} threads at once`;
 
 /** What a step costs when the model costs nothing, and how that grows with the conversation. */
 export const step: Figure = {
   id: "step",
   title: "Own cost of a step",
-  method: `From the end of one model reply to the next model call, with a model in the same process that answers immediately: the reply is stored and shown; its tool call is checked, stored and run (adding two numbers); the result is masked and stored; stop orders and follow-ups are checked for; and the next request is measured against the context window. The journal is in Redis over a Unix socket, and progress goes to a chat that may be edited every 5 ms. Turns of ${stepsInTurn} steps follow conversations of several lengths, interleaved.`,
+  method: `From the end of one model reply to the next model call, with a model in the same process that answers immediately: the reply is stored and shown; its tool call is checked, stored and run (adding two numbers); the result is masked and stored; stop orders and follow-ups are checked for; and the next request is measured against the context window. The journal is in Redis over a Unix socket, and progress goes to a chat that may be edited every 5 ms. Turns of ${stepsInTurn} steps follow conversations of several lengths, interleaved. In ${atOnce} threads at once a step takes the time of them all, from their start to their answers, divided by their steps.`,
   measure,
 };
 
@@ -32,15 +35,30 @@ async function measure(effort: Effort): Promise<Findings> {
         return [...model.gaps];
       },
     }));
-    const samples = await interleave(variants, { rounds: effort.pick(5, 40), warmUp: effort.pick(2, 5) });
+    const crowd = {
+      name: together,
+      async run() {
+        const journal = journalOf(conversation(10));
+        const threads = await Promise.all(Array.from({ length: atOnce }, () => bench.thread(journal)));
+        const all = await timed(() =>
+          Promise.all(threads.map((thread) => bench.run(thread, "Add them up."))),
+        );
+        return [all / (atOnce * stepsInTurn)];
+      },
+    };
+    const samples = await interleave([...variants, crowd], {
+      rounds: effort.pick(5, 40),
+      warmUp: effort.pick(2, 5),
+    });
     const spreads = histories.map((name) => ({ name, ...spread(samples.get(name) ?? []) }));
+    const crowded = { name: together, ...spread(samples.get(together) ?? []) };
     const [shortest, longest] = [spreads[0], spreads.at(-1)];
     if (!shortest || !longest) throw new Error("No history was measured.");
     const growth = longest.p50 / shortest.p50;
     return {
       table: {
-        columns: ["messages before", "steps", "p50", "p95", "p50 vs. 10 messages"],
-        rows: spreads.map(({ name, count, p50, p95 }) => [
+        columns: ["messages before", "measured", "p50", "p95", "p50 vs. 10 messages"],
+        rows: [...spreads, crowded].map(({ name, count, p50, p95 }) => [
           name,
           String(count),
           ms(p50),
