@@ -4,6 +4,9 @@
  */
 const hidden = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
+/** Most calls; what has no other character needs no closer look, which is ten times as slow. */
+const plain = /^[\n\t\x20-\x7e]*$/;
+
 /** Asks for the colored or the plain form of the sign before it, as in ❤️ and 1️⃣. */
 const afterEmoji = String.raw`(?<=\p{Extended_Pictographic}|[\d#*](?=[\uFE0E\uFE0F]\u20E3))[\uFE0E\uFE0F]`;
 /** Makes one sign of two, as in families. */
@@ -38,6 +41,7 @@ export function removeHidden(text: string, replacement = ""): string {
  * the selector of an emoji stays. `count`: how many there are.
  */
 export function escapeHidden(text: string): { text: string; count: number } {
+  if (plain.test(text)) return { text, count: 0 };
   const kept = new Set([...text.matchAll(selector)].map(({ index }) => index));
   let count = 0;
   const escaped = text.replaceAll(hidden, (character, at: number) => {

@@ -5,6 +5,7 @@ import type { Question } from "../agent/questions.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
 import { createReporter, progressKey } from "../progress/reporter.ts";
+import { showBehind } from "../progress/show-behind.ts";
 import { flushOutbox, readSettledSince } from "../queue/outbox/flush.ts";
 import { createLivePublisher } from "../queue/outbox/live-events.ts";
 import { markMessage } from "../queue/outbox/message-marks.ts";
@@ -170,8 +171,10 @@ export function createTurnOutput(
 function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn): TurnDisplay {
   const { redis, output, surface, onError } = deps;
   const { thread } = lease;
-  return createReporter({
-    ...{ output, thread, turn },
+  const onProblem = (problem: string, error: unknown) =>
+    deps.onProblem(problem, error, { thread, turn: turn.id });
+  const reporter = createReporter({
+    ...{ output, thread, turn, onProblem },
     surface: surface(parseThreadId(thread).platform),
     verbosity: turn.verbosity ?? deps.verbosity?.(thread) ?? "normal",
     ...(deps.banner !== undefined && { banner: deps.banner }),
@@ -191,6 +194,6 @@ function openReporter(deps: TurnOutputDeps, lease: SessionLease, turn: ShownTurn
     deciders: (question) => deps.deciders?.(parseThreadId(thread), question) ?? [question.requester.id],
     mayMention: (person) => deps.mayMention?.(parseThreadId(thread), person) ?? true,
     mask: (text) => deps.mask?.(text) ?? text,
-    onProblem: (problem, error) => deps.onProblem(problem, error, { thread, turn: turn.id }),
   });
+  return showBehind(reporter, (error) => onProblem("What the turn does could not be rendered", error));
 }

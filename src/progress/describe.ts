@@ -95,8 +95,11 @@ function joinUnits(greater: string, rest: number, unit: string): string {
   return rest === 0 ? greater : `${greater} ${rest} ${unit}`;
 }
 
+// `toLocaleString` makes one of these each time.
+const inThousands = new Intl.NumberFormat("en-US");
+
 export function formatCount(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
+  return `${inThousands.format(n)} ${n === 1 ? one : many}`;
 }
 
 export function renderCost(usage: Usage): string[] {

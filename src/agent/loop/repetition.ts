@@ -97,7 +97,8 @@ function describeResult({ name, status, text }: ToolMessage): string {
 function isSameStep(one: Step, other: Step): boolean {
   return (
     one.calls.length === other.calls.length &&
-    isDeepStrictEqual(one.results, other.results) &&
+    one.results.length === other.results.length &&
+    one.results.every((result, index) => result === other.results[index]) &&
     one.calls.every((call, index) => isSameCall(call, other.calls[index]))
   );
 }

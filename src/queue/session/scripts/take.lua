@@ -81,7 +81,7 @@ local function withOverheard(entry)
 end
 
 local function move(start, takes, mostMessages, mostBytes)
-  local stopped = decode(order or "")
+  local stopped = order and decode(order) or {}
   local stoppedAt, stoppedSeq = tonumber(stopped.at) or -1, tonumber(stopped.seq)
   -- The same rule as in stops.ts: what came in the same instant is older if it was taken before the order.
   local function isStopped(message)
