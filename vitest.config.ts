@@ -25,6 +25,7 @@ const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];
 export default defineConfig({
   test: {
     reporters: ["default", "./tests/reporter.ts"],
+    globalSetup: "./tests/agent/mcp/open-repository.ts",
     env: { NODE_ENV: "test" },
     // More than vitest would take on a small machine: many tests wait for a process or a timer.
     maxWorkers: Math.max(4, availableParallelism()),

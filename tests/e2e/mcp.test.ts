@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { repository } from "../agent/mcp/repository.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { modelEnvironment } from "./environment.ts";
 import { examine } from "./program.ts";
@@ -10,7 +11,11 @@ import { usePlace } from "./hooks.ts";
 const here = usePlace();
 
 const everything = join(
-  dirname(createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/package.json")),
+  dirname(
+    createRequire(join(repository, "package.json")).resolve(
+      "@modelcontextprotocol/server-everything/package.json",
+    ),
+  ),
   "dist/index.js",
 );
 
@@ -20,7 +25,7 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
       command: "node",
       args: [everything],
       env: { TOKEN: "${MCP_TOKEN}" },
-      sandbox: { read: [resolve(import.meta.dirname, "../..")] },
+      sandbox: { read: [repository] },
     },
     broken: { command: "no-such-program" },
   };

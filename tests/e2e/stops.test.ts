@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeBlock, type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -8,6 +8,7 @@ import { readJournal } from "../../src/queue/session/journal.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
+import { repository, stdioServer } from "../agent/mcp/repository.ts";
 import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { processesWith, running, uniqueSleep } from "./processes.ts";
 import { newPlace, patienceMs, type Place } from "./program.ts";
@@ -24,9 +25,7 @@ beforeAll(async () => {
     startFakeSlack({ patienceMs }),
     startFakeAnthropic(),
   ]);
-  const checkout = resolve(import.meta.dirname, "../..");
-  const server = join(checkout, "tests/agent/mcp/servers/stdio.ts");
-  const mcpServers = { fixture: { command: "node", args: [server], sandbox: { read: [checkout] } } };
+  const mcpServers = { fixture: { command: "node", args: [stdioServer], sandbox: { read: [repository] } } };
   await writeFile(join(place.folder, "mcp.json"), JSON.stringify({ mcpServers }));
   const settings = { access: { stop: "requester" }, compaction: { retainRounds: 0, retainSteps: 1 } };
   await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(settings));

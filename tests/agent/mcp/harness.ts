@@ -1,6 +1,6 @@
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { parseMcpConfig } from "../../../src/agent/mcp/config.ts";
 import { openMcpPool } from "../../../src/agent/mcp/pool.ts";
@@ -9,6 +9,7 @@ import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import type { SandboxBackend } from "../../../src/sandbox/sandbox.ts";
 import type { Tool, ToolResult } from "../../../src/agent/tools/tool.ts";
+import { repository, stdioServer } from "./repository.ts";
 
 /** `mcp.json` entries as an operator writes them. */
 export type Entries = Record<string, Record<string, unknown>>;
@@ -63,15 +64,11 @@ export async function poolOf(
   return pool;
 }
 
-/** What a server of this repository needs to see. */
-export const repository = resolve(import.meta.dirname, "../../..");
-
 /** An entry that runs the fixture as a process. */
 export function stdioFixture(fixture: object = {}, env: Record<string, string> = {}) {
-  const script = new URL("servers/stdio.ts", import.meta.url).pathname;
   return {
     command: "node",
-    args: [script],
+    args: [stdioServer],
     env: { FIXTURE: JSON.stringify(fixture), ...env },
     sandbox: { read: [repository] },
   };

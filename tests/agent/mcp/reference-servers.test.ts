@@ -5,23 +5,17 @@ import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeTool } from "../../../src/agent/tools/definition.ts";
 import { freePort } from "../../fakes/free-port.ts";
-import {
-  type Entries,
-  listTools,
-  poolOf,
-  repository,
-  run,
-  sharedFolder,
-  toolNamed,
-  useSandboxes,
-} from "./harness.ts";
+import { type Entries, listTools, poolOf, run, sharedFolder, toolNamed, useSandboxes } from "./harness.ts";
+import { repository } from "./repository.ts";
 
 useSandboxes();
 
 // The public reference servers, as an operator would run them.
 
 function entryPoint(name: string): string {
-  const manifest = createRequire(import.meta.url).resolve(`@modelcontextprotocol/${name}/package.json`);
+  const manifest = createRequire(join(repository, "package.json")).resolve(
+    `@modelcontextprotocol/${name}/package.json`,
+  );
   return join(dirname(manifest), "dist", "index.js");
 }
 

@@ -2,15 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createUnconfinedBackend } from "../../../src/sandbox/plain/backend.ts";
-import {
-  type Entries,
-  listTools,
-  poolOf,
-  repository,
-  sharedFolder,
-  stdioFixture,
-  useSandboxes,
-} from "./harness.ts";
+import { type Entries, listTools, poolOf, sharedFolder, stdioFixture, useSandboxes } from "./harness.ts";
+import { repository } from "./repository.ts";
 
 useSandboxes();
 

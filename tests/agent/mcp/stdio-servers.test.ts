@@ -7,13 +7,13 @@ import {
   never,
   poolOf,
   processGone,
-  repository,
   run,
   sharedFolder,
   stdioFixture,
   toolNamed,
   useSandboxes,
 } from "./harness.ts";
+import { repository } from "./repository.ts";
 
 useSandboxes();
 
