@@ -28,6 +28,8 @@ function openFence({ language }: CodeBlock): string {
 }
 
 const closingFence = "\n```";
+/** Stands in a block without a word, of which Discord would show the fences. */
+const emptyBlock = " ";
 
 function writeText({ prefix, runs }: TextLine): string {
   const text = writeRuns(runs).trimEnd();
@@ -35,13 +37,13 @@ function writeText({ prefix, runs }: TextLine): string {
   return text === "" && !prefix.endsWith("> ") ? prefix.trimEnd() : prefix + text;
 }
 
-/** What a line adds to a message, fences included. */
+/** What a line adds to a message at most, fences included. */
 function lengthOf(line: Line, previous: Line | undefined): number {
   const lineBreak = previous ? 1 : 0;
   if (line.kind === "text") return lineBreak + writeText(line).length;
   const opens = previous?.kind !== "code" || previous.block !== line.block;
   const fences = opens ? openFence(line.block).length + closingFence.length : 0;
-  return lineBreak + fences + line.text.length;
+  return lineBreak + fences + (opens ? Math.max(emptyBlock.length, line.text.length) : line.text.length);
 }
 
 function write(lines: readonly Line[]): string {
@@ -56,8 +58,7 @@ function write(lines: readonly Line[]): string {
     const end = lines.findIndex((other, index) => index > at && !isInside(line, other));
     const block = lines.slice(at, end < 0 ? lines.length : end);
     const text = block.map((one) => (one.kind === "code" ? one.text : "")).join("\n");
-    // Discord shows the fences of an empty block.
-    pieces.push(openFence(line.block) + (text.trim() === "" ? " " : text) + closingFence);
+    pieces.push(openFence(line.block) + (text.trim() === "" ? emptyBlock : text) + closingFence);
     at += block.length;
   }
   return pieces.join("\n");

@@ -96,7 +96,9 @@ function delimit(inner: string, delimiter: string, segment: readonly Written[]):
   const start = inner.length - inner.trimStart().length;
   const isBroken = segment.some((piece) => piece.opaque && piece.text.includes(delimiter));
   if (text === "" || isBroken) return inner;
-  return inner.slice(0, start) + delimiter + text + delimiter + inner.slice(start + text.length);
+  // Struck text alone ends at an escaped tilde too, if another one follows.
+  const end = delimiter === delimiters.strike && text.endsWith("~") ? zeroWidth + delimiter : delimiter;
+  return inner.slice(0, start) + delimiter + text + end + inner.slice(start + text.length);
 }
 
 interface EscapeContext {
