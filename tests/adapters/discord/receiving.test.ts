@@ -352,6 +352,30 @@ describe("A reaction that gives a message to the agent", () => {
   });
 });
 
+describe("A reaction that Discord lets come to nothing", () => {
+  test("at a message that is gone is told the log, in one sentence, and nothing is looked for again", async () => {
+    const discord = await fakeDiscord();
+    const general = discord.channel("general");
+    const [ada, bob] = [discord.user("ada"), discord.user("bob")];
+    const alert = bob.says(general, "the build is red");
+    const logged: unknown[][] = [];
+    const note = (...line: unknown[]) => void logged.push(line);
+    const log = Object.assign(pino({ level: "silent" }), { warn: note, error: note });
+    const { intake } = await startAdapter(discord, { startReactions: ["🤖"], log });
+    const received = () =>
+      intake.events.map((event) => (event.kind === "message" ? event.ref.message : event.kind));
+    bob.deletes(alert);
+    ada.reacts("🤖", alert);
+    const next = bob.says(general, "<@BOT> look at the build");
+    await expect.poll(received).toContainEqual(expect.stringContaining(next.id));
+    expect(logged).toEqual([
+      [
+        "A reaction gave a message to the agent, and nothing came of it. Discord refuses answering a reaction: the message no longer exists (10008).",
+      ],
+    ]);
+  });
+});
+
 describe("stops", () => {
   test("a stop reaction stops the thread of a message that nobody has seen; other reactions do not", async () => {
     const discord = await fakeDiscord();
