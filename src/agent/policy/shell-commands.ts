@@ -79,10 +79,26 @@ function collect(script: string, depth: number, list: CommandList): void {
   for (const command of commands) collectCommand(command, depth, list);
   if (isCertain && !commands.some(({ words }) => readsCommands(words))) return;
   // A quote without its end, a here-document, a shell behind a pipe: the quotes may hide commands, so they do not count.
+  takeApart(script, list);
+}
+
+/** Takes whatever stands between signs of the grammar for a command, quoted or not. */
+function takeApart(script: string, list: CommandList): void {
   // Looking back, so that a long number is not read again from each of its digits.
   const bare = script.replaceAll("<<<", ";").replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
-  for (const piece of bare.split(/[;&|()`{}"'\n]/))
-    derive(piece.split(/\s+/).filter(Boolean), { ...plain, depth: maxDepth }, list);
+  const origin: Origin = { ...plain, depth: maxDepth };
+  for (const piece of bare.split(/[;&|()`{}"'\n]/)) {
+    const words = piece.split(/\s+/).filter(Boolean);
+    derive(words, origin, list);
+    // The rest of a command that a quote has parted.
+    if (/^-\w/.test(words[0] ?? "")) deriveWrapped("", words, origin, list);
+  }
+}
+
+/** What a command is given to run, as deep as scripts are read, and roughly below that. */
+function collectGiven(script: string, depth: number, list: CommandList): void {
+  if (depth < maxDepth) collect(script, depth + 1, list);
+  else if (list.spend(script.length)) takeApart(script, list);
 }
 
 function collectCommand(command: ReadCommand, depth: number, list: CommandList): void {
@@ -192,7 +208,7 @@ function deriveGiven(name: string, words: readonly string[], origin: Origin, lis
   const given = findScript(name, rest);
   if (given !== undefined && given !== "{}") {
     if (/^(?:\$\{?\w+\}?|\$[@*])$/.test(given.trim())) list.isTold = false;
-    if (depth < maxDepth) collect(given, depth + 1, list);
+    collectGiven(given, depth, list);
     return;
   }
   const isShell = shells.has(name);
@@ -200,8 +216,8 @@ function deriveGiven(name: string, words: readonly string[], origin: Origin, lis
     /^(?:source|\.)$/.test(name) || isShell ? rest.find((word) => word.startsWith("<(")) : undefined;
   if (source !== undefined) {
     const told = tellSubstituted(`$${source.slice(1)}`);
-    if (told.isTold && depth < maxDepth) collect(told.text, depth + 1, list);
-    if (!told.isTold) list.isTold = false;
+    if (told.isTold) collectGiven(told.text, depth, list);
+    else list.isTold = false;
     return;
   }
   if (given === "{}" || schedulers.has(name) || readsCommands(words)) feedShell(origin, list);
@@ -214,8 +230,7 @@ function feedShell({ read, isOpen, depth }: Origin, list: CommandList): void {
     if (isOpen || read?.fedBy) list.isTold = false;
     return;
   }
-  if (depth >= maxDepth) return;
-  collect(fed, depth + 1, list);
+  collectGiven(fed, depth, list);
   // Behind `printf` or `xargs`, any of the words may begin a command.
   const words = fed.split(/\s+/).filter(Boolean);
   for (let n = 1; n < words.length && !list.isSpent; n += 1)

@@ -175,6 +175,18 @@ describe("A command", () => {
     );
   });
 
+  test("is found behind any number of evals", () => {
+    for (let count = 1; count <= 300; count += 1)
+      expect(splitCommands(`${"eval ".repeat(count)}git push`), `${count}`).toContain("git push");
+  });
+
+  test.each([
+    "echo `find . \\\\( -name '*.o' -o -name x \\\\) -exec git push ';'`",
+    "echo `sudo -u 'root' -g staff git push \\\\x`",
+  ])("is found behind an option where quotes leave open where commands begin: %s", (script) => {
+    expect(splitCommands(script)).toContainEqual(expect.stringMatching(/^git push/));
+  });
+
   test("behind more wrappers than are looked through is not told, behind many words of one is", () => {
     const words = Array.from({ length: 60 }, (_, n) => `word${n}`).join(" ");
     for (const count of [25, 26, 100, 1_000])
