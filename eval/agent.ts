@@ -97,6 +97,7 @@ export async function openEvalAgent(config: Config, dataDir: string): Promise<Ev
         thread,
         turn: "t1",
         claim,
+        areApproved: async () => false,
         history: replay(journal),
         chosen: {},
         followUps: async () => [],

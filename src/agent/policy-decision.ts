@@ -2,9 +2,21 @@ export type ToolAction = "allow" | "ask" | "deny";
 
 /**
  * Whether a call may run, must be approved by a person first, or never runs. `why` is for people and the model; `file`
- * is what people are to read before they approve.
+ * is what people are to read before they approve. `rules`: all that ask, where people may approve these for the whole
+ * thread; absent where each call is to be decided by itself.
  */
-export type PolicyDecision = { action: "allow" } | { action: "ask" | "deny"; why: string; file?: ShownFile };
+export type PolicyDecision =
+  | { action: "allow" }
+  | { action: "ask"; why: string; file?: ShownFile; rules?: readonly AskingRule[] }
+  | { action: "deny"; why: string };
+
+/** A rule of the operator's that asks about calls. */
+export interface AskingRule {
+  /** Of all that the rule says but its reason, letters and digits: an approval ends when the operator changes the rule. */
+  id: string;
+  /** What it asks about, for people, e.g. `git push*`. */
+  text: string;
+}
 
 export interface ShownFile {
   name: string;
@@ -16,4 +28,16 @@ export const strictness: Record<ToolAction, number> = { allow: 0, ask: 1, deny: 
 /** The stricter of two decisions about one call, the first where they are equal. */
 export function pickStricter(one: PolicyDecision, other: PolicyDecision): PolicyDecision {
   return strictness[other.action] > strictness[one.action] ? other : one;
+}
+
+/** What people can oversee before they approve it for a whole thread. */
+const mostRules = 3;
+
+/** The stricter of two decisions about parts of one call. Where both ask, both must be approved. */
+export function joinDecisions(one: PolicyDecision, other: PolicyDecision): PolicyDecision {
+  if (one.action !== "ask" || other.action !== "ask") return pickStricter(one, other);
+  const { rules: first, ...asked } = one;
+  if (!first || !other.rules) return asked;
+  const rules = [...first, ...other.rules.filter(({ id }) => !first.some((known) => known.id === id))];
+  return rules.length > mostRules ? asked : { ...asked, rules };
 }

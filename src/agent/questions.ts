@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ShownFile } from "./policy-decision.ts";
+import type { AskingRule, ShownFile } from "./policy-decision.ts";
 import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
 
 /**
@@ -9,9 +9,15 @@ import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
 export type Asking =
   /**
    * Whether the call may run. `why`: the operator's words, or the tool's. `changed`: files that differ since it was
-   * approved before. `file`: what to read first.
+   * approved before. `file`: what to read first. `rules`: what can be approved for the whole thread instead.
    */
-  | { kind: "approval"; why: string; changed?: string[]; file?: ShownFile }
+  | {
+      kind: "approval";
+      why: string;
+      changed?: string[];
+      file?: ShownFile;
+      rules?: readonly AskingRule[];
+    }
   /** The agent's own question. Without choices the answer is free text. */
   | { kind: "choice"; text: string; choices: string[] };
 
@@ -37,7 +43,8 @@ export interface NamedFile {
 
 /** How a question ended. `at`: when, by the platform's clock where a person decided, ms. */
 export type Decision =
-  | { kind: "approved"; by: Speaker; at: number }
+  /** `rules`: whatever else these ask about is approved in the thread, too. */
+  | { kind: "approved"; by: Speaker; at: number; rules?: readonly AskingRule[] }
   | { kind: "denied"; by: Speaker; reason?: string; at: number }
   /** Without a text the answer is a message of the thread, which the model reads next. */
   | { kind: "answered"; by: Speaker; text?: string; at: number }

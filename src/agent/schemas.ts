@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ShownFile } from "./policy-decision.ts";
+import type { AskingRule, ShownFile } from "./policy-decision.ts";
 import type { InnerCall, InnerCalls, StopOrder, TurnOutcome } from "./events.ts";
 import type {
   AssistantMessage,
@@ -198,6 +198,8 @@ const outcomeFields = z.discriminatedUnion("kind", [
 ]);
 export const turnOutcomeSchema: z.ZodType<TurnOutcome> = outcomeFields;
 
+const askingRules = z.array(z.looseObject({ id: z.string(), text: z.string() } satisfies Fields<AskingRule>));
+
 const questionBasis = {
   id: z.string(),
   callId: z.string(),
@@ -217,6 +219,7 @@ const questionFields = z.discriminatedUnion("kind", [
     why: z.string(),
     changed: optional(z.array(z.string())),
     file: optional(z.looseObject({ name: z.string(), text: z.string() } satisfies Fields<ShownFile>)),
+    rules: optional(askingRules),
     ...questionBasis,
   } satisfies Fields<Asked<"approval">>),
   z.looseObject({
@@ -232,7 +235,11 @@ const decided = { by: speakerFields, at: z.number() };
 type Decided<Kind extends Decision["kind"]> = Extract<Decision, { kind: Kind }>;
 
 const decisionFields = z.discriminatedUnion("kind", [
-  z.looseObject({ kind: z.literal("approved"), ...decided } satisfies Fields<Decided<"approved">>),
+  z.looseObject({
+    kind: z.literal("approved"),
+    ...decided,
+    rules: optional(askingRules),
+  } satisfies Fields<Decided<"approved">>),
   z.looseObject({ kind: z.literal("denied"), reason: optional(z.string()), ...decided } satisfies Fields<
     Decided<"denied">
   >),

@@ -91,7 +91,7 @@ export async function* runAgent(
   };
   const meter = createMeter(options.budgets.turnBudget(thread, history.turn), shared);
   const assembleTools = createTurnTools({
-    dispatch: shareCalls(options, shared, { thread, asked, services, planning, log }),
+    dispatch: shareCalls(options, shared, { input, asked, services, planning, log }),
     subAgent: { model: helper, meter, context: contextOf(helper, options, shared), ...told },
     skills,
     ...{ limits: model.limits, counter: shared.counter },
@@ -141,16 +141,17 @@ function shareCalls(
   { masker, policy, permit, sandbox }: TurnRunnerOptions,
   { breaker }: SharedByTurns,
   turn: {
-    thread: ThreadId;
+    input: Pick<RunInput, "thread" | "areApproved">;
     asked: readonly UserMessage[];
     services: ToolServices;
     planning: Planning;
     log: Logger;
   },
 ): TurnToolsOptions["dispatch"] {
-  const { thread, services, log } = turn;
+  const { services, log } = turn;
+  const { thread, areApproved } = turn.input;
   return {
-    ...{ services, masker },
+    ...{ services, masker, areApproved },
     policy: limitToPlanning(policy, turn.planning, sandbox.backend.name !== "none"),
     ...(permit && { permit: permit(thread, turn.asked) }),
     onError: (trace, error, call) =>

@@ -76,7 +76,7 @@ export interface FileEntry {
 }
 
 export type Decision =
-  | { decision: "approve" }
+  | { decision: "approve"; forThread?: true }
   | { decision: "deny"; reason?: string }
   | { decision: "answer"; choice: number }
   | { decision: "answer"; text: string };

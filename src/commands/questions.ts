@@ -21,12 +21,14 @@ export async function decideFromTerminal(
   verb: "approve" | "deny",
   thread: string,
   id: string,
-  reason = "",
+  { reason = "", forThread = false }: { reason?: string; forThread?: boolean } = {},
 ): Promise<number> {
   return await withQuestions(async (questions, intake) => {
     const found = questions.find((question) => question.thread === thread && question.id === id);
     if (!found) throw new UsageError("No such question is open; see heddle questions list.");
-    const problem = await decide(intake, found, verb, reason);
+    if (forThread && found.forThread.length === 0)
+      throw new UsageError("This call must be approved by itself: leave --for-thread out.");
+    const problem = await decide(intake, found, forThread ? "approve-thread" : verb, reason);
     process.stdout.write(problem ? `${problem}\n` : verb === "approve" ? "Approved.\n" : "Denied.\n");
     return problem ? 1 : 0;
   });
@@ -50,7 +52,7 @@ async function withQuestions(
 async function decide(
   intake: Intake,
   { id, kind, thread, decides }: QuestionLine,
-  verb: "approve" | "deny",
+  verb: "approve" | "approve-thread" | "deny",
   text: string,
 ): Promise<string | undefined> {
   if (kind === "choice") throw new UsageError(`Only ${decides} can answer this, in the thread.`);
@@ -66,10 +68,15 @@ async function decide(
   return explainResult(result);
 }
 
-function describe({ thread, id, kind, tool, text, call, note, decides, since, until }: QuestionLine): string {
+function describe(question: QuestionLine): string {
+  const { thread, id, kind, tool, text, call, note, forThread, decides, since, until } = question;
   const time = (at: number) => new Date(at).toISOString();
   const head = `${thread}  ${id}  ${kind === "approval" ? `May ${tool} run?` : "Question:"} ${text}`;
   const who = `decided by ${decides} · since ${time(since)} · until ${time(until)}`;
   const shown = call === "" ? [] : call.split("\n").map((line) => `  │ ${line}`);
-  return `${[head, `  ${who}`, ...shown, ...(note ? [`  ${note}`] : [])].join("\n")}\n`;
+  const all =
+    forThread.length > 0
+      ? `  --for-thread: from now on, ${forThread.join(" and ")} runs there without asking`
+      : "";
+  return `${[head, `  ${who}`, ...shown, ...(note ? [`  ${note}`] : []), ...(all ? [all] : [])].join("\n")}\n`;
 }

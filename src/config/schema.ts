@@ -146,6 +146,10 @@ export const settingsSchema = z.strictObject({
                 "only commands that match from beginning to end; * stands for any text, e.g. git push*",
               ),
             action: z.enum(["allow", "ask", "deny"]).describe("ask: a person must approve each call"),
+            eachTime: z
+              .boolean()
+              .exactOptional()
+              .describe("with ask: each call by itself; nobody can approve the rule for a whole thread"),
             why: z
               .string()
               .min(1)

@@ -18,7 +18,11 @@ import { createMessageReceiver, type MessageOptions } from "./receive-message.ts
 import { receiveStop, refuseUnauthorizedStop, type StopOptions } from "./receive-stop.ts";
 import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
-import { createTextCommands, type TextCommandOptions } from "./text-commands/text-commands.ts";
+import {
+  type ApprovalsAuditEvent,
+  createTextCommands,
+  type TextCommandOptions,
+} from "./text-commands/text-commands.ts";
 import { createUndoing, type UndoAuditEvent } from "./undoing.ts";
 import { createWaiting, type WaitingOptions } from "./waiting-notice.ts";
 import {
@@ -34,6 +38,7 @@ export type IntakeAuditEvent =
   | ScheduleAuditEvent
   | QueueAuditEvent
   | SettingAuditEvent
+  | ApprovalsAuditEvent
   | UndoAuditEvent;
 
 export interface IntakeOptions

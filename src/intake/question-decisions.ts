@@ -107,7 +107,8 @@ const faster = "Somebody was faster: this has already been decided.";
 function readQuestionAction({
   action,
 }: InboundAction): { kind: string; question: string; choice?: number } | undefined {
-  const [, kind, question, choice] = /^(approve|deny|answer):(\w+)(?::(\d+))?$/.exec(action) ?? [];
+  const [, kind, question, choice] =
+    /^(approve|approve-thread|deny|answer):(\w+)(?::(\d+))?$/.exec(action) ?? [];
   if (!kind || !question) return undefined;
   return { kind, question, ...(choice !== undefined && { choice: Number(choice) }) };
 }
@@ -125,10 +126,16 @@ function decisionOf(
     return kind === "answer" && answer ? { kind: "answered", by, text: answer, at } : undefined;
   }
   if (kind === "approve") return { kind: "approved", by, at };
+  if (kind === "approve-thread") return question.rules && { kind: "approved", by, at, rules: question.rules };
   return kind === "deny" ? { kind: "denied", by, ...(words && { reason: words }), at } : undefined;
 }
 
 /** Whether both are the same decision, delivered twice. */
 function isSame(one: Decision, other: Decision): boolean {
-  return "by" in one && "by" in other && one.kind === other.kind && one.by.id === other.by.id;
+  if (!("by" in one && "by" in other) || one.by.id !== other.by.id) return false;
+  return one.kind === other.kind && isForThread(one) === isForThread(other);
+}
+
+function isForThread(decision: Decision): boolean {
+  return decision.kind === "approved" && decision.rules !== undefined;
 }

@@ -161,6 +161,8 @@ export interface QuestionLine {
   note: string;
   /** What can be chosen; none for an approval, and for a question that is answered in words. */
   choices: string[];
+  /** What can be approved for the whole thread, e.g. `git push*`; often empty. */
+  forThread: string[];
   requester: string;
   /** The platform's id of the requester. */
   requesterId: string;

@@ -66,6 +66,7 @@ function lineOf(
     call: [visible?.besides && `with ${visible.besides}`, visible?.text].filter(Boolean).join("\n"),
     note: visible?.note ?? "",
     choices: isApproval ? [] : question.choices.map(mask),
+    forThread: isApproval ? (question.rules ?? []).map(({ text }) => mask(text)) : [],
     requester: name,
     requesterId: requester.id,
     decides: isApproval && approvers !== "requester" ? approvers : name,

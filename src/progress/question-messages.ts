@@ -37,11 +37,12 @@ const leastShown = 300;
 export function renderQuestion(question: Question, call: ToolCall, place: QuestionPlace): OutboundMessage {
   const { requester, expiresAt, askedAt } = question;
   const { markdown, file } = describeAsked(question, call, place);
+  const forThread = describeForThread(question);
   const isTheirs = place.deciders.length === 0 || place.deciders.includes(requester.id);
   const whose = isTheirs ? `For ${requester.name}` : `Task of ${requester.name} · administrators decide`;
   return {
     kind: "question",
-    markdown,
+    markdown: forThread ? `${markdown}\n${forThread}` : markdown,
     footer: `${whose} · open for ${formatDuration(expiresAt - askedAt)}`,
     stoppable: true,
     actions: createButtons(question),
@@ -77,8 +78,18 @@ export function describeQuestionPlainly(
     ...lines.map((line) => `  │ ${line}`),
     ...toRead.slice(0, shownLines).map((line) => `  ┆ ${line}`),
     ...(omitted > 0 ? [`  ┆ … ${omitted} more lines`] : []),
-    ...(note ? [note] : []),
-  ].join("\n");
+    note,
+    describeForThread(question, (rule) => `“${rule}”`),
+  ]
+    .filter(Boolean)
+    .join("\n");
+}
+
+/** What an approval for the whole thread is about; empty where there can be none. */
+function describeForThread(question: Question, write = toInlineCode): string {
+  if (question.kind !== "approval" || !question.rules) return "";
+  const named = question.rules.map(({ text }) => write(escapeHidden(text).text.replaceAll("\n", " ")));
+  return `Approve for this thread: from now on, ${named.join(" and ")} ${named.length === 1 ? "runs" : "run"} here without asking.`;
 }
 
 type Asked = Pick<OutboundMessage, "markdown" | "file">;
@@ -92,7 +103,8 @@ function describeAsked(question: Question, call: ToolCall, { mask, messageChars 
       // The reason is the operator's; the call is the model's, and must not look like anything but code.
       const head = `🔐 **May I run ${toInlineCode(call.name)}?** ${describeReason(question)}`;
       const visible = toVisibleCall(call, mask);
-      const room = messageChars - head.length - visible.note.length - reservedChars;
+      const besides = visible.note.length + describeForThread(question).length;
+      const room = messageChars - head.length - besides - reservedChars;
       if (!question.file) return showCall(head, visible, Math.max(leastShown, room));
       const shown = showCall(head, visible, Math.max(leastShown, room / 2));
       return showToRead(shown, question.file, messageChars - shown.markdown.length - reservedChars);
@@ -169,7 +181,9 @@ function showCut(text: string, characters: number): [lines: string[], isWhole: b
 function describeEnding(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case "approved":
-      return `✅ **Approved** by ${escapeMarkdown(decision.by.name)}.`;
+      return decision.rules
+        ? `✅ **Approved for this thread** by ${escapeMarkdown(decision.by.name)}. \`!approvals\` shows what is, and takes it back.`
+        : `✅ **Approved** by ${escapeMarkdown(decision.by.name)}.`;
     case "denied":
       return `🚫 **Denied** by ${escapeMarkdown(decision.by.name)}${decision.reason ? `: ${shorten(decision.reason)}` : "."}`;
     case "answered":
@@ -192,6 +206,7 @@ function createButtons(question: Question): ActionButton[] {
       // Red is the Stop beside them, which ends the whole turn.
       return [
         { id: `approve:${question.id}`, label: "Approve", style: "primary" },
+        ...(question.rules ? [forThreadButton(question.id)] : []),
         { id: `deny:${question.id}`, label: "Deny", style: "plain" },
         {
           id: `deny:${question.id}`,
@@ -207,6 +222,10 @@ function createButtons(question: Question): ActionButton[] {
         style: "plain",
       }));
   }
+}
+
+function forThreadButton(id: string): ActionButton {
+  return { id: `approve-thread:${id}`, label: "Approve for this thread", style: "plain" };
 }
 
 function shorten(text: string): string {

@@ -107,6 +107,7 @@ function runner(
       turn,
       claim: { created: 0, epoch: 1 },
       chosen: {},
+      areApproved: async () => false,
       history,
       followUps: async () => {
         const arrived = followUps.splice(0);

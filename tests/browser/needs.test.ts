@@ -33,8 +33,14 @@ describe("what waits for a person", () => {
     await redis.flushdb();
     await write(redis, slack, "Push the release", "Ada");
     const lease = await begin(redis, slack);
+    const rules = [{ id: "r1", text: "git push*" }];
     await lease.append([calling(1, [call("c1", "bash", { command: "git push origin release" })])]);
-    const approval = await askAbout(lease, slack, { kind: "approval", why: "It leaves the house." }, "U1");
+    const approval = await askAbout(
+      lease,
+      slack,
+      { kind: "approval", why: "It leaves the house.", rules },
+      "U1",
+    );
     const own = await askChoice(redis, "local:console:main:abcdefgh11111111", "console", ["Red", "Blue"]);
     const bound = await askChoice(redis, "discord:88:4411:9100", "U2", ["Up", "Down"]);
     const paused = "slack:T1:C9OPS:181.1";
@@ -94,6 +100,9 @@ describe("what waits for a person", () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await expect.poll(() => overflow(page)).toBe(0);
     await page.setViewportSize({ width: 1280, height: 800 });
+
+    await page.getByText("from now on, git push* runs there without asking.").waitFor();
+    await page.getByRole("button", { name: "Approve for this thread" }).waitFor();
 
     await page.evaluate("window.stood = performance.now(); performance.now = () => stood; 0");
     await page.keyboard.press("j");

@@ -129,7 +129,7 @@ models:
     [
       {},
       "tools: { rules: [{ toll: bash, action: ask }] }",
-      /tools\.rules\.0\.toll: unknown key; known here: tool, effect, command, action, why\. Did you mean tool\?$/,
+      /tools\.rules\.0\.toll: unknown key; known here: tool, effect, command, action, eachTime, why\. Did you mean tool\?$/,
     ],
     [{}, "acess: { stop: everyone }", /acess: unknown key; .* Did you mean access\?$/],
     [

@@ -69,7 +69,7 @@ interface Message {
 const button = (message: Message, label: string) =>
   message.actions?.find((action) => action.label === label)?.id ?? "";
 
-test("an approval and an answer are waited for across a crash of the whole program", async () => {
+test("an approval for the thread and an answer are waited for across a crash of the whole program", async () => {
   await prepare();
   const first = await serve();
   await post(`${first.thread}/messages`, { text: "note it", key: "12345678" });
@@ -81,7 +81,7 @@ test("an approval and an answer are waited for across a crash of the whole progr
   const { thread } = await serve();
   const press = (message: Message, label: string) =>
     post(`${thread}/messages/${message.id}/actions`, { action: button(message, label) });
-  expect(await press(approval, "Approve")).toMatchObject({ kind: "acted" });
+  expect(await press(approval, "Approve for this thread")).toMatchObject({ kind: "acted" });
   const choice = await shown(thread, (message) => button(message, "Blue") !== "");
   expect(await press(choice, "Blue")).toMatchObject({ kind: "acted" });
   const { markdown } = await shown(
@@ -90,8 +90,15 @@ test("an approval and an answer are waited for across a crash of the whole progr
   );
   expect(markdown).not.toContain("DENIED");
   await shown(thread, ({ id, markdown: text, actions }) => {
-    return id === approval.id && text?.includes("**Approved** by") === true && !actions?.length;
+    return (
+      id === approval.id && text?.includes("**Approved for this thread** by") === true && !actions?.length
+    );
   });
+
+  await post(`${thread}/messages`, { text: "note it again", key: "12345679" });
+  // Nothing is asked before it.
+  const next = await shown(thread, ({ actions }) => (actions?.length ?? 0) > 1);
+  expect(button(next, "Blue")).not.toBe("");
 });
 
 test("heddle run without anybody at the terminal denies what must be approved, and says that nobody answers", async () => {

@@ -232,6 +232,26 @@ describe("The buttons of a question", () => {
       ["Deny with a reason…", "plain", true],
     ]);
   });
+
+  test("approve for the thread where rules can be, which are named, and the message fits however long the call is", () => {
+    const rules = ["git push*", "npm publish*", "x".repeat(100)].map((text, n) => ({ id: `r${n}`, text }));
+    const ruled: Question = { ...question, rules };
+    const { actions = [], markdown } = renderQuestion(ruled, bash("git push"), place);
+    expect(actions.map(({ id, label }) => [id, label])).toContainEqual([
+      "approve-thread:q1",
+      "Approve for this thread",
+    ]);
+    expect(markdown).toMatch(
+      /Approve for this thread: from now on, `git push\*` and `npm publish\*` and `x+` run here/,
+    );
+    const [asked, ...more] = renderParts(renderQuestion(ruled, bash("git push ".repeat(900)), place));
+    expect(more).toEqual([]);
+    expect(asked?.content?.length).toBeLessThanOrEqual(2_000);
+    expect(asked?.content).toContain("run here without asking.");
+    const decided = renderDecision(ruled, bash("git push"), place, { ...approved, rules });
+    expect(decided.markdown).toContain("✅ **Approved for this thread** by Ada. `!approvals` shows");
+    expect(decided.markdown).not.toContain("from now on");
+  });
 });
 
 test.each(["||spoiler||", "**x**", "# Big", "_ada_", "a_b", "<@1>", "[x](https://y.example)", "`code`"])(

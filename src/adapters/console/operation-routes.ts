@@ -343,6 +343,8 @@ export function decideOpenQuestion(
     return await withDecision(async (decided) => {
       if ((decided.decision === "answer") !== (found.kind === "choice"))
         return replyProblem(409, "This question is decided in another way.");
+      if (decided.decision === "approve" && decided.forThread && found.forThread.length === 0)
+        return replyProblem(409, "This call must be approved by itself, not for the whole thread.");
       const button = { ...toButton(decided, id), message: id };
       return replyJson(
         200,
@@ -358,7 +360,7 @@ type Decision = z.infer<typeof decision.schema>;
 function toButton(decided: Decision, id: string): Omit<PressedButton, "message"> {
   switch (decided.decision) {
     case "approve":
-      return { action: `approve:${id}` };
+      return { action: decided.forThread ? `approve-thread:${id}` : `approve:${id}` };
     case "deny":
       return { action: `deny:${id}`, ...(decided.reason !== undefined && { text: decided.reason }) };
     case "answer":

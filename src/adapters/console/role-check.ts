@@ -50,7 +50,7 @@ export function mayRead({ mayUse, operations }: Services, { person }: Caller, th
 export function hideQuestion<Line extends QuestionLine>(question: Line): Line {
   return {
     ...question,
-    ...{ text: "This is asked in a direct message.", call: "", note: "", choices: [] },
+    ...{ text: "This is asked in a direct message.", call: "", note: "", choices: [], forThread: [] },
   };
 }
 

@@ -113,13 +113,9 @@ async function findOutdated(
     // What is to be read before has changed with it.
     await tools.reviewCalls([call]);
     const asking = tools.findAsking(call);
-    const { why, file } = asking?.kind === "approval" ? asking : { why: question.why };
-    again.push({
-      type: "question",
-      step,
-      question: ask(call, { kind: "approval", why, changed, ...(file && { file }) }, files),
-      call,
-    });
+    // Nobody need be asked any more, or it is denied.
+    if (asking?.kind !== "approval") continue;
+    again.push({ type: "question", step, question: ask(call, { ...asking, changed }, files), call });
   }
   return again;
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { cutText } from "../text.ts";
 import type { Tool, ToolEffect } from "../tools/tool.ts";
 import {
@@ -6,7 +7,13 @@ import {
   compileGlob,
   type ListedCommand,
 } from "./command-pattern.ts";
-import { pickStricter, type PolicyDecision, strictness, type ToolAction } from "../policy-decision.ts";
+import {
+  type AskingRule,
+  joinDecisions,
+  type PolicyDecision,
+  strictness,
+  type ToolAction,
+} from "../policy-decision.ts";
 import { type ListedScript, listCommands } from "./shell-commands.ts";
 
 /** One line of the operator's rules about tools. `*` in a pattern stands for any text. */
@@ -17,6 +24,8 @@ export interface ToolRule {
   /** Pattern of a whole command with its arguments, e.g. `git push*`; only for tools that take a command. */
   command?: string;
   action: ToolAction;
+  /** Whether people must approve each call by itself, and not all of a thread at once. */
+  eachTime?: boolean;
   /** For people and for the model. */
   why?: string;
 }
@@ -46,6 +55,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
     rule,
     tool: compileGlob(rule.tool),
     command: rule.command === undefined ? undefined : compileCommandPattern(rule.command),
+    asking: nameAsking(rule),
   }));
   const list = rememberLists();
   return (tool, input) => {
@@ -54,14 +64,22 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
     );
     const script = mine.some((entry) => entry.command) ? findScript(input) : undefined;
     if (script === undefined) {
-      return decide(mine.find((entry) => !entry.command)?.rule, fallback, tool.name);
+      return decide(
+        mine.find((entry) => !entry.command),
+        fallback,
+        tool.name,
+      );
     }
     const { commands, isTold } = list(script);
     const decisions = commands.map((command) =>
-      decide(mine.find((entry) => isAbout(entry, command))?.rule, fallback, command.text),
+      decide(
+        mine.find((entry) => isAbout(entry, command)),
+        fallback,
+        command.text,
+      ),
     );
     if (!isTold) decisions.push(decideUntold(mine, fallback, script));
-    return decisions.reduce(pickStricter);
+    return decisions.reduce(joinDecisions);
   };
 }
 
@@ -69,6 +87,20 @@ interface CompiledRule {
   rule: ToolRule;
   tool: (name: string) => boolean;
   command: CommandPattern | undefined;
+  /** As what people may approve it for a thread. */
+  asking: AskingRule | undefined;
+}
+
+/** Longer ones cannot be shown whole beside a button. */
+const longestRule = 100;
+
+function nameAsking({ tool, effect, command, action, eachTime }: ToolRule): AskingRule | undefined {
+  if (action !== "ask" || eachTime) return undefined;
+  const about = command ?? (tool === "*" ? "any tool" : tool);
+  const text = effect === undefined ? about : `${about} (${effect})`;
+  const all = JSON.stringify([tool, effect ?? null, command ?? null, action]);
+  const id = createHash("sha256").update(all).digest("hex").slice(0, 32);
+  return text.length > longestRule ? undefined : { id, text };
 }
 
 function isAbout({ rule, command }: CompiledRule, listed: ListedCommand): boolean {
@@ -76,10 +108,11 @@ function isAbout({ rule, command }: CompiledRule, listed: ListedCommand): boolea
   return rule.action === "allow" ? command.allows(listed) : command.concerns(listed);
 }
 
-function decide(rule: ToolRule | undefined, fallback: ToolAction, what: string): PolicyDecision {
-  const action = rule?.action ?? fallback;
+function decide(entry: CompiledRule | undefined, fallback: ToolAction, what: string): PolicyDecision {
+  const action = entry?.rule.action ?? fallback;
   if (action === "allow") return { action };
-  return { action, why: toSentence(rule?.why ?? explainByDefault(what)) };
+  const why = toSentence(entry?.rule.why ?? explainByDefault(what));
+  return action === "ask" && entry?.asking ? { action, why, rules: [entry.asking] } : { action, why };
 }
 
 /** The strictest decision of any rule about the tool. */

@@ -62,6 +62,11 @@ export interface DispatcherOptions {
   output?(callId: string, chunk: string): void;
   /** Default: every call may run. */
   policy?: Policy;
+  /**
+   * Whether people have approved these rules, by their ids, for the whole thread; asked when the policy asks. Where it
+   * throws they have not. Default: nothing is approved so.
+   */
+  areApproved?(rules: readonly string[]): Promise<boolean>;
   /** Asked before each call runs, besides the policy. Must not throw. Default: nothing is held back. */
   permit?(): Promise<PolicyDecision>;
   /** Default: one for this dispatcher. Pass one in to remember failures for longer. */
@@ -85,6 +90,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     return traceId;
   };
   const reviews = new Map<string, PolicyDecision>();
+  const judge = withApprovals(policy, options.areApproved);
   const review = async ({ id }: ToolCall, tool: Tool, input: unknown): Promise<PolicyDecision> => {
     const decision = (await tool.review?.(input, services)) ?? { action: "allow" };
     reviews.set(id, decision);
@@ -96,7 +102,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     async decide(call, tool, input) {
       const permitted = await options.permit?.();
       if (permitted?.action === "deny") return permitted;
-      return pickStricter(policy(tool, input), await review(call, tool, input));
+      await judge.look(call, tool, input);
+      return pickStricter(judge.decide(call, tool, input), await review(call, tool, input));
     },
     breaker,
     graceMs,
@@ -117,7 +124,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     async reviewCalls(calls) {
       for (const call of calls) {
         const checked = checkCall(call, toolbox);
-        if (checked.ok && checked.tool.review) await review(call, checked.tool, checked.input);
+        if (!checked.ok) continue;
+        await judge.look(call, checked.tool, checked.input);
+        if (checked.tool.review) await review(call, checked.tool, checked.input);
       }
     },
 
@@ -125,12 +134,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const checked = checkCall(call, toolbox);
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
-      const rule = pickStricter(policy(tool, input), reviews.get(call.id) ?? { action: "allow" });
+      const reviewed = reviews.get(call.id) ?? { action: "allow" };
+      const rule = pickStricter(judge.decide(call, tool, input), reviewed);
       const own = tool.asks?.(input);
       if (rule.action === "deny") return undefined;
       if (own) return { kind: "choice", ...own };
       if (rule.action !== "ask") return undefined;
-      return { kind: "approval", why: rule.why, ...(rule.file && { file: rule.file }) };
+      const { why, file, rules } = rule;
+      // The tool would ask again.
+      const canBeForThread = rules && reviewed.action === "allow";
+      return { kind: "approval", why, ...(file && { file }), ...(canBeForThread && { rules }) };
     },
 
     async readFiles(call, signal) {
@@ -165,6 +178,25 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       };
       if (result.images?.length) message.images = result.images;
       return { message, durationMs: performance.now() - startedAt, ...pickAccount(result) };
+    },
+  };
+}
+
+/** The policy with what people have approved for the whole thread, as it was when a call was last looked at. */
+function withApprovals(policy: Policy, areApproved: DispatcherOptions["areApproved"]) {
+  const approved = new Set<string>();
+  return {
+    async look({ id }: ToolCall, tool: Tool, input: unknown): Promise<void> {
+      if (!areApproved) return;
+      approved.delete(id);
+      const decision = policy(tool, input);
+      if (decision.action !== "ask" || !decision.rules) return;
+      const rules = decision.rules.map((rule) => rule.id);
+      if (await areApproved(rules).catch(() => false)) approved.add(id);
+    },
+    decide({ id }: ToolCall, tool: Tool, input: unknown): PolicyDecision {
+      const decision = policy(tool, input);
+      return decision.action === "ask" && decision.rules && approved.has(id) ? { action: "allow" } : decision;
     },
   };
 }

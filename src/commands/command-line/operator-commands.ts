@@ -173,8 +173,9 @@ function addQuestions(program: Command, run: Runner): void {
     .description("let a call run")
     .argument(...threadArgument)
     .argument("<id>", "as heddle questions list prints it")
-    .action((thread: string, id: string) =>
-      run(async () => (await import("../questions.ts")).decideFromTerminal("approve", thread, id)),
+    .option("--for-thread", "and whatever else these rules ask about in the thread, from now on")
+    .action((thread: string, id: string, options: { forThread?: true }) =>
+      run(async () => (await import("../questions.ts")).decideFromTerminal("approve", thread, id, options)),
     );
   questions
     .command("deny")
@@ -184,7 +185,7 @@ function addQuestions(program: Command, run: Runner): void {
     .argument("[reason...]", "told to the agent")
     .action((thread: string, id: string, words: string[]) =>
       run(async () =>
-        (await import("../questions.ts")).decideFromTerminal("deny", thread, id, words.join(" ")),
+        (await import("../questions.ts")).decideFromTerminal("deny", thread, id, { reason: words.join(" ") }),
       ),
     );
 }

@@ -33,8 +33,10 @@ export async function decideAtTerminal(
   try {
     switch (question.kind) {
       case "approval": {
-        const said = (await lines.question("May it run? [yes, or why not] ", { signal })).trim();
+        const always = question.rules ? ", always in this thread" : "";
+        const said = (await lines.question(`May it run? [yes${always}, or why not] `, { signal })).trim();
         if (/^y(es)?$/i.test(said)) return { action: `approve:${question.id}` };
+        if (always && /^a(lways)?$/i.test(said)) return { action: `approve-thread:${question.id}` };
         return { action: `deny:${question.id}`, text: said };
       }
       case "choice": {

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
+import type { Author, InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
 import type { ActionButton } from "../../chat/outbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
@@ -12,6 +12,7 @@ import { chooseModel } from "../choose-model.ts";
 import type { Replies } from "../replies.ts";
 import type { Undoing } from "../undoing.ts";
 import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
+import { answerApprovalsCommand, type ApprovalsCommand, readApprovalsCommand } from "./approvals.ts";
 import { helpReply, isHelpCommand } from "./help.ts";
 import { type ModelOffer, readModelCommand } from "./model.ts";
 import { isBarePlan, planHint } from "./plan.ts";
@@ -29,8 +30,17 @@ export interface TextCommandOptions extends Omit<AdministerOptions, "audit"> {
   status(thread: ThreadId): Promise<string>;
   /** The models that answer, or may be chosen, in that thread. */
   models(thread: ThreadRef): ModelOffer;
-  audit(event: ScheduleAuditEvent | SettingAuditEvent): void;
+  audit(event: ScheduleAuditEvent | SettingAuditEvent | ApprovalsAuditEvent): void;
   now(): number;
+}
+
+/** Somebody took back what was approved for the whole thread. */
+export interface ApprovalsAuditEvent {
+  action: "approvals-cleared";
+  thread: ThreadId;
+  /** As people read them. */
+  rules: string[];
+  by: Author;
 }
 
 /** Those that do what some commands say. */
@@ -97,18 +107,6 @@ export function createTextCommands(
     );
   };
 
-  const runSchedules = async (event: InboundMessage, command: ScheduleCommand): Promise<IntakeResult> => {
-    const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    const planned = await listSchedules(redis, thread, options.now());
-    const { markdown, cancelled } = await answerScheduleCommand(redis, thread, command, planned);
-    if (cancelled !== undefined) {
-      const by = event.author;
-      options.audit({ action: "schedule-cancelled", thread, schedule: cancelled, by });
-    }
-    return answerAndMark(event, markdown);
-  };
-
   const runBarePlan = async (event: InboundMessage): Promise<IntakeResult> => {
     if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
     return refuse(event, planHint);
@@ -133,6 +131,8 @@ export function createTextCommands(
     return answerAndMark(event, markdown, actions);
   };
 
+  const runSchedules = createSchedulesCommand(options, answerAndMark);
+  const runApprovals = createApprovalsCommand(options, answerAndMark);
   const runUndo = createUndoCommand(redis, { refuse, mark, undoing });
   const runAdministration = createAdministration(options, { refuse, answerAndMark });
 
@@ -145,6 +145,8 @@ export function createTextCommands(
     if (isStatusCommand(event.text)) return runTelling(event, options.status);
     if (isHelpCommand(event)) return runTelling(event, () => helpReply);
     if (isBarePlan(event.text)) return runBarePlan(event);
+    const approvals = readApprovalsCommand(event.text);
+    if (approvals) return runApprovals(event, approvals);
     const undo = readUndoCommand(event.text);
     if (undo) return runUndo(event, undo);
     const words = readModelCommand(event.text);
@@ -153,6 +155,39 @@ export function createTextCommands(
     if (queueCommand) return runQueue(event, queueCommand);
     const command = readScheduleCommand(event.text);
     return command && runSchedules(event, command);
+  };
+}
+
+/** Creates what runs `schedules` and `unschedule`. */
+function createSchedulesCommand(
+  { redis, audit, now }: Pick<TextCommandOptions, "redis" | "audit" | "now">,
+  answerAndMark: Answer,
+): (event: InboundMessage, command: ScheduleCommand) => Promise<IntakeResult> {
+  return async (event, command) => {
+    const thread = threadId(event.thread);
+    if (await isNotOurs(redis, event, thread)) return noSession;
+    const planned = await listSchedules(redis, thread, now());
+    const { markdown, cancelled } = await answerScheduleCommand(redis, thread, command, planned);
+    if (cancelled !== undefined)
+      audit({ action: "schedule-cancelled", thread, schedule: cancelled, by: event.author });
+    return answerAndMark(event, markdown);
+  };
+}
+
+/** Creates what runs `!approvals`. */
+function createApprovalsCommand(
+  { redis, audit, now }: Pick<TextCommandOptions, "redis" | "audit" | "now">,
+  answerAndMark: Answer,
+): (event: InboundMessage, command: ApprovalsCommand) => Promise<IntakeResult> {
+  return async (event, command) => {
+    const thread = threadId(event.thread);
+    if (await isNotOurs(redis, event, thread)) return noSession;
+    // Told again, it would take back what was approved since.
+    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+    const { markdown, takenBack } = await answerApprovalsCommand(redis, thread, command, now());
+    const rules = takenBack.map(({ rule }) => rule.text);
+    if (rules.length > 0) audit({ action: "approvals-cleared", thread, rules, by: event.author });
+    return answerAndMark(event, markdown);
   };
 }
 

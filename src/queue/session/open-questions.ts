@@ -12,6 +12,7 @@ import { loadScript } from "../redis/script.ts";
 import type { Change } from "./lease.ts";
 import { parseDecision, parseQuestion, readHeadField } from "./stored.ts";
 import { enqueueForSweep } from "./sweep-list.ts";
+import { listApprovedFields, readApprovals } from "./thread-approvals.ts";
 
 const decideScript = loadScript(new URL("scripts/decide.lua", import.meta.url));
 /** See its header. */
@@ -48,7 +49,10 @@ export type DecisionResult =
   | { kind: "earlier"; decision: Decision }
   | { kind: "closed" };
 
-/** Decides a question and lists the thread for the sweeper. When this resolves the decision survives any crash. */
+/**
+ * Decides a question, with what is approved for the whole thread, and lists the thread for the sweeper. When this
+ * resolves the decision survives any crash.
+ */
 export async function decide(
   redis: Redis,
   thread: ThreadId,
@@ -56,7 +60,7 @@ export async function decide(
   decision: Decision,
   now: number,
 ): Promise<DecisionResult> {
-  const done = await settle(redis, thread, question, decision);
+  const done = await settle(redis, thread, question, decision, listApprovedFields(decision));
   // Also when it was decided before: that process may have died before it came here.
   if (done.kind !== "closed") await enqueueForSweep(redis, thread, now);
   return done;
@@ -67,8 +71,9 @@ async function settle(
   thread: ThreadId,
   question: string,
   decision: Decision,
+  approved: readonly string[] = [],
 ): Promise<DecisionResult> {
-  const args = [question, JSON.stringify(decision)];
+  const args = [question, JSON.stringify(decision), ...approved];
   const result = decideReply.parse(await decideScript.run(redis, [keys.head(thread)], args));
   if (result === 0) return { kind: "closed" };
   if (result === 1) return { kind: "decided" };
@@ -122,13 +127,32 @@ async function decisionOn(
   question: Question,
   now: number,
 ): Promise<Decision | undefined> {
-  const expired: Decision = { kind: "expired", at: question.expiresAt };
-  if (now >= question.expiresAt) {
-    const done = await settle(redis, thread, question.id, expired);
-    return done.kind === "earlier" ? done.decision : expired;
-  }
+  if (now >= question.expiresAt)
+    return await settleFor(redis, thread, question, { kind: "expired", at: question.expiresAt });
   const stored = await redis.hget(keys.head(thread), decisionField(question.id));
-  return readDecision(redis, thread, question.id, stored);
+  if (stored) return readDecision(redis, thread, question.id, stored);
+  // Another question was answered with an approval that covers this one, too.
+  const rules = question.kind === "approval" ? (question.rules ?? []) : [];
+  const approvals = await readApprovals(
+    redis,
+    thread,
+    rules.map(({ id }) => id),
+  );
+  const last = approvals?.toSorted((a, b) => a.at - b.at).at(-1);
+  if (!last) return undefined;
+  const { by, at } = last;
+  return await settleFor(redis, thread, question, { kind: "approved", by, at, rules });
+}
+
+/** Decides for people; where one of them was faster that holds. */
+async function settleFor(
+  redis: Redis,
+  thread: ThreadId,
+  { id }: Question,
+  decision: Decision,
+): Promise<Decision> {
+  const done = await settle(redis, thread, id, decision);
+  return done.kind === "earlier" ? done.decision : decision;
 }
 
 function readDecision(

@@ -30,6 +30,8 @@ export interface TurnRunner {
     history: History;
     /** What people have chosen for the thread, if they have. */
     chosen: ThreadModel;
+    /** Whether people have approved these rules, by their ids, for the whole thread. */
+    areApproved(rules: readonly string[]): Promise<boolean>;
     followUps(): Promise<UserMessage[]>;
     /**
      * Stores what came with a message, once it was looked at, and with it the events that wait for another write: to be

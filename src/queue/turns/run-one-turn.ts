@@ -6,6 +6,7 @@ import { toolCalls } from "../../agent/messages.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
 import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
+import { readApprovals } from "../session/thread-approvals.ts";
 import { readThreadModel } from "../session/thread-model.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
 import { type ClaimedSession, type CurrentTurn, hearReportedEnds, listUnproven } from "./claimed-session.ts";
@@ -155,6 +156,7 @@ async function consume(
     claim: lease.claim,
     history,
     chosen: readThreadModel(head),
+    areApproved: async (rules) => (await readApprovals(options.redis, lease.thread, rules)) !== undefined,
     followUps: async () => {
       const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));
       cancelled.messages.push(...withdrawn);

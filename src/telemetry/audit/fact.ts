@@ -64,8 +64,12 @@ export type AuditFact =
       question: string;
       tool: string;
       decision: string;
+      /** What was approved for the whole thread. */
+      rules?: string[];
       by: Speaker;
     }
+  /** Somebody took back what was approved for the whole thread. */
+  | { what: "approvals-cleared"; thread: ThreadId; rules: string[]; by: Speaker }
   /** `by`: whoever planned what was due, or cancelled it; Heddle itself where its person may not ask any more. */
   | {
       what: "schedule-planned" | "schedule-fired" | "schedule-cancelled";
@@ -192,7 +196,12 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     case "refused": {
       const { question, decision } = event;
       const what = action === "decided" ? action : "decision-refused";
-      return { what, thread, question: question.id, tool: question.tool, decision: decision.kind, by };
+      const rules = decision.kind === "approved" ? decision.rules : undefined;
+      return {
+        ...{ what, thread, question: question.id, tool: question.tool, decision: decision.kind },
+        ...(rules && { rules: rules.map(({ text }) => text) }),
+        by,
+      };
     }
     case "continued":
       return {
@@ -209,6 +218,8 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     case "queue-removed":
     case "queue-advanced":
       return { what: action, thread, message: event.message, by };
+    case "approvals-cleared":
+      return { what: action, thread, rules: event.rules, by };
     case "turns-undone":
       return { what: action, thread, turns: event.turns, by };
     case "undo-taken-back":

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../../src/adapters/console/api.ts";
 import { noUsage } from "../../../src/agent/model.ts";
@@ -115,6 +116,8 @@ describe("the list of all threads", () => {
       const lease = await begin(redis, id);
       await lease.append([calling(1, [{ type: "text", text: "Done." }])]);
       await end(lease, answered(cost));
+      // The next one is younger.
+      await setTimeout(2);
     };
     await thread("slack:T5:C1:1", "Prune the roses", "Flora", 0.5);
     await thread("slack:T5:C2:1", "Prune the apple tree", "Flora", 2);
@@ -419,7 +422,9 @@ describe("threads of other platforms", () => {
       await lease.append([{ type: "question", question, at: askedAt }], askQuestion(question, message));
       return { thread, id, askedAt };
     };
-    const approval = await askIn("slack", { kind: "approval", why: "It leaves." }, 60_000);
+    const rules = [{ id: "r1", text: "git push*" }];
+    const approval = await askIn("slack", { kind: "approval", why: "It leaves.", rules }, 60_000);
+    const each = await askIn("local", { kind: "approval", why: "Each time." }, 60_000);
     const choice = await askIn("discord", { kind: "choice", text: "Which?", choices: ["a", "b"] }, 90_000);
     await askIn("memory", { kind: "approval", why: "It is too late." }, 0);
     const mine = async () =>
@@ -429,7 +434,14 @@ describe("threads of other platforms", () => {
     expect(await mine()).toEqual([
       {
         ...{ id: "slackq", thread: approval.thread, platform: "slack", kind: "approval", tool: "bash" },
-        ...{ text: "It leaves.", choices: [], requester: "Ada", requesterId: "U1", decides: "Ada" },
+        ...{
+          text: "It leaves.",
+          choices: [],
+          forThread: ["git push*"],
+          requester: "Ada",
+          requesterId: "U1",
+          decides: "Ada",
+        },
         call: expect.stringMatching(/^with \{"host":"x"\}\ngit push\\u202e (?!sk-)/),
         note: "⚠️ 1 invisible character is shown as an escape.",
         ...{ since: approval.askedAt, until: approval.askedAt + 60_000 },
@@ -448,7 +460,10 @@ describe("threads of other platforms", () => {
     expect((await decides(approval, { decision: "answer", choice: 0 })).status).toBe(409);
     expect((await decides({ ...approval, id: "none" }, { decision: "approve" })).status).toBe(404);
     expect((await decides(approval, { decision: "perhaps" })).status).toBe(400);
+    expect((await decides(each, { decision: "approve", forThread: true })).status).toBe(409);
     const before = console.intake.events.length;
+    expect((await decides(approval, { decision: "approve", forThread: true })).status).toBe(200);
+    expect(console.intake.events.splice(before)).toMatchObject([{ action: "approve-thread:slackq" }]);
     expect((await decides(approval, { decision: "deny", reason: "Not today." })).status).toBe(200);
     expect(console.intake.events.slice(before)).toMatchObject([
       {

@@ -7,6 +7,7 @@ import { runCalls } from "../../../src/agent/loop/calls.ts";
 import { shareBudget } from "../../../src/agent/loop/limits.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { Policy } from "../../../src/agent/policy/policy.ts";
+import type { DispatcherOptions } from "../../../src/agent/tools/dispatch.ts";
 import { createAsker, type Question } from "../../../src/agent/questions.ts";
 import { parseQuestion } from "../../../src/queue/session/stored.ts";
 import { createSandboxTools } from "../../../src/agent/tools/built-in.ts";
@@ -17,20 +18,25 @@ import { counter } from "../turn.ts";
 
 const newWorkspace = workspaces();
 const ada = { id: "U1", name: "Ada" };
-const asksFirst: Policy = () => ({ action: "ask", why: "It is guarded." });
+const rules = [{ id: "r1", text: "*" }];
+const asksFirst: Policy = () => ({ action: "ask", why: "It is guarded.", rules });
 
 const bash = (command: string): OpenCall => {
   return { call: { id: "c1", name: "bash", input: { command } }, started: false };
 };
 
 /** Runs the calls until people must decide, or to their end. */
-async function runOpen(open: readonly OpenCall[], { sandbox }: Workspace) {
+async function runOpen(
+  open: readonly OpenCall[],
+  { sandbox }: Workspace,
+  { areApproved = async () => false }: Partial<Pick<DispatcherOptions, "areApproved">> = {},
+) {
   const calls = runCalls(open, {
     step: 1,
     tools: dispatcherOf({
       tools: createSandboxTools(),
       services: { sandbox, notes: memoryNotes(), now: Date.now },
-      policy: asksFirst,
+      ...{ policy: asksFirst, areApproved },
     }),
     signal: new AbortController().signal,
     budget: shareBudget({ wallMs: 60_000 }, Date.now),
@@ -83,7 +89,7 @@ describe("An approval", () => {
     expect(second).toMatchObject({
       waiting: true,
       outcomes: [],
-      questions: [{ changed: [path], why: "It is guarded." }],
+      questions: [{ changed: [path], why: "It is guarded.", rules }],
     });
     expect(second.questions[0]?.id).not.toBe(question.id);
     const [again] = second.questions;
@@ -99,6 +105,17 @@ describe("An approval", () => {
     );
     expect(waiting).toBe(false);
     expect(outcomes[0]?.message).toMatchObject({ status: "ok", text: expect.stringContaining("it ran") });
+  });
+
+  test("for the whole thread is about no files", async () => {
+    const workspace = await newWorkspace();
+    await workspace.put("deploy.sh", "true\n");
+    const question = await ask("sh deploy.sh", workspace);
+    await workspace.put("deploy.sh", "echo it ran\n");
+    const { outcomes } = await runOpen([approve("sh deploy.sh", question)], workspace, {
+      areApproved: async () => true,
+    });
+    expect(outcomes[0]?.message.text).toContain("it ran");
   });
 
   test("does not hold for a file that has come since, or is gone", async () => {

@@ -185,6 +185,61 @@ describe("a call that cannot be run", () => {
   });
 });
 
+describe("a call that rules ask about", () => {
+  const rules = [{ id: "r1", text: "add*" }];
+  const signal = new AbortController().signal;
+  const ruled = (given: Partial<Parameters<typeof dispatcherOf>[0]>) =>
+    dispatcherOf({ tools: [add], policy: () => ({ action: "ask", why: "It adds.", rules }), ...given });
+
+  test("is not asked about once people have approved all of them for the thread, and is once that is taken back", async () => {
+    const asked: string[][] = [];
+    let approved = true;
+    const calls = ruled({
+      areApproved: async (ids) => {
+        asked.push([...ids]);
+        return approved;
+      },
+    });
+    const call = callOf("add", { a: 1 });
+    await calls.reviewCalls([call]);
+    expect(calls.findAsking(call)).toBeUndefined();
+    expect((await calls.dispatch(call, signal)).message.status).toBe("ok");
+    approved = false;
+    expect((await calls.dispatch(call, signal)).message.text).toMatch(/^DENIED/);
+    await calls.reviewCalls([call]);
+    expect(calls.findAsking(call)).toEqual({ kind: "approval", why: "It adds.", rules });
+    expect(new Set(asked.flat())).toEqual(new Set(["r1"]));
+  });
+
+  test("is asked about where it cannot be known what is approved", async () => {
+    const calls = ruled({ areApproved: () => Promise.reject(new Error("Redis is gone.")) });
+    const call = callOf("add", { a: 1 });
+    await calls.reviewCalls([call]);
+    expect(calls.findAsking(call)).toMatchObject({ kind: "approval" });
+    expect((await calls.dispatch(call, signal)).message.text).toMatch(/^DENIED/);
+  });
+
+  test("can be approved only by itself where its tool asks, too", async () => {
+    const reviewed = {
+      ...add,
+      review: async () => ({ action: "ask" as const, why: "It is big." }),
+    };
+    const calls = ruled({ tools: [reviewed], areApproved: async () => false });
+    const call = callOf("add", { a: 1 });
+    await calls.reviewCalls([call]);
+    expect(calls.findAsking(call)).toEqual({ kind: "approval", why: "It adds." });
+  });
+
+  test("is denied where one of its commands is, whatever is approved", async () => {
+    const calls = dispatcherOf({
+      tools: [add],
+      policy: () => ({ action: "deny", why: "Never." }),
+      areApproved: async () => true,
+    });
+    expect((await run(calls, "add", { a: 1 })).text).toMatch(/^DENIED/);
+  });
+});
+
 describe("a tool that fails", () => {
   test("by throwing gives one line with a trace id, and no stack", async () => {
     const traces: string[] = [];

@@ -8,6 +8,7 @@ import { decideAtTerminal } from "../../../src/commands/run/terminal-decision.ts
 const about = { id: "q1", callId: "c1", tool: "bash", requester: { id: "U1", name: "Ada" } };
 const times = { askedAt: 0, expiresAt: 1 };
 const approval: Question = { ...about, ...times, kind: "approval", why: "" };
+const ruled: Question = { ...approval, rules: [{ id: "r1", text: "git push*" }] };
 const choice: Question = { ...about, ...times, kind: "choice", text: "Which?", choices: ["Red", "Blue"] };
 
 /** What is pressed when the person types this line. */
@@ -22,6 +23,9 @@ function typed(question: Question, line: string, isTTY = true) {
 test.each([
   [approval, "yes", { action: "approve:q1" }],
   [approval, "Y", { action: "approve:q1" }],
+  [approval, "always", { action: "deny:q1", text: "always" }],
+  [ruled, "always", { action: "approve-thread:q1" }],
+  [ruled, "yes", { action: "approve:q1" }],
   [approval, "tests are red", { action: "deny:q1", text: "tests are red" }],
   [approval, "", { action: "deny:q1", text: "" }],
   [choice, "2", { action: "answer:q1:1" }],

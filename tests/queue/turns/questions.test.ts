@@ -28,6 +28,7 @@ import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { toAuditFact } from "../../../src/telemetry/audit/fact.ts";
 import { memoryChat, type Shown } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { offer } from "../../intake/model-offer.ts";
@@ -98,12 +99,20 @@ function people(chat: Chat) {
     expect(result.kind).toBe("accepted");
     return ref;
   };
-  const press = (label: string, { by = ada, text = "" } = {}) => {
+  const commands = async (text: string, author: Author) => {
+    const ref = { ...place, message: `${thread.thread}-${++said}` };
+    const about = { thread, ref, author, text, attachments: [], at: Date.now() };
+    const result = await intake.receive({ kind: "message", addressed: "follow-up", ...about });
+    expect(result.kind).toBe("acted");
+  };
+  /** `as`: what the button's id says instead of approve. */
+  const press = (label: string, { by = ada, text = "", as = "approve" } = {}) => {
     const shown = chat.shown.find(({ message }) => message.actions?.some((button) => button.label === label));
     const button = shown?.message.actions?.find((action) => action.label === label);
     if (!shown || !button) throw new Error(`There is no button ${label}.`);
     const event: InboundEvent = {
-      ...{ kind: "action", thread, ref: shown.ref, author: by, action: button.id, at: Date.now() },
+      ...{ kind: "action", thread, ref: shown.ref, author: by, at: Date.now() },
+      action: button.id.replace(/^approve:/, `${as}:`),
       ...(text && { text }),
     };
     return { event, result: intake.receive(event) };
@@ -111,7 +120,7 @@ function people(chat: Chat) {
   const stops = (message: MessageRef) =>
     intake.receive({ kind: "stop", target: { message }, author: bob, at: Date.now() });
   const id = threadId(thread);
-  return { redis, intake, ref: thread, says, press, stops, audits, problems, id };
+  return { redis, intake, ref: thread, says, commands, press, stops, audits, problems, id };
 }
 
 /** What the tool ran with, over all workers of a test. */
@@ -146,11 +155,12 @@ async function worker(
     [
       { tool: "bash", command: "git push*", action: "ask", why: "Pushes are public." },
       { tool: "bash", command: "rm *", action: "deny", why: "Nothing is removed here." },
+      { tool: "bash", command: "deploy*", action: "ask", eachTime: true },
     ],
     "allow",
   );
   const runner: TurnRunner = {
-    run: ({ turn, history, followUps, signal }) =>
+    run: ({ turn, history, areApproved, followUps, signal }) =>
       runTurn({
         id: turn,
         history,
@@ -161,8 +171,7 @@ async function worker(
           tools: [bash, askUser],
           services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
           masker: createMasker([]),
-          onError,
-          policy,
+          ...{ onError, policy, areApproved },
         }),
         followUps,
         questionMs,
@@ -246,7 +255,12 @@ describe("A call that needs an approval", () => {
     expect(question.message).toMatchObject({ kind: "question", stoppable: true });
     expect(question.message.markdown).toContain("make && git push");
     expect(question.message.markdown).toContain("Pushes are public.");
-    expect(buttonsOf(question)).toEqual(["Approve", "Deny", "Deny with a reason…"]);
+    expect(buttonsOf(question)).toEqual([
+      "Approve",
+      "Approve for this thread",
+      "Deny",
+      "Deny with a reason…",
+    ]);
     await parked(thread);
     // The worker takes one turn at a time, and it takes another.
     await people(chat).says("and you?", bob);
@@ -599,6 +613,97 @@ describe("A call that needs an approval", () => {
     expect(runs.commands).toHaveLength(3);
     const results = requests[1]?.messages.slice(-4).map((m) => (m.role === "tool" ? m.status : m.role));
     expect(results).toEqual(["ok", "ok", "ok", "error"]);
+  });
+});
+
+describe("An approval for the thread", () => {
+  const pushing = (...places: string[]): Reply => ({
+    calls: places.map((place) => ({ name: "bash", input: { command: `git push ${place}` } })),
+  });
+
+  test("holds for later calls of its rule in that thread, is audited, and can be taken back", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const replies = ["one", "two", "three"].flatMap((place) => [pushing(place), { text: `Done ${place}.` }]);
+    await worker(chat, replies, runs);
+    await thread.says("push it");
+    const question = await asked(chat);
+    expect(question.message.markdown).toContain("from now on, `git push*` runs here without asking.");
+    expect((await thread.press("Approve for this thread", { by: bob }).result).kind).toBe("refused");
+    expect((await thread.press("Approve for this thread").result).kind).toBe("acted");
+    await shows(chat, "Done one.");
+    await shows(chat, "**Approved for this thread** by Ada");
+    await thread.says("push it again");
+    await shows(chat, "Done two.");
+    expect(runs.commands).toEqual(["git push one", "git push two"]);
+
+    await thread.commands("!approvals", bob);
+    await shows(chat, "- `git push*`, by Ada, just now");
+    await thread.commands("!approvals clear", bob);
+    await shows(chat, "No longer approved");
+    await thread.says("push it once more");
+    await asked(chat);
+    await parked(thread);
+    expect(runs.commands).toHaveLength(2);
+    await thread.commands("!approvals", bob);
+    await shows(chat, "Nothing is approved for this whole thread");
+    expect(thread.audits.map(toAuditFact)).toMatchObject([
+      { what: "decision-refused", rules: ["git push*"], by: { id: "U2" } },
+      { what: "decided", decision: "approved", rules: ["git push*"], by: { id: "U1" } },
+      { what: "approvals-cleared", rules: ["git push*"], by: { id: "U2" } },
+    ]);
+  });
+
+  test("is for no other thread, and for no call that another rule denies", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const removing: Reply = { calls: [{ name: "bash", input: { command: "git push && rm x" } }] };
+    await worker(chat, [pushing("one"), removing, { text: "Done." }, pushing("two")], runs);
+    await thread.says("push it");
+    await asked(chat);
+    await thread.press("Approve for this thread").result;
+    await shows(chat, "Done.");
+    const other = people(chat);
+    await other.says("and here?");
+    await asked(chat);
+    await parked(other);
+    expect(runs.commands).toEqual(["git push one"]);
+  });
+
+  test("answers what waits already, but not what was denied before", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    await worker(chat, [pushing("one", "two", "three"), { text: "All done." }], runs);
+    await thread.says("push all");
+    await chat.until(() => chat.shown.filter(({ message }) => message.actions).length === 3);
+    await parked(thread);
+    await thread.press("Deny").result;
+    await shows(chat, "**Denied** by Ada");
+    await parked(thread);
+    await thread.press("Approve for this thread").result;
+    await shows(chat, "All done.");
+    expect(runs.commands).toEqual(["git push two", "git push three"]);
+    const approved = ({ message }: Shown) => message.markdown.includes("**Approved for this thread** by Ada");
+    await chat.until(() => chat.shown.filter(approved).length === 2);
+  });
+
+  test("cannot be given for a call that is to be approved by itself", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    const deploying: Reply = { calls: [{ name: "bash", input: { command: "deploy --now" } }] };
+    await worker(chat, [deploying, { text: "Deployed." }], runs);
+    await thread.says("deploy it");
+    expect(buttonsOf(await asked(chat))).toEqual(["Approve", "Deny", "Deny with a reason…"]);
+    await parked(thread);
+    const forged = await thread.press("Approve", { as: "approve-thread" }).result;
+    expect(forged).toMatchObject({ kind: "refused" });
+    expect(runs.commands).toEqual([]);
+    await thread.press("Approve").result;
+    await shows(chat, "Deployed.");
   });
 });
 

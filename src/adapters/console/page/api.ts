@@ -277,7 +277,7 @@ export function getNeeds(): Promise<Need[]> {
 }
 
 export type QuestionDecision =
-  | { decision: "approve" }
+  | { decision: "approve"; forThread?: true }
   | { decision: "deny"; reason?: string }
   | { decision: "answer"; choice: number }
   | { decision: "answer"; text: string };

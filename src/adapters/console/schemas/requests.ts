@@ -58,7 +58,13 @@ export const queueChange = {
 const answerWords = z.string().trim().min(1).max(2_000);
 export const decision = {
   schema: z.discriminatedUnion("decision", [
-    z.strictObject({ decision: z.literal("approve") }),
+    z.strictObject({
+      decision: z.literal("approve"),
+      forThread: z
+        .literal(true)
+        .exactOptional()
+        .describe("what the question lists as forThread, from now on"),
+    }),
     z.strictObject({ decision: z.literal("deny"), reason: z.string().max(2_000).exactOptional() }),
     z.strictObject({
       decision: z.literal("answer"),

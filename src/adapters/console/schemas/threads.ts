@@ -66,6 +66,7 @@ export const questionLine: z.ZodType<QuestionLine> = z
     kind: z.literal(["approval", "choice"]),
     ...{ tool: z.string(), text: z.string(), call: z.string(), note: z.string() },
     choices: z.array(z.string()),
+    forThread: z.array(z.string()).describe("what can be approved for the whole thread"),
     ...{ requester: z.string(), requesterId: z.string(), decides: z.string() },
     ...{ since: time, until: time },
   })

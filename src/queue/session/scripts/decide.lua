@@ -1,9 +1,10 @@
 --[[
-  Decides an open question, once: the first decision stays.
+  Decides an open question, once: the first decision stays, and what is approved with it for the whole thread.
 
   KEYS[1] head
 
   ARGV[1] id of the question    ARGV[2] decision (JSON)
+  then    field and value of each approval for the thread
 
   Output
     1       decided now
@@ -18,6 +19,9 @@ if redis.call("HEXISTS", head, "question:" .. question) == 0 then
 end
 local field = "decision:" .. question
 if redis.call("HSETNX", head, field, decision) == 1 then
+  if #ARGV > 2 then
+    redis.call("HSET", head, unpack(ARGV, 3))
+  end
   return 1
 end
 return redis.call("HGET", head, field)

@@ -158,12 +158,14 @@ function needRow(need: Need, onDone: () => void): Row {
 
 /** The same buttons as the question has where it was asked. */
 function addDecisions(
-  { id, thread, kind, text, choices }: QuestionLine,
+  { id, thread, kind, text, choices, forThread }: QuestionLine,
   add: (label: string, style: string, act: () => Promise<IntakeResult | null>, key?: string) => void,
 ): void {
   const decide = (decision: QuestionDecision) => decideQuestion(thread, id, decision);
   if (kind === "approval") {
     add("Approve", "action primary", () => decide({ decision: "approve" }), "y");
+    if (forThread.length > 0)
+      add("Approve for this thread", "action", () => decide({ decision: "approve", forThread: true }));
     add("Deny", "action", () => decide({ decision: "deny" }), "x");
     add("Deny with a reason…", "action", async () => {
       const reason = await askFor("Why not? The agent reads it.", "Deny");
@@ -184,7 +186,7 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
     return [
       element("p", {}, `Its work was paused at the limit of ${line.limit ?? "its turn"}. Nothing is lost.`),
     ];
-  const { kind, tool, text, call, note, platform } = question;
+  const { kind, tool, text, call, note, forThread, platform } = question;
   const where = platform === "local" ? "in its thread" : `in ${platform === "slack" ? "Slack" : "Discord"}`;
   return [
     element(
@@ -194,6 +196,7 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
     ),
     ...(call ? [element("pre", { tabindex: "0", "aria-label": "The call" }, call)] : []),
     ...(note ? [element("p", { class: "soft" }, note)] : []),
+    ...(forThread.length > 0 ? [describeForThread(forThread)] : []),
     ...(boundTo === undefined
       ? []
       : [
@@ -204,6 +207,12 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
           ),
         ]),
   ];
+}
+
+function describeForThread(rules: readonly string[]): HTMLElement {
+  const named = rules.flatMap((rule, index) => [index > 0 ? " and " : "", element("code", {}, rule)]);
+  const after = ` ${rules.length === 1 ? "runs" : "run"} there without asking.`;
+  return element("p", { class: "soft" }, "Approve for this thread: from now on, ", ...named, after);
 }
 
 function timesOf({ line, question }: Need): (Node | string)[] {
