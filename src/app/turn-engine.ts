@@ -16,6 +16,7 @@ import { enqueueForSweep } from "../queue/session/sweep-list.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
 import type { SessionRunnerOptions, ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
+import { watchContact } from "../queue/turns/contact.ts";
 import { createCatchUpHold } from "../queue/turns/hold-for-catch-up.ts";
 import { createSessionRunner } from "../queue/turns/run-session.ts";
 import { createStopWaiting, type StopWaiting } from "../queue/turns/stop-waiting.ts";
@@ -121,6 +122,7 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
     await enqueueForSweep(redis, thread, Date.now());
     await deps.wake?.(thread);
   };
+  const contact = watchContact(redis, confirmMs * 1.5);
   const background = createBackgroundJobs({
     ...{ redis, stops, runner, wake, onError },
     ...{ processes, confirmMs },
@@ -138,11 +140,15 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
       catchUpHold,
       processes,
       holder,
+      contact,
       confirmMs,
       undo: deps.undo,
     }),
     stopWaiting: createStopWaiting(shared),
-    close: () => stops.close(),
+    async close() {
+      contact.close();
+      await stops.close();
+    },
   };
 }
 

@@ -4,8 +4,8 @@ import { listDescendants } from "../../src/sandbox/thread/processes.ts";
 import { commandLine, processesOf } from "../e2e/processes.ts";
 import { newPlace } from "../e2e/program.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
+import { full } from "./extent.ts";
 
-const full = process.env["HEDDLE_FAULTS"] === "full";
 const kills = full ? 20 : 3;
 /** Five times what is promised. */
 const patienceMs = 25_000;

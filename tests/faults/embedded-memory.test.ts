@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { note } from "./figures.ts";
+import { full } from "./extent.ts";
 
 const program = (dataDir: string) => `
   const { connectRedis } = await import(${JSON.stringify(new URL("../../src/queue/redis/choose-server.ts", import.meta.url).href)});
@@ -37,7 +38,7 @@ async function turn(client: Redis, n: number): Promise<number> {
 }
 
 test("The embedded server takes at most twice what is stored and 50 MB", { timeout: 600_000 }, async () => {
-  const turns = process.env["HEDDLE_FAULTS"] === "full" ? 10_000 : 300;
+  const turns = full ? 10_000 : 300;
   const dataDir = await mkdtemp(join(tmpdir(), "heddle-memory-"));
   const child = spawn(process.execPath, ["--input-type=module", "-e", program(dataDir)], {
     stdio: ["ignore", "pipe", "inherit"],

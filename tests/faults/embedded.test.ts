@@ -8,8 +8,7 @@ import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { deployForTest, type TestDeployment } from "./serve.ts";
 import { replyTo } from "./tasks.ts";
-
-const full = process.env["HEDDLE_FAULTS"] === "full";
+import { full } from "./extent.ts";
 
 let deployment: TestDeployment;
 afterEach(async ({ task }) => {

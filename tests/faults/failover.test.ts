@@ -19,6 +19,7 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import type { RedisProcess } from "./redis-process.ts";
 import { deployForTest } from "./serve.ts";
+import { full } from "./extent.ts";
 
 /** Servers of which the first dies, its replica, and where to find them. */
 type House = { primary: Server; replica: Server; url: string };
@@ -77,7 +78,6 @@ const failovers: [where: string, failure: Failure, house: (servers: Servers) => 
   ["behind sentinels", "dies", sentinels],
   ["of a cluster", "dies", cluster],
 ];
-const full = process.env["HEDDLE_FAULTS"] === "full";
 
 beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 

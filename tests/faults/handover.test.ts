@@ -6,6 +6,7 @@ import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { deployForTest, type TestDeployment } from "./serve.ts";
+import { full } from "./extent.ts";
 
 /** Nobody dies with a lock here. */
 const lockSeconds = 30;
@@ -18,8 +19,6 @@ beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
   if (hasRedisServer) await deployment.clean();
 });
-
-const full = process.env["HEDDLE_FAULTS"] === "full";
 
 test("A worker that is asked to end in the middle of a command is gone at once, and another goes on", async () => {
   let [gateway, worker] = await Promise.all([deployment.start("gateway"), deployment.start("worker")]);

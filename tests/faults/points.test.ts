@@ -11,6 +11,7 @@ import { gather, quiet } from "./evidence.ts";
 import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { botMessages, deployForTest, type TestDeployment } from "./serve.ts";
+import { full } from "./extent.ts";
 
 /**
  * A process is killed with SIGKILL at one named point, before or after one write or post, and another one takes
@@ -18,7 +19,6 @@ import { botMessages, deployForTest, type TestDeployment } from "./serve.ts";
  * Most of the time is spent waiting for locks to expire, so several points are tried at once, each on a deployment of
  * its own.
  */
-const full = process.env["HEDDLE_FAULTS"] === "full";
 /** What is reached more often is much the same by then. */
 const mostTimes = 12;
 /** Whoever died while it set a mark is waited for, see marks.ts; and the machine is busy. */
@@ -216,6 +216,7 @@ const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   remember: [receiving, working],
   wake: [receiving, passingOn, planning],
   claim: [working],
+  confirm: [working],
   touch: [working],
   publish: [working],
   take: [working],

@@ -7,6 +7,7 @@ import { check } from "./check.ts";
 import { gather, quiet } from "./evidence.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { botMessages, deployForTest, type TestDeployment } from "./serve.ts";
+import { full } from "./extent.ts";
 
 let deployment: TestDeployment;
 // A gateway of a busy machine may need longer than the five seconds that a turn waits for it.
@@ -17,8 +18,6 @@ beforeEach((context) => context.skip(!hasRedisServer, noRedisServer));
 afterAll(async () => {
   if (hasRedisServer) await deployment.clean();
 });
-
-const full = process.env["HEDDLE_FAULTS"] === "full";
 
 /** How people stop something that works on the message. */
 const ways: [string, (question: FakeMessage) => Promise<void>][] = [

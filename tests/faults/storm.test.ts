@@ -9,13 +9,13 @@ import { note } from "./figures.ts";
 import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { deployForTest, type TestDeployment } from "./serve.ts";
 import { tickLog } from "./tasks.ts";
+import { full } from "./extent.ts";
 
 /**
  * People write into many threads at once and stop some of them, while processes (those that start commands, too) are killed, frozen, asked to end and cut
  * off from Redis, Redis is killed, hangs and comes back, and Slack limits, fails and loses calls. When it is over, every
  * thread is held against the promises, and what was said to have ended against the times at which it wrote.
  */
-const full = process.env["HEDDLE_FAULTS"] === "full";
 const size = full
   ? { threads: 40, messages: 50, gateways: 2, workers: 3, calmMs: 250 }
   : { threads: 6, messages: 3, gateways: 2, workers: 2, calmMs: 700 };

@@ -16,6 +16,7 @@ export type Failpoint =
   | "remember"
   | "wake"
   | "claim"
+  | "confirm"
   | "touch"
   | "publish"
   | "take"

@@ -14,6 +14,7 @@ import { type FoundJournal, stageSnapshot } from "./snapshot.ts";
 import { readHeadNumber, readMessage, readRecords, readStopOrder } from "./stored.ts";
 
 const claimScript = loadScript(new URL("scripts/claim.lua", import.meta.url));
+const confirmScript = loadScript(new URL("scripts/confirm.lua", import.meta.url));
 const takeScript = loadScript(new URL("scripts/take.lua", import.meta.url));
 const appendScript = loadScript(new URL("scripts/append.lua", import.meta.url));
 const snapshotScript = loadScript(new URL("scripts/snapshot.lua", import.meta.url));
@@ -119,6 +120,8 @@ export interface SessionLease {
   head(): Promise<Record<string, string>>;
   /** Whether nobody else has claimed the session. */
   holds(): Promise<boolean>;
+  /** The same, and says so to whoever would take the session over: see `tryClaimSession`. */
+  confirm(): Promise<boolean>;
   /** Appends atomically. @throws LeaseLost */
   append(records: readonly JournalRecord[], change?: Change): Promise<void>;
   /**
@@ -164,6 +167,19 @@ export async function claimSession(
 }
 
 /**
+ * Claims a session as `claimSession` does, unless another holder is in the middle of a turn there and has confirmed so
+ * within `graceMs`: that its job was given to somebody else does not mean that it is dead.
+ */
+export async function tryClaimSession(
+  redis: Redis,
+  thread: ThreadId,
+  options: { expireSeconds: number; holder: string; graceMs: number },
+): Promise<SessionLease | undefined> {
+  const reply = await runClaim(redis, thread, options);
+  return reply === -1 ? undefined : openLease(redis, thread, claimReply.parse(reply));
+}
+
+/**
  * Claims a session as `claimSession` does, for somebody who runs nothing of it: unless a worker is at a turn there or died
  * in one, or something is left to be shown. A turn that was parked or handed over stays so.
  */
@@ -180,16 +196,16 @@ export async function claimUnheldSession(
 function runClaim(
   redis: Redis,
   thread: ThreadId,
-  claim: { expireSeconds: number | undefined; holder: string; onlyUnheld?: boolean },
+  claim: { expireSeconds: number | undefined; holder: string; onlyUnheld?: boolean; graceMs?: number },
 ): Promise<unknown> {
-  const { expireSeconds = "", holder, onlyUnheld = false } = claim;
+  const { expireSeconds = "", holder, onlyUnheld = false, graceMs = "" } = claim;
   return claimScript.run(
     redis,
     [
       ...[keys.head, keys.log, keys.outbox, keys.stop, keys.snapshot].map((key) => key(thread)),
       ...expiringKeys(thread),
     ],
-    [randomUUID(), expireSeconds, mostClaimedRecords, holder, onlyUnheld ? "1" : "0"],
+    [randomUUID(), expireSeconds, mostClaimedRecords, holder, onlyUnheld ? "1" : "0", graceMs],
   );
 }
 
@@ -247,6 +263,7 @@ function openLease(redis: Redis, thread: ThreadId, claimed: z.infer<typeof claim
     written: () => journal.written(),
     head: () => redis.hgetall(head),
     holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
+    confirm: async () => (await confirmScript.run(redis, [head], [epoch])) === 1,
     async append(appended, change = {}) {
       const set = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});

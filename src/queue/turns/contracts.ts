@@ -14,6 +14,7 @@ import type { ThreadModel } from "../session/thread-model.ts";
 import type { Verbosity } from "../session/verbosity.ts";
 import type { UndoDeps } from "../undo/contracts.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
+import type { Contact } from "./contact.ts";
 import type { CatchUpHold } from "./hold-for-catch-up.ts";
 import type { SessionHolder, Unproven } from "./lost-holders.ts";
 import type { StopWatch } from "./stops.ts";
@@ -132,6 +133,7 @@ export interface SessionRunnerOptions {
   holder: SessionHolder;
   /** How often it is asked whether a session is still held, ms. */
   confirmMs: number;
+  contact: Pick<Contact, "isSteady">;
   /** Lets a thread be told what its head says. */
   wake(thread: ThreadId): Promise<void>;
   display(lease: SessionLease, turn: ShownTurn): TurnDisplay;

@@ -6,7 +6,7 @@ import type { SessionRunnerOptions } from "./contracts.ts";
 const lostLease = "lease lost";
 
 /**
- * Asks Redis again and again whether the session is still held, and tells the sandboxes so. Silence is no answer: what
+ * Asks Redis again and again whether the session is still held, and tells the sandboxes and other workers so. Silence is no answer: what
  * they run ends when the last one is too long ago.
  */
 export function keepConfirmed(
@@ -17,7 +17,7 @@ export function keepConfirmed(
   let asking: Promise<void> | undefined;
   async function ask(): Promise<void> {
     const at = monotonicMs();
-    if (await lease.holds()) processes.confirm(lease.thread, { at, claim: lease.claim });
+    if (await lease.confirm()) processes.confirm(lease.thread, { at, claim: lease.claim });
     else lost.abort(lostLease);
   }
   const timer = setInterval(() => {

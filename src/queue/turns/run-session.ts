@@ -1,6 +1,6 @@
 import type { JournalRecord } from "../../agent/journal.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
-import { claimSession, LeaseLost, type SessionLease } from "../session/lease.ts";
+import { LeaseLost, type SessionLease, tryClaimSession } from "../session/lease.ts";
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
 import { carryOutUndo } from "../undo/carry-out.ts";
 import {
@@ -40,7 +40,10 @@ export function createSessionRunner(options: SessionRunnerOptions): SessionRunne
       const claimingAt = monotonicMs();
       const holder = JSON.stringify(options.holder);
       const { expireSeconds } = options;
-      const lease = await claimSession(options.redis, thread, { expireSeconds, holder });
+      // Whoever has missed two times in a row may still come back; after an outage nobody could say anything.
+      const graceMs = options.contact.isSteady() ? options.confirmMs * 3 : Number.MAX_SAFE_INTEGER;
+      const lease = await tryClaimSession(options.redis, thread, { expireSeconds, holder, graceMs });
+      if (!lease) return "held";
       options.processes.confirm(thread, { at: claimingAt, claim: lease.claim });
       // Before anything is done for the thread: two workers must not write into its workspace.
       const seen = await options.processes.takeOver(thread, lease.claim);

@@ -6,8 +6,11 @@ import type { Slots } from "./slots.ts";
 import type { StopWaiting } from "./stop-waiting.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
-/** `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. */
-export type SessionRunResult = "done" | "handover" | "lost";
+/**
+ * `done`: nothing left to do. `handover`: another worker must go on. `lost`: another worker has gone on. `held`: another
+ * one is at it and alive, so that nothing was done.
+ */
+export type SessionRunResult = "done" | "handover" | "lost" | "held";
 
 export type SessionRunner = (thread: ThreadId, signal: AbortSignal) => Promise<SessionRunResult>;
 
@@ -34,6 +37,9 @@ export interface TurnWorker {
 /** After which a thread without a slot tries again, at most, ms. */
 const fullMs = 500;
 
+/** After which it is looked again whether whoever is at a thread without a lock is done with it, ms. */
+const heldMs = 1_000;
+
 /**
  * How often an idle worker looks for jobs, besides being notified: the notification may have gone to a worker that was
  * ending or died, above all that of the job which it handed over.
@@ -43,13 +49,10 @@ export const lookSeconds = 0.5;
 /** Takes turns from the queue until closed, and sweeps for threads whose wake-up was lost. */
 export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnWorker> {
   let isClosing = false;
-  // BullMQ passes the signal only to a processor that declares three parameters.
-  const processor = async (
-    job: Job<{ thread: ThreadId }>,
-    token: string | undefined,
-    signal: AbortSignal | undefined,
-  ) => {
-    if (!signal) throw new Error("BullMQ passed no AbortSignal: a turn that cannot be stopped must not run.");
+  /** BullMQ has no signal for a job that it takes a second time. */
+  const running = new Map<ThreadId, AbortController>();
+  const unlocked = new Set<string | undefined>();
+  const processor = async (job: Job<{ thread: ThreadId }>, token: string | undefined) => {
     const again = async (inMs: number): Promise<never> => {
       await job.moveToDelayed(Date.now() + inMs, token);
       throw new DelayedError();
@@ -57,7 +60,23 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     // A job that was on its way when the worker began to close: nobody would tell its turn to end.
     if (isClosing) return again(0);
     const { thread } = job.data;
-    const slot = await options.slots.enter(thread, job.timestamp);
+    // Its lock had expired, and it goes on here all the same.
+    if (running.has(thread)) return again(heldMs);
+    const controller = new AbortController();
+    running.set(thread, controller);
+    try {
+      return await work(job, controller.signal, again);
+    } finally {
+      running.delete(thread);
+      unlocked.delete(job.id);
+    }
+  };
+  const work = async (
+    { data: { thread }, timestamp }: Job<{ thread: ThreadId }>,
+    signal: AbortSignal,
+    again: (inMs: number) => Promise<never>,
+  ) => {
+    const slot = await options.slots.enter(thread, timestamp);
     if (!slot) {
       // A stop must not wait for a slot, and what it leaves without work must not keep its place in the line.
       if ((await options.stopWaiting(thread, signal)) === "done") return;
@@ -69,9 +88,10 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       outcome = await options.runSession(thread, signal);
     } finally {
       // Before somebody else takes the thread, whose slot has the same name.
-      await slot.leave({ isOurs: outcome !== "lost" });
+      await slot.leave({ isOurs: outcome !== "lost" && outcome !== "held" });
     }
     if (outcome === "handover") await again(0);
+    if (outcome === "held") await again(heldMs);
   };
   const worker = new Worker<{ thread: ThreadId }>(queueName, processor, {
     connection: options.redis,
@@ -90,11 +110,14 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   worker.on("error", onError);
   worker.on("failed", (_job, error) => onError(error));
   worker.on("lockRenewalFailed", (ids) => {
-    const turns = ids.length === 1 ? "1 turn" : `${ids.length} turns`;
+    const news = ids.filter((id) => !unlocked.has(id));
+    for (const id of news) unlocked.add(id);
+    if (news.length === 0) return;
+    const turns = news.length === 1 ? "1 turn" : `${news.length} turns`;
+    // The lock only says who has the job; who holds the session is known by its lease.
     options.onProblem?.(
-      `The locks of ${turns} have expired, because Redis did not answer or this worker stood still: other workers go on with them.`,
+      `The locks of ${turns} have expired, because Redis did not answer or this worker stood still: they go on here unless another worker has taken them over.`,
     );
-    for (const id of ids) worker.cancelJob(id, lostLock);
   });
   await worker.waitUntilReady();
 
@@ -116,16 +139,14 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       clearInterval(timer);
       isClosing = true;
       const closed = worker.close();
-      worker.cancelAllJobs(shutdown);
+      for (const controller of running.values()) controller.abort(shutdown);
       await closed;
     },
   };
 }
 
-/** Reasons with which a job's signal is aborted. */
+/** The reason with which a run's signal is aborted. */
 export const shutdown = "shutdown";
-
-const lostLock = "lock lost";
 
 function isLostLock(error: unknown): boolean {
   return (

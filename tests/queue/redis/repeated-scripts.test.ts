@@ -214,6 +214,12 @@ const cases: Case[] = [
     told: [1, ["m2"], [], ["turn-start", "user", "decision"], 5],
   },
   {
+    ...{ scripts: ["claim", "confirm"], what: "the word that a holder is at it" },
+    before: (redis) => begin(redis),
+    work: async (redis) => await (await claimSession(redis, thread)).confirm(),
+    told: true,
+  },
+  {
     ...{ scripts: ["touch"], what: "the life of a session" },
     before: (redis) => begin(redis),
     work: (redis) => touchSession(redis, thread, 1_000),

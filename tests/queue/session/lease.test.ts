@@ -1,10 +1,16 @@
+import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
-import { claimUnheldSession, claimSession, LeaseLost } from "../../../src/queue/session/lease.ts";
+import {
+  claimSession,
+  claimUnheldSession,
+  LeaseLost,
+  tryClaimSession,
+} from "../../../src/queue/session/lease.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";
@@ -368,6 +374,42 @@ describe("A claim", () => {
     expect(Object.keys(found.head).filter((field) => field.startsWith("lost:"))).toEqual([]);
     expect(claimsWithoutProgress).toBe(1);
     expect(await claimUnheldSession(redis, thread, { expireSeconds: 1_000 })).toBeUndefined();
+  });
+
+  test("by a worker leaves another one alone that has just said that it is at a turn, and no other", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const tries = (holder: string, graceMs = 60_000) =>
+      tryClaimSession(redis, thread, { holder, graceMs, expireSeconds: 1_000 });
+    const first = await tries('"a"');
+    // It is not in the middle of a turn yet.
+    const second = await tries('"b"');
+    expect([await first?.confirm(), await second?.confirm()]).toEqual([false, true]);
+    await second?.take({ type: "turn-start", turn: "a", at: 1 });
+    expect(await tries('"a"')).toBeUndefined();
+    expect(await second?.confirm()).toBe(true);
+    // Itself again, and one that takes what has not been confirmed for a moment.
+    const again = await tries('"b"');
+    expect(await again?.confirm()).toBe(true);
+    await setTimeout(5);
+    expect(await tries('"a"', 1)).toBeDefined();
+    expect(await again?.confirm()).toBe(false);
+  });
+
+  test("by a worker takes at once what was handed over, and what one of an earlier release left", async () => {
+    const redis = server.client();
+    const claiming = { holder: '"b"', graceMs: 60_000, expireSeconds: 1_000 };
+    const [handed, left] = [newThread(), newThread()];
+    for (const thread of [handed, left]) await deliver(redis, thread, message(1), options);
+    const worker = await claimSession(redis, handed, { holder: '"a"' });
+    await worker.take({ type: "turn-start", turn: "a", at: 1 });
+    await worker.append([], { fields: { handover: "1" } });
+    expect(await tryClaimSession(redis, handed, claiming)).toBeDefined();
+    const earlier = await claimSession(redis, left, { holder: '"a"' });
+    await earlier.take({ type: "turn-start", turn: "a", at: 1 });
+    await redis.hdel(keys.head(left), "confirmedAt");
+    expect(await tryClaimSession(redis, left, claiming)).toBeDefined();
   });
 
   test("fences every write of the one before it", async () => {

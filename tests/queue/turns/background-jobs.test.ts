@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Redis } from "ioredis";
 import type { ModelRequest } from "../../../src/agent/model.ts";
@@ -15,6 +16,7 @@ import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createJobReports } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
+import type { SessionRunResult } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
@@ -130,7 +132,14 @@ async function worker({
   });
   return {
     woken,
-    takes: (thread: string) => engine.runSession(thread, new AbortController().signal),
+    /** As its job does: again and again while another worker is at it. */
+    async takes(thread: string): Promise<SessionRunResult> {
+      for (;;) {
+        const result = await engine.runSession(thread, new AbortController().signal);
+        if (result !== "held") return result;
+        await setTimeout(20);
+      }
+    },
     async close() {
       await backend.close();
       await engine.close();

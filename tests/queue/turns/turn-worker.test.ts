@@ -12,34 +12,39 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("A worker that loses the locks of its turns ends them, and tells so in one line", async () => {
+test("A worker that loses the locks of its turns goes on with them, tells so in one line, and ends them when it closes", async () => {
   const redis = server.client();
   const queue = openTurnQueue(redis);
-  const [running, ended] = [new Set<string>(), new Set<string>()];
+  const [begun, ended]: [string[], string[]] = [[], []];
   const [lines, errors]: [string[], unknown[]] = [[], []];
   const worker = await startTurnWorker({
     stopWaiting: async () => "more",
-    ...{ redis, queue, concurrency: 2, lockMs: 2_000, sweepMs: 60_000 },
+    ...{ redis, queue, concurrency: 9, lockMs: 2_000, sweepMs: 60_000 },
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, (error) => errors.push(error)),
     async runSession(thread, signal) {
-      running.add(thread);
+      begun.push(thread);
       const { promise, resolve } = Promise.withResolvers<void>();
       signal.addEventListener("abort", () => resolve());
       await promise;
-      ended.add(thread);
-      return "lost";
+      ended.push(thread);
+      return "handover";
     },
     onProblem: (line) => lines.push(line),
     onError: (error) => errors.push(error),
   });
-  await Promise.all(["memory:w:c:1", "memory:w:c:2"].map((thread) => queue.wake(thread)));
-  await expect.poll(() => running.size).toBe(2);
+  const threads = ["memory:w:c:1", "memory:w:c:2"];
+  await Promise.all(threads.map((thread) => queue.wake(thread)));
+  await expect.poll(() => begun.length).toBe(2);
   const jobs = await new Queue(queueName, { connection: redis, prefix: queuePrefix }).getActive();
   const locks = jobs.map(({ id }) => `${queuePrefix}:${queueName}:${id}:lock`);
-  // As if other workers had taken them over while Redis did not answer. They hold them to the end.
-  await redis.mset(...locks.flatMap((lock) => [lock, "another worker's"]));
-  await expect.poll(() => ended.size, { timeout: 10_000 }).toBe(2);
+  // As if other workers had been given their jobs while Redis did not answer.
+  for (const lock of locks) await redis.set(lock, "another worker's", "PX", 1_500);
+  const states = () => Promise.all(jobs.map((job) => job.getState()));
+  // This worker was given them again, and has put them back.
+  await expect.poll(states, { timeout: 15_000, interval: 10 }).toContain("delayed");
+  expect([begun.toSorted(), ended]).toEqual([threads, []]);
   await worker.close();
+  expect(ended.toSorted()).toEqual(threads);
   await queue.close();
   expect(lines).toEqual([expect.stringMatching(/^The locks of 2 turns have expired/)]);
   expect(errors).toEqual([]);

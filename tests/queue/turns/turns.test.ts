@@ -182,6 +182,7 @@ async function worker(
     surface: () => chat.surface,
     output: createRateLimiter(redis),
     expireSeconds: 1_000,
+    ...(options.lockMs && { confirmMs: options.lockMs / 3 }),
     onProblem: onError,
   });
   const running = await startTurnWorker({
@@ -904,32 +905,55 @@ describe("A worker", () => {
     await answer(chat, "Went on.");
   });
 
-  test("whose lock is lost ends its tool, and the next one says that the outcome is unknown", async () => {
+  test.each([1, 2])(
+    "whose lock is lost goes on with its tool, and of %i none begins it again",
+    async (workers) => {
+      const chat = memoryChat();
+      const { says, redis, thread } = gateway(chat);
+      const { tool, started, release, runs } = waitingTool();
+      const replies = [{ calls: [{ name: "wait" }] }, { text: "Went on." }];
+      const first = await worker(chat, { replies, tools: [tool], lockMs: 600 });
+      await says("wait");
+      await started;
+      const others: Awaited<ReturnType<typeof worker>>[] = [];
+      for (let n = 1; n < workers; n += 1)
+        others.push(await worker(chat, { replies: [], tools: [tool], lockMs: 600 }));
+      const queued = new Queue(queueName, { connection: redis, prefix: queuePrefix });
+      const jobs = await queued.getActive();
+      const job = jobs.find(({ data }) => data.thread === threadId(thread));
+      // BullMQ looks for lost jobs once an interval, and the workers of other tests have a longer one.
+      await redis.del(`${queuePrefix}:${queueName}:stalled-check`);
+      await redis.set(`${queuePrefix}:${queueName}:${job?.id}:lock`, "somebody else's", "PX", 1_000);
+      // Somebody was given the job and has put it back.
+      await expect.poll(() => job?.getState(), { timeout: 10_000, interval: 10 }).toBe("delayed");
+      release();
+      await answer(chat, "Went on.");
+      await expect.poll(() => job?.getState(), { timeout: 10_000 }).toBe("unknown");
+      await queued.close();
+      expect(runs()).toBe(1);
+      expect(first.requests[1]?.messages.at(-1)).toMatchObject({ role: "tool", status: "ok" });
+      expect(first.errors).toEqual([expect.stringContaining("locks of 1 turn have expired")]);
+      expect(others.flatMap(({ requests, errors }) => [...requests, ...errors])).toEqual([]);
+      expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(1);
+    },
+  );
+
+  test("whose session is another's ends its tool, and the next one says that the outcome is unknown", async () => {
     const chat = memoryChat();
-    const { says, redis, thread } = gateway(chat);
+    const { says, redis, queue, thread } = gateway(chat);
     const { tool, started, runs } = waitingTool();
-    const { requests, errors } = await worker(chat, {
-      // A busy machine may take the short lock from it once more.
-      replies: ({ messages }) =>
-        messages.at(-1)?.role === "tool" ? { text: "Went on." } : { calls: [{ name: "wait" }] },
-      tools: [tool],
-      lockMs: 600,
-    });
+    const replies = [{ calls: [{ name: "wait" }] }, { text: "Went on." }];
+    const { requests } = await worker(chat, { replies, tools: [tool], lockMs: 600 });
     await says("wait");
     await started;
-    const queued = new Queue(queueName, { connection: redis, prefix: queuePrefix });
-    const jobs = await queued.getActive();
-    const job = jobs.find(({ data }) => data.thread === threadId(thread));
-    // BullMQ looks for lost jobs once an interval, and the workers of other tests have a longer one.
-    await redis.del(`${queuePrefix}:${queueName}:stalled-check`);
-    // As if other workers had died over it before, and Redis had been away for longer than the lock lives.
-    await redis.hset(`${queuePrefix}:${queueName}:${job?.id}`, "stc", 3);
-    await redis.set(`${queuePrefix}:${queueName}:${job?.id}:lock`, "somebody else's", "PX", 1_000);
+    await claimSession(redis, threadId(thread));
+    // Another one, which has died, had taken the thread over.
+    const isWaiting = async () => (await queue.depth()).active === 0;
+    await expect.poll(isWaiting, { timeout: 10_000, interval: 10 }).toBe(true);
+    await queue.wake(threadId(thread));
     await answer(chat, "Went on.");
-    await queued.close();
     expect(runs()).toBe(1);
     expect(requests[1]?.messages.at(-1)).toMatchObject({ role: "tool", status: "unknown" });
-    expect(errors).toContainEqual(expect.stringContaining("locks of 1 turn have expired"));
     expect(chat.shown.filter(({ message }) => message.kind === "answer")).toHaveLength(1);
   });
 

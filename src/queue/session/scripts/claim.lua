@@ -12,6 +12,8 @@
           was not handed over, is noted in the head as `lost:<epoch>`: JSON {at, holder}
   ARGV[5] "1": only when nobody is at a turn, or died in one, and nothing is left to be shown. A turn that was handed over
           stays so, as whoever claims it thus runs nothing of it
+  ARGV[6] ms, "" for not at all: another one that it finds in the middle of a turn, which was not handed over, and that
+          has confirmed within this time that it is still at it, keeps the session
 
   Output
     -1  not claimed
@@ -28,7 +30,7 @@
 -- @include decode
 local head, log, outbox, stop, snapshot = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim, expireSeconds, mostRecords, holder = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local onlyUnheld = ARGV[5] == "1"
+local onlyUnheld, graceMs = ARGV[5] == "1", tonumber(ARGV[6])
 
 if redis.call("HGET", head, "claim") ~= claim then
   local last = redis.call("HMGET", head, "length", "claimedLength", "stuck", "handover", "status")
@@ -38,6 +40,14 @@ if redis.call("HGET", head, "claim") ~= claim then
   if onlyUnheld and (isHeld or redis.call("EXISTS", outbox) == 1) then
     return -1
   end
+  local held = redis.call("HMGET", head, "epoch", "holder", "holderEpoch", "confirmedAt")
+  -- A worker of an earlier release claims without a word of who it is.
+  local former = held[3] == held[1] and held[2]
+  local now = timeMs()
+  local confirmedAt = tonumber(held[4] or "")
+  if graceMs and confirmedAt and isHeld and former and former ~= holder and now - confirmedAt < graceMs then
+    return -1
+  end
   local stuck = 1
   if status == "running" and claimedLength == length then
     stuck = tonumber(lastStuck or "0")
@@ -45,19 +55,16 @@ if redis.call("HGET", head, "claim") ~= claim then
       stuck = stuck + 1
     end
   end
-  local held = redis.call("HMGET", head, "epoch", "holder", "holderEpoch")
-  -- A worker of an earlier release claims without a word of who it is.
-  local former = held[3] == held[1] and held[2]
   local newEpoch = redis.call("HINCRBY", head, "epoch", 1)
-  local now = string.format("%.0f", timeMs())
+  local claimedAt = string.format("%.0f", now)
   if holder and holder ~= "" then
     if isHeld and former ~= holder then
       local noted = former and ',"holder":' .. former or ""
-      redis.call("HSET", head, "lost:" .. newEpoch, '{"at":' .. now .. noted .. "}")
+      redis.call("HSET", head, "lost:" .. newEpoch, '{"at":' .. claimedAt .. noted .. "}")
     end
-    redis.call("HSET", head, "holder", holder, "holderEpoch", newEpoch)
+    redis.call("HSET", head, "holder", holder, "holderEpoch", newEpoch, "confirmedAt", claimedAt)
   end
-  redis.call("HSET", head, "claimedAt", now)
+  redis.call("HSET", head, "claimedAt", claimedAt)
   redis.call("HSET", head, "claim", claim, "claimedLength", length, "stuck", stuck)
   if not onlyUnheld then
     redis.call("HSET", head, "handover", "0")
