@@ -45,17 +45,17 @@ export async function* runAgent(
   const model = options.choose(thread, chosen.model ?? history.chosenModel, chosen.effort);
   const context = contextOf(model, options, shared);
   const helper = options.helper ?? model;
-  const probe = await options.sandbox.refresh();
-  const sandbox = probe.ok ? await backend.open(thread, claim) : undefined;
-  sandbox?.noteFiles(id);
   const asked = listAsked(input);
-  const planning = await planTurn(options, shared, input, asked);
-  const [library, offer, situation] = await Promise.all([
+  const probe = await options.sandbox.refresh();
+  const [sandbox, planning, library, offer, situation] = await Promise.all([
+    probe.ok ? backend.open(thread, claim) : undefined,
+    planTurn(options, shared, input, asked),
     options.skills.current(),
     options.mcp.offer(signal),
     options.situation?.(thread),
     shared.windows.refresh(),
   ]);
+  sandbox?.noteFiles(id);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
   const services = createServices(
     options,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { skillsRoot } from "../../sandbox/sandbox.ts";
 import { parseManifest } from "./manifest.ts";
-import { scanFolder, type SkillFolder } from "./scan.ts";
+import { type FolderScan, markPath, scanFolder, type SkillFolder } from "./scan.ts";
 
 /** One skill: its first two levels in memory, its resources where the sandbox sees them. */
 export interface Skill {
@@ -31,8 +31,8 @@ export interface SkillSet {
 /** The operator's skills, up to date without a restart. */
 export interface SkillLibrary {
   /**
-   * The skills as they are on disk. Compares only times and sizes unless something has changed. A returned set never
-   * changes, so that a turn can keep it.
+   * The skills as they are on disk. Unless something has changed, compares only times and sizes of the folders and of
+   * what is read from them. A returned set never changes, so that a turn can keep it.
    */
   current(): Promise<SkillSet>;
   /** Where the folders of the set that was last returned belong in a sandbox; the same array until it changes. */
@@ -44,24 +44,36 @@ export interface SkillOptions {
   folders: readonly string[];
   /** By skill name: `sha256-<hex>` of its content. A pinned skill whose content differs is not loaded. */
   pins?: Readonly<Record<string, string>>;
+  /** The time by the clock that stamps the files, ms since the epoch. */
+  now?(): number;
 }
 
 export function createSkillLibrary(options: SkillOptions): SkillLibrary {
   let known: { fingerprint: string; set: SkillSet } | undefined;
+  /** What tells whether anything has changed since; absent where that cannot be trusted. */
+  let marks: ReadonlyMap<string, string> | undefined;
   let looking: Promise<SkillSet> | undefined;
   let mounts: { source: string; target: string }[] = [];
 
   return {
     current() {
-      // Turns that start together share one scan.
-      looking ??= readFolders().finally(() => (looking = undefined));
+      // Turns that start together share one look.
+      looking ??= look().finally(() => (looking = undefined));
       return looking;
     },
     mounts: () => mounts,
   };
 
+  async function look(): Promise<SkillSet> {
+    if (known && marks && (await areAsMarked(marks))) return known.set;
+    return readFolders();
+  }
+
   async function readFolders(): Promise<SkillSet> {
+    const startedAt = (options.now ?? Date.now)();
     const scans = await Promise.all(options.folders.map(scanFolder));
+    const isSettled = scans.every(({ changedAt }) => changedAt < startedAt - settledMs);
+    marks = isSettled ? selectMarks(scans, Object.keys(options.pins ?? {}).length > 0) : undefined;
     const fingerprint = scans.map((scan) => scan.fingerprint).join("\n\n");
     if (known?.fingerprint === fingerprint) return known.set;
     const problems = scans.flatMap(({ problem }, index) =>
@@ -75,6 +87,23 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
     known = { fingerprint, set: { skills: set.skills, problems: [...problems, ...set.problems] } };
     return known.set;
   }
+}
+
+/** A file system may give two changes so close to each other the same time. */
+const settledMs = 100;
+
+/** Of the folders, and of the files that have been read: the manifests, or all where a pin may depend on them. */
+function selectMarks(scans: readonly FolderScan[], hasPins: boolean): ReadonlyMap<string, string> {
+  const all = scans.flatMap(({ marks }) => [...marks]);
+  if (hasPins) return new Map(all);
+  const folders = scans.flatMap((scan) => scan.folders);
+  const unread = new Set(folders.flatMap(({ path, resources }) => resources.map((name) => join(path, name))));
+  return new Map(all.filter(([path]) => !unread.has(path)));
+}
+
+async function areAsMarked(marks: ReadonlyMap<string, string>): Promise<boolean> {
+  const now = await Promise.all([...marks.keys()].map(markPath));
+  return [...marks.values()].every((mark, index) => mark === now[index]);
 }
 
 async function loadSkills(

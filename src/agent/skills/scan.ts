@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
@@ -15,11 +16,10 @@ export interface FolderScan {
   problem?: string;
   /** Changes with every change of a file below. */
   fingerprint: string;
-}
-
-interface FoundFile {
-  path: string;
-  mark: string;
+  /** The root and each folder and file below, with what {@link markPath} says of it. */
+  marks: ReadonlyMap<string, string>;
+  /** When anything of this last changed, ms since the epoch by the clock of its file system. */
+  changedAt: number;
 }
 
 // Enough for any reasonable folder of skills; stops the scan when somebody configures a whole disk.
@@ -28,28 +28,63 @@ const maxFiles = 5_000;
 
 /** Looks for skills below a folder without reading a file. A skill's own folder holds no other skills. */
 export async function scanFolder(root: string): Promise<FolderScan> {
-  const files: FoundFile[] = [];
-  const readable = await collect(root, 0, files);
+  const tree = await listTree(root);
+  const { files, marks, changedAt } = tree;
   const folders: SkillFolder[] = [];
-  for (const { path: manifest } of files.filter(({ path }) => /^skill\.md$/i.test(basename(path)))) {
+  for (const manifest of files.filter(isManifest)) {
     const path = dirname(manifest);
     if (folders.some((folder) => isWithin(folder.path, path))) continue;
-    const inside = files.filter((file) => file.path !== manifest && isWithin(path, file.path));
-    folders.push({ path, manifest, resources: inside.map((file) => relative(path, file.path)) });
+    const inside = files.filter((file) => file !== manifest && isWithin(path, file));
+    folders.push({ path, manifest, resources: inside.map((file) => relative(path, file)) });
   }
-  const problem = findProblem(readable, files.length);
-  const fingerprint = [problem ?? "", ...files.map((file) => file.mark)].join("\n");
-  return { folders, fingerprint, ...(problem === undefined ? {} : { problem }) };
+  const problem = findProblem(tree.isReadable, files.length);
+  const fingerprint = [problem ?? "", ...files.map((file) => `${file} ${marks.get(file)}`)].join("\n");
+  return { folders, fingerprint, marks, changedAt, ...(problem === undefined ? {} : { problem }) };
 }
 
-function findProblem(readable: boolean, count: number): string | undefined {
-  if (!readable) return "The folder does not exist or cannot be read.";
+function isManifest(path: string): boolean {
+  return /^skill\.md$/i.test(basename(path));
+}
+
+/** The times and the size of a file or folder; a folder's change when something in it comes, goes or is renamed. */
+export async function markPath(path: string): Promise<string> {
+  return formatMark(await stat(path).catch(() => undefined));
+}
+
+function formatMark(info: Stats | undefined): string {
+  return info ? `${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}` : "not there";
+}
+
+function findProblem(isReadable: boolean, count: number): string | undefined {
+  if (!isReadable) return "The folder does not exist or cannot be read.";
   if (count < maxFiles) return undefined;
   return `Only the first ${maxFiles} files were looked at; name a folder that holds nothing but skills.`;
 }
 
-/** Files of a folder before those of its subfolders, each in the order of names. False when it cannot be read. */
-async function collect(folder: string, depth: number, files: FoundFile[]): Promise<boolean> {
+interface Tree {
+  /** Those of a folder before those of its subfolders, each in the order of names. */
+  files: string[];
+  marks: Map<string, string>;
+  changedAt: number;
+  isReadable: boolean;
+}
+
+async function listTree(root: string): Promise<Tree> {
+  const tree: Tree = { files: [], marks: new Map(), changedAt: 0, isReadable: false };
+  note(root, await stat(root).catch(() => undefined), tree);
+  tree.isReadable = await collect(root, 0, tree);
+  return tree;
+}
+
+/** To be called before what is in a folder is read, so that a later change of it shows. */
+function note(path: string, info: Stats | undefined, tree: Tree): void {
+  tree.marks.set(path, formatMark(info));
+  // The time of the last change can't be set, unlike that of the last write.
+  tree.changedAt = Math.max(tree.changedAt, info?.ctimeMs ?? 0);
+}
+
+/** False when the folder cannot be read. */
+async function collect(folder: string, depth: number, tree: Tree): Promise<boolean> {
   const names = await readdir(folder).catch(() => undefined);
   if (!names) return false;
   const visible = names.filter((name) => !name.startsWith(".") && name !== "node_modules").toSorted();
@@ -61,13 +96,12 @@ async function collect(folder: string, depth: number, files: FoundFile[]): Promi
     }),
   );
   for (const { path, info } of entries) {
-    if (info?.isFile() && files.length < maxFiles) {
-      files.push({ path, mark: `${path} ${info.size} ${info.mtimeMs} ${info.ctimeMs}` });
-    }
+    note(path, info, tree);
+    if (info?.isFile() && tree.files.length < maxFiles) tree.files.push(path);
   }
   for (const { path, info } of entries) {
-    if (info?.isDirectory() && depth < maxDepth && files.length < maxFiles)
-      await collect(path, depth + 1, files);
+    if (info?.isDirectory() && depth < maxDepth && tree.files.length < maxFiles)
+      await collect(path, depth + 1, tree);
   }
   return true;
 }

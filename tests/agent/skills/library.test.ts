@@ -98,17 +98,24 @@ describe("what is wrong is told", () => {
   });
 });
 
-describe("a library follows the disk", () => {
+describe.each([
+  ["that have just changed", 0],
+  // Then it looks at less.
+  ["that have not changed for long", 60_000],
+])("a library follows the disk, with files %s", (_name, aheadMs) => {
+  const open = (folders: readonly string[], pins = {}) =>
+    createSkillLibrary({ folders, pins, now: () => Date.now() + aheadMs });
+
   test("and returns the same set while nothing changes", async () => {
     write("tea/SKILL.md", skill("tea"));
-    const library = createSkillLibrary({ folders: [root] });
+    const library = open([root]);
     const [one, two] = await Promise.all([library.current(), library.current()]);
     expect(two).toBe(one);
     expect(await library.current()).toBe(one);
   });
 
   test("when a skill appears, changes, gets a file and goes", async () => {
-    const library = createSkillLibrary({ folders: [root] });
+    const library = open([root]);
     const names = async () => (await library.current()).skills.map(({ name }) => name);
     expect(await names()).toEqual([]);
     const path = write("tea/SKILL.md", skill("tea", "one"));
@@ -123,8 +130,33 @@ describe("a library follows the disk", () => {
     expect(await names()).toEqual([]);
   });
 
+  test("when a file of a skill with a pin is written over", async () => {
+    write("tea/SKILL.md", skill("tea"));
+    write("tea/run.sh", "echo safe");
+    const pin = /content is (sha256-\w+),/.exec(
+      (await load([root], { tea: "?" })).problems[0]?.reason ?? "",
+    )?.[1];
+    const library = open([root], { tea: pin });
+    expect((await library.current()).skills).toHaveLength(1);
+    write("tea/run.sh", "echo evil");
+    expect((await library.current()).skills).toEqual([]);
+  });
+
+  test("when a linked folder is replaced", async () => {
+    write("one/SKILL.md", skill("tea", "one"));
+    write("two/SKILL.md", skill("tea", "two"));
+    mkdirSync(join(root, "skills"));
+    const link = join(root, "skills", "tea");
+    symlinkSync(join(root, "one"), link);
+    const library = open([join(root, "skills")]);
+    expect((await library.current()).skills[0]?.instructions).toBe("one");
+    rmSync(link);
+    symlinkSync(join(root, "two"), link);
+    expect((await library.current()).skills[0]?.instructions).toBe("two");
+  });
+
   test("when a missing folder is made", async () => {
-    const library = createSkillLibrary({ folders: [join(root, "later")] });
+    const library = open([join(root, "later")]);
     expect((await library.current()).problems).toHaveLength(1);
     mkdirSync(join(root, "later"));
     expect((await library.current()).problems).toEqual([]);
