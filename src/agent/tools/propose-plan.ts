@@ -5,6 +5,21 @@ import { defineTool, type Tool } from "./tool.ts";
 const work = "Work";
 const cancel = "Cancel";
 
+/** Once for all turns: describing a schema to the model costs more than the rest of the tool. */
+const input = z.object({
+  plan: z
+    .string()
+    .trim()
+    .min(1)
+    .max(20_000)
+    .describe("Markdown: what you will do in which order, and what may go wrong"),
+  files: z
+    .array(z.string().min(1).max(400))
+    .max(200)
+    .default([])
+    .describe("Files and folders that it changes, relative to the workspace; * stands for any text"),
+});
+
 /** Puts a plan to the person whose task it is. With an approval the same turn goes on and may write. */
 export function createProposePlan(planning: Planning): Tool {
   return defineTool({
@@ -12,19 +27,7 @@ export function createProposePlan(planning: Planning): Tool {
     description:
       "Only where you are told to plan first: put your plan to the person whose task it is, and wait for the answer. Nothing can " +
       "be changed until it is approved.",
-    input: z.object({
-      plan: z
-        .string()
-        .trim()
-        .min(1)
-        .max(20_000)
-        .describe("Markdown: what you will do in which order, and what may go wrong"),
-      files: z
-        .array(z.string().min(1).max(400))
-        .max(200)
-        .default([])
-        .describe("Files and folders that it changes, relative to the workspace; * stands for any text"),
-    }),
+    input,
     effect: "read",
     asks: ({ plan, files }) => ({ text: describePlan(plan, files), choices: [work, cancel] }),
     async run({ files }, { answer }) {
