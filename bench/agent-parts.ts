@@ -7,7 +7,7 @@ import type { Turn } from "../src/agent/loop/turn.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
 import { createDispatcher } from "../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";
-import { defineTool } from "../src/agent/tools/tool.ts";
+import { defineTool, type Tool } from "../src/agent/tools/tool.ts";
 import { add, addDescription, instructions } from "./candidates/candidate.ts";
 
 const addTool = defineTool({
@@ -18,17 +18,18 @@ const addTool = defineTool({
   run: async (input) => ({ status: "ok", text: add(input) }),
 });
 
-/** What every turn of a measurement shares: Heddle's own dispatcher and context keeping, and the one tool. */
+/** What every turn of a measurement shares: Heddle's own dispatcher and context keeping, and one tool, `add` by default. */
 export async function agentParts(
   model: LanguageModel,
+  { tool = addTool, system = instructions }: { tool?: Tool; system?: string } = {},
 ): Promise<Pick<Turn, "model" | "tools" | "system" | "context" | "limits" | "now">> {
   const counter = createTokenCounter();
   await counter.load();
   return {
     model,
-    system: instructions,
+    system,
     tools: createDispatcher({
-      tools: [addTool],
+      tools: [tool],
       services: { notes: createMemoryNotes({ author: "bench", now: Date.now }), now: Date.now },
       masker: createMasker(["a-secret-to-look-for"]),
       onError(_trace, error) {

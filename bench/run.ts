@@ -17,6 +17,7 @@ import { step } from "./figures/step.ts";
 import { stop } from "./figures/stop.ts";
 import { threads } from "./figures/threads.ts";
 import { tokens } from "./figures/tokens.ts";
+import { week } from "./figures/week.ts";
 import { workers } from "./figures/workers.ts";
 import { changeTable, describeEntry, keepEntry, lastEntry } from "./history.ts";
 import { goalTable, machineNames, type Outcome, page, terminalSection, terminalTable } from "./report.ts";
@@ -36,6 +37,7 @@ const figures: readonly Figure[] = [
   start,
   tokens,
   prefix,
+  week,
 ];
 
 const { values } = parseArgs({

@@ -11,6 +11,17 @@ export interface Candidate {
   close?(): Promise<void>;
 }
 
+/**
+ * Keeps one conversation as the library keeps it by itself. A module that exports it as `converse` takes part in the
+ * week of chat; its one tool there is `look`.
+ */
+export type Converse = (service: { baseUrl: string; model: string }) => Promise<Conversation>;
+
+export interface Conversation {
+  /** Does the task behind all that was said before and returns the last words. @throws what the library throws */
+  say(task: string): Promise<string>;
+}
+
 /** A message of an earlier turn. */
 export interface Said {
   role: "user" | "assistant";
@@ -21,6 +32,10 @@ export interface Said {
 export const instructions = "You add numbers with the tool add, one call after the other.";
 export const addDescription = "Adds two numbers.";
 export const add = ({ a, b }: { a: number; b: number }): string => String(a + b);
+
+export const lookInstructions =
+  "You work for a team in their chat. Look into files with the tool look, one call after the other, then answer.";
+export const lookDescription = "Shows the first lines of a file.";
 
 /** No service here checks it, and no client starts without. */
 export const apiKey = "none";

@@ -10,6 +10,8 @@ export interface Running {
   readyMs: number;
   /** Runs one turn behind that many messages and returns its last words. @throws Error what the candidate threw */
   turn(history: number): Promise<string>;
+  /** Goes on with the one conversation that it keeps and returns its last words. @throws Error what it threw */
+  say(task: string): Promise<string>;
   /** Records what its process does from here on, or writes what was recorded to a file. */
   record(what: "begin" | { to: string }): Promise<void>;
   /** Resident memory now, in bytes. */
@@ -38,14 +40,16 @@ export async function startCandidate(module: string, baseUrl: string): Promise<R
     child.kill();
     throw error;
   }
+  const order = async (wanted: Order) => {
+    child.send(wanted);
+    const report = await next();
+    if ("answer" in report) return report.answer;
+    throw new Error("failed" in report ? report.failed : "The candidate started again.");
+  };
   return {
     readyMs: performance.now() - startedAt,
-    async turn(history) {
-      child.send({ history } satisfies Order);
-      const report = await next();
-      if ("answer" in report) return report.answer;
-      throw new Error("failed" in report ? report.failed : "The candidate started again.");
-    },
+    turn: (history) => order({ history }),
+    say: (task) => order({ say: task }),
     async record(what) {
       child.send({ record: what } satisfies Order);
       const report = await next();

@@ -1,6 +1,18 @@
 import { Agent, type AgentTool } from "@mariozechner/pi-agent-core";
 import { type AssistantMessage, type Model, Type } from "@mariozechner/pi-ai";
-import { add, addDescription, apiKey, instructions, type Open, type Said } from "../candidates/candidate.ts";
+import {
+  add,
+  addDescription,
+  apiKey,
+  type Converse,
+  instructions,
+  lookDescription,
+  lookInstructions,
+  type Open,
+  type Said,
+} from "../candidates/candidate.ts";
+import { lookAt } from "../week/week.ts";
+import { windowTokens } from "../week/window.ts";
 
 const parameters = Type.Object({ a: Type.Number(), b: Type.Number() });
 const addTool: AgentTool<typeof parameters> = {
@@ -13,8 +25,8 @@ const addTool: AgentTool<typeof parameters> = {
 
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
-export const open: Open = async ({ baseUrl, model: name }) => {
-  const model: Model<"openai-completions"> = {
+function describeModel(name: string, baseUrl: string, contextWindow: number): Model<"openai-completions"> {
+  return {
     id: name,
     name,
     api: "openai-completions",
@@ -23,9 +35,13 @@ export const open: Open = async ({ baseUrl, model: name }) => {
     reasoning: false,
     input: ["text"],
     cost: nothing,
-    contextWindow: 1_000_000,
+    contextWindow,
     maxTokens: 8_000,
   };
+}
+
+export const open: Open = async ({ baseUrl, model: name }) => {
+  const model = describeModel(name, baseUrl, 1_000_000);
   const said = ({ role, text }: Said, index: number) =>
     role === "user"
       ? { role, content: text, timestamp: index }
@@ -50,12 +66,38 @@ export const open: Open = async ({ baseUrl, model: name }) => {
           tools: [addTool],
         },
       });
-      await agent.prompt(task);
-      if (agent.state.errorMessage) throw new Error(agent.state.errorMessage);
-      const last = agent.state.messages.at(-1);
-      return last?.role === "assistant"
-        ? last.content.map((part) => (part.type === "text" ? part.text : "")).join("")
-        : "";
+      return prompt(agent, task);
     },
   };
+};
+
+async function prompt(agent: Agent, task: string): Promise<string> {
+  await agent.prompt(task);
+  if (agent.state.errorMessage) throw new Error(agent.state.errorMessage);
+  const last = agent.state.messages.at(-1);
+  return last?.role === "assistant"
+    ? last.content.map((part) => (part.type === "text" ? part.text : "")).join("")
+    : "";
+}
+
+const lookParameters = Type.Object({ file: Type.String(), lines: Type.Number() });
+const lookTool: AgentTool<typeof lookParameters> = {
+  name: "look",
+  label: "look",
+  description: lookDescription,
+  parameters: lookParameters,
+  execute: async (_id, input) => ({ content: [{ type: "text", text: lookAt(input) }], details: undefined }),
+};
+
+export const converse: Converse = async ({ baseUrl, model: name }) => {
+  const agent = new Agent({
+    getApiKey: () => apiKey,
+    initialState: {
+      systemPrompt: lookInstructions,
+      model: describeModel(name, baseUrl, windowTokens),
+      messages: [],
+      tools: [lookTool],
+    },
+  });
+  return { say: (task) => prompt(agent, task) };
 };
