@@ -7,6 +7,7 @@ import { type Effort, type Figure, reasonOf } from "./figure.ts";
 import { ages } from "./figures/ages.ts";
 import { calls } from "./figures/calls.ts";
 import { commands } from "./figures/commands.ts";
+import { fixedPart } from "./figures/fixed-part.ts";
 import { libraries } from "./figures/libraries.ts";
 import { mention } from "./figures/mention.ts";
 import { prefix } from "./figures/prefix.ts";
@@ -37,6 +38,7 @@ const figures: readonly Figure[] = [
   start,
   tokens,
   prefix,
+  fixedPart,
   week,
 ];
 
