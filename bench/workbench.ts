@@ -5,7 +5,7 @@ import type { LanguageModel } from "../src/agent/model.ts";
 import { createTurnEngine } from "../src/app/turn-engine.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import { createRateLimiter } from "../src/queue/outbox/rate-limit.ts";
-import { claimSession } from "../src/queue/session/lease.ts";
+import { claimSession } from "../src/queue/session/claim.ts";
 import { deliver } from "../src/queue/session/mailbox.ts";
 import { noChanges, type TurnRunner } from "../src/queue/turns/contracts.ts";
 import { memoryChat } from "../tests/fakes/memory-chat.ts";

@@ -1,5 +1,6 @@
 import type { TurnOutcome } from "../src/agent/events.ts";
-import { replay, toRecord } from "../src/agent/history.ts";
+import { replay } from "../src/agent/replay.ts";
+import { toRecord } from "../src/agent/history.ts";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { openMcpPool } from "../src/agent/mcp/pool.ts";
 import type { LanguageModel } from "../src/agent/model.ts";

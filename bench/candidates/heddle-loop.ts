@@ -1,6 +1,7 @@
 /** Heddle's agent as a library: the loop, its tools and its context keeping, without storage and display. */
 import { z } from "zod";
-import { replay, toRecord } from "../../src/agent/history.ts";
+import { replay } from "../../src/agent/replay.ts";
+import { toRecord } from "../../src/agent/history.ts";
 import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { runTurn } from "../../src/agent/loop/run-turn.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { replay } from "../agent/history.ts";
+import { replay } from "../agent/replay.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { formatUserText, textOf, toolCalls } from "../agent/messages.ts";
 import { consoleAuthor } from "../adapters/console/intake.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { replay } from "../../src/agent/history.ts";
+import { replay } from "../../src/agent/replay.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { formatUserText, type UserMessage } from "../../src/agent/messages.ts";
 import { createPlanning, limitToPlanning, listUnplanned } from "../../src/agent/planning.ts";

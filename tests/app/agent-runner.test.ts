@@ -1,7 +1,8 @@
 import { rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { replay, toRecord } from "../../src/agent/history.ts";
+import { replay } from "../../src/agent/replay.ts";
+import { toRecord } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { createChatMessages } from "../../src/agent/llm/openai/chat-messages.ts";
 import { defaultTurnLimits } from "../../src/agent/loop/limits.ts";

@@ -15,7 +15,7 @@ import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../src/queue/session/continue-offer.ts";
 import { rememberMessages } from "../../src/queue/session/message-threads.ts";
-import { claimSession } from "../../src/queue/session/lease.ts";
+import { claimSession } from "../../src/queue/session/claim.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { toInboundFact } from "../../src/telemetry/audit/fact.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { InboundDeletion, InboundEdit } from "../../src/chat/inbound.ts";
 import { receiveMessageChange } from "../../src/intake/receive-message-change.ts";
-import { claimSession } from "../../src/queue/session/lease.ts";
+import { claimSession } from "../../src/queue/session/claim.ts";
 import { deliver } from "../../src/queue/session/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

@@ -7,7 +7,7 @@ import { createAccess } from "../../src/intake/access.ts";
 import { createIntake, type IntakeAuditEvent } from "../../src/intake/intake.ts";
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import { claimSession } from "../../src/queue/session/lease.ts";
+import { claimSession } from "../../src/queue/session/claim.ts";
 import { listWaiting } from "../../src/queue/session/waiting-messages.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";

@@ -1,7 +1,7 @@
 /** A conversation of many rounds with a service that refuses what is too long, and what became of it. */
 import { createHash } from "node:crypto";
 import { createContextWindow } from "../../src/agent/context/compaction.ts";
-import { replay } from "../../src/agent/history.ts";
+import { replay } from "../../src/agent/replay.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { createAnthropicModel } from "../../src/agent/llm/anthropic/anthropic.ts";
 import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";

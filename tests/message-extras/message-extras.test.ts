@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { replay } from "../../src/agent/history.ts";
+import { replay } from "../../src/agent/replay.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Enclosed, type UserMessage, formatUserText } from "../../src/agent/messages.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
-import { isUndecided, startReplay } from "../../agent/history.ts";
+import { startReplay } from "../../agent/replay.ts";
+import { isUndecided } from "../../agent/history.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { LiveEvent } from "../../progress/live-event.ts";

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { type Replay, startReplay } from "../../agent/history.ts";
+import { type Replay, startReplay } from "../../agent/replay.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";

@@ -3,7 +3,7 @@ import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { isBranchOf } from "../stores/pull-requests.ts";
 import { readForward } from "./journal.ts";
-import { claimUnheldSession } from "./lease.ts";
+import { claimUnheldSession } from "./claim.ts";
 import { platformMessageId } from "./message-changes.ts";
 import { readSessionStatus } from "./sessions.ts";
 

@@ -1,6 +1,7 @@
 import type { JournalRecord } from "../../agent/journal.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
-import { LeaseLost, type SessionLease, tryClaimSession } from "../session/lease.ts";
+import { tryClaimSession } from "../session/claim.ts";
+import { LeaseLost, type SessionLease } from "../session/lease.ts";
 import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
 import { carryOutUndo } from "../undo/carry-out.ts";
 import {

@@ -2,7 +2,7 @@ import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { parseThreadId, threadId, type ThreadId } from "../../chat/threads.ts";
 import type { Checkpoints } from "../../sandbox/checkpoints.ts";
 import { keys } from "../redis/keys.ts";
-import { claimSession } from "../session/lease.ts";
+import { claimSession } from "../session/claim.ts";
 import { loadWithoutSnapshot } from "../session/load-journal.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import { serializeSnapshot } from "../session/snapshot.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ThreadPage } from "../../../src/operations/finding.ts";
 import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/stores/pull-requests.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { call as request } from "./requests.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
 import { secret, startConsole, type TestConsole } from "./start-console.ts";

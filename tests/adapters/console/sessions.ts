@@ -6,7 +6,8 @@ import type { AssistantPart, ToolStatus } from "../../../src/agent/messages.ts";
 import type { Asking, Question } from "../../../src/agent/questions.ts";
 import { askQuestion } from "../../../src/queue/session/open-questions.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { claimSession, type SessionLease } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
+import type { SessionLease } from "../../../src/queue/session/lease.ts";
 
 export const usageOf = (cost: number, tokens: Partial<Usage> = {}): Usage => ({
   ...noUsage,

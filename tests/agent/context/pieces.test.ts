@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/history.ts";
+import { replay } from "../../../src/agent/replay.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import type { Message } from "../../../src/agent/messages.ts";
 import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";

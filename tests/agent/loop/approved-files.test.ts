@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import { type OpenCall, replay } from "../../../src/agent/history.ts";
+import { replay } from "../../../src/agent/replay.ts";
+import type { OpenCall } from "../../../src/agent/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { runCalls } from "../../../src/agent/loop/calls.ts";
 import { shareBudget } from "../../../src/agent/loop/limits.ts";

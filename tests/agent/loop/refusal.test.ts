@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { TurnOutcome } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/history.ts";
+import { replay } from "../../../src/agent/replay.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { createAnthropicModel } from "../../../src/agent/llm/anthropic/anthropic.ts";
 import { type LanguageModel, ModelError, noUsage } from "../../../src/agent/model.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AgentEvent, TurnAbort } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/history.ts";
+import { replay } from "../../../src/agent/replay.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { assertPaired } from "../../../src/agent/llm/wire-history.ts";
 import { type Message, toolCalls } from "../../../src/agent/messages.ts";

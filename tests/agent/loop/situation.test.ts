@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { replay } from "../../../src/agent/history.ts";
+import { replay } from "../../../src/agent/replay.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import { createDemoModel } from "../../../src/agent/llm/demo/demo.ts";
 import type { Message } from "../../../src/agent/messages.ts";

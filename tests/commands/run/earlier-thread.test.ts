@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { noUsage } from "../../../src/agent/model.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { findEarlierThread, parseTerminalThread } from "../../../src/commands/run/earlier-thread.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

@@ -5,7 +5,7 @@ import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import { flushOutbox } from "../../../src/queue/outbox/flush.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";

@@ -4,7 +4,7 @@ import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.
 import { flushOutbox } from "../../../src/queue/outbox/flush.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 

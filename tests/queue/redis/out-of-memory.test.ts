@@ -7,7 +7,7 @@ import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { watchStops } from "../../../src/queue/turns/stops.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";

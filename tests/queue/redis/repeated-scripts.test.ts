@@ -13,7 +13,7 @@ import { createRequestLimit } from "../../../src/queue/outbox/request-limit.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { channels, keys } from "../../../src/queue/redis/keys.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { decide } from "../../../src/queue/session/open-questions.ts";

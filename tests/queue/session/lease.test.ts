@@ -5,12 +5,8 @@ import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
-import {
-  claimSession,
-  claimUnheldSession,
-  LeaseLost,
-  tryClaimSession,
-} from "../../../src/queue/session/lease.ts";
+import { claimSession, claimUnheldSession, tryClaimSession } from "../../../src/queue/session/claim.ts";
+import { LeaseLost } from "../../../src/queue/session/lease.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { listSessions } from "../../../src/queue/session/sessions.ts";

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver, readMailboxEnds } from "../../../src/queue/session/mailbox.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";

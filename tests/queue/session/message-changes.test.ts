@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { channels } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage } from "../../../src/queue/session/message-changes.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";

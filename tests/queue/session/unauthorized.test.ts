@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { storeUnauthorized, storeUnauthorizedEdit } from "../../../src/queue/session/unauthorized.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

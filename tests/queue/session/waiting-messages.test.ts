@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
 import { advanceWaiting, listWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";

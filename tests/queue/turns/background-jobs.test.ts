@@ -11,7 +11,7 @@ import { createTurnEngine, createTurnOutput } from "../../../src/app/turn-engine
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { createJournalReader } from "../../../src/queue/session/journal.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createJobReports } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";

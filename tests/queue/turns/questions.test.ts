@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
-import { replay } from "../../../src/agent/history.ts";
+import { replay } from "../../../src/agent/replay.ts";
 import { runTurn } from "../../../src/agent/loop/run-turn.ts";
 import { createPolicy } from "../../../src/agent/policy/policy.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";

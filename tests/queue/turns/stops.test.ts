@@ -2,7 +2,7 @@ import { array, asyncProperty, assert as check, constantFrom, integer, record } 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { StopOrder } from "../../../src/agent/events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";

@@ -26,7 +26,7 @@ import { createIntake } from "../../../src/intake/intake.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { createOverview } from "../../../src/queue/session/overview.ts";

@@ -15,7 +15,7 @@ import { createIntake, type IntakeAuditEvent } from "../../../src/intake/intake.
 import { type BudgetSettings, createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { createJournalReader } from "../../../src/queue/session/journal.ts";
-import { claimSession } from "../../../src/queue/session/lease.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
 import { loadJournal } from "../../../src/queue/session/load-journal.ts";
 import { readUndone } from "../../../src/queue/undo/stored.ts";
 import { createUnconfinedBackend } from "../../../src/sandbox/plain/backend.ts";

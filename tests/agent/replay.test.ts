@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { measureWorkedMs, replay, type ReplayBase, startReplay } from "../../src/agent/history.ts";
+import { replay, type ReplayBase, startReplay } from "../../src/agent/replay.ts";
+import { measureWorkedMs } from "../../src/agent/history.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { type Message, toolCalls } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
