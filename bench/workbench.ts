@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { JournalRecord } from "../src/agent/journal.ts";
 import { runTurn } from "../src/agent/loop/run-turn.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
-import { createTurnEngine } from "../src/app/turn-engine.ts";
+import { createTurnEngine } from "../src/app/turns/turn-engine.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import { createRateLimiter } from "../src/queue/outbox/rate-limit.ts";
 import { claimSession } from "../src/queue/session/claim.ts";

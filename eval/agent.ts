@@ -8,7 +8,7 @@ import { createPolicy } from "../src/agent/policy/policy.ts";
 import { createMasker } from "../src/agent/secrets/mask-secrets.ts";
 import { createSkillLibrary } from "../src/agent/skills/library.ts";
 import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";
-import { createAgentRunner } from "../src/app/agent-runner.ts";
+import { createAgentRunner } from "../src/app/turns/agent-runner.ts";
 import { openSandboxBackend } from "../src/app/sandbox.ts";
 import { SurfaceError } from "../src/chat/surface.ts";
 import type { Config } from "../src/config/load.ts";

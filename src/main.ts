@@ -2,7 +2,7 @@
 import * as http from "node:http";
 import { CommanderError } from "commander";
 import { proxyVariables } from "./agent/proxy-environment.ts";
-import { endWithSupervisor } from "./app/supervised.ts";
+import { endWithSupervisor } from "./app/process/supervised.ts";
 import { createProgram } from "./commands/command-line/program.ts";
 import type { Needs } from "./commands/command-line/runner.ts";
 import { silences } from "./queue/redis/silence.ts";

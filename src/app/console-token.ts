@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isLoopback } from "../adapters/console/auth-guard.ts";
 import type { Config } from "../config/load.ts";
 import { openSecretFile, readSecretFile } from "../config/secret-file.ts";
-import { findOthersOnHost, viewHost } from "./host-users.ts";
+import { findOthersOnHost, viewHost } from "./process/host-users.ts";
 
 /** Beside the audit log's key; whoever reads it may use the console. */
 const fileName = "console.token";

@@ -15,7 +15,7 @@ import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { ConsoleToken } from "./console-token.ts";
 import { openConfiguredHooks } from "./hooks.ts";
-import { readInstance } from "./instance.ts";
+import { readInstance } from "./process/instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
 import { type StartedAdapters, startAdapters } from "./start-adapters.ts";

@@ -10,7 +10,7 @@ import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Configuration } from "./configuration/live-configuration.ts";
 import { channelSettings } from "./channel-settings.ts";
-import { createTurnOutput, type TurnOutputDeps } from "./turn-engine.ts";
+import { createTurnOutput, type TurnOutputDeps } from "./turns/turn-engine.ts";
 
 /** A platform that takes no message for longer is left to a worker, ms. */
 const longestMs = 60_000;

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { readInstance } from "../app/instance.ts";
+import { readInstance } from "../app/process/instance.ts";
 import { openRedis } from "../app/redis.ts";
 import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
 import { createCommandContext } from "./context.ts";

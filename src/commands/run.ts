@@ -6,7 +6,7 @@ import { maxUploadBytes, Uploads } from "../adapters/console/uploads.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { AttachmentHandle } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
-import { closeAll } from "../app/close.ts";
+import { closeAll } from "../app/process/close.ts";
 import { type AppContext, createAppContext, type Running } from "../app/context.ts";
 import { type Models, openModels } from "../app/models.ts";
 import { openSandboxBackend } from "../app/sandbox.ts";

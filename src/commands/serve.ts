@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
 import { createAddressList } from "../adapters/console/client-address.ts";
 import { serveMetrics } from "../adapters/console/metrics.ts";
-import { closeAll } from "../app/close.ts";
+import { closeAll } from "../app/process/close.ts";
 import {
   type AppContext,
   type CommandContext,
@@ -13,13 +13,13 @@ import {
 } from "../app/context.ts";
 import { type ConsoleToken, openConsoleToken } from "../app/console-token.ts";
 import { announceCatchUp, startGateway } from "../app/gateway.ts";
-import { readInstance } from "../app/instance.ts";
+import { readInstance } from "../app/process/instance.ts";
 import { followChanges } from "../app/configuration/follow-changes.ts";
 import { listFiles } from "../app/configuration/load.ts";
 import { watchFiles } from "../app/configuration/watch-files.ts";
 import { openModels, readModelSources } from "../app/models.ts";
-import { findStartWarnings } from "../app/start-warnings.ts";
-import { reportServing } from "../app/supervised.ts";
+import { findStartWarnings } from "../app/process/start-warnings.ts";
+import { reportServing } from "../app/process/supervised.ts";
 import { startWorker } from "../app/worker.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkConsole } from "../adapters/console/listen.ts";
-import { readInstance } from "../app/instance.ts";
+import { readInstance } from "../app/process/instance.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { createAnswersDialog, parseAnswers } from "../setup/answers.ts";
 import { createSetupContext, type SetupContext, type StepResult } from "../setup/context.ts";

@@ -1,5 +1,5 @@
-import { isSupervised, startReporting } from "../app/supervised.ts";
-import { supervise } from "../app/supervisor.ts";
+import { isSupervised, startReporting } from "../app/process/supervised.ts";
+import { supervise } from "../app/process/supervisor.ts";
 import type { Role } from "./roles.ts";
 
 /** Serves chat, console and turns until SIGTERM or SIGINT, under a supervisor where turns are run. */

@@ -1,8 +1,8 @@
 import type { ModelRequest } from "../../src/agent/model.ts";
 import { allowAll } from "../../src/agent/policy/policy.ts";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
-import { createAgentRunner } from "../../src/app/agent-runner.ts";
-import { createTurnEngine } from "../../src/app/turn-engine.ts";
+import { createAgentRunner } from "../../src/app/turns/agent-runner.ts";
+import { createTurnEngine } from "../../src/app/turns/turn-engine.ts";
 import type { Intake } from "../../src/chat/inbound.ts";
 import type { ChatSurface } from "../../src/chat/surface.ts";
 import { parseThreadId } from "../../src/chat/threads.ts";

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { packageInfo } from "../../app/package-info.ts";
+import { packageInfo } from "../../app/process/package-info.ts";
 import { addCompletion } from "./completion.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import type { Runner } from "./runner.ts";

@@ -1,5 +1,5 @@
 import { findConfigurationProblems, readConfigurations } from "../../operations/configurations.ts";
-import { packageInfo } from "../../app/package-info.ts";
+import { packageInfo } from "../../app/process/package-info.ts";
 import { checkConsole } from "../../adapters/console/listen.ts";
 import { lookUpModel } from "../../agent/llm/catalogue.ts";
 import { checkAccess, resolveProtocol } from "../../agent/llm/check-access.ts";
@@ -11,10 +11,10 @@ import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skill
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
 import { listMissingSecrets } from "../../app/hooks.ts";
-import { readInstance } from "../../app/instance.ts";
+import { readInstance } from "../../app/process/instance.ts";
 import { openAccounts } from "../../app/mcp-accounts.ts";
 import { furtherModels, splitConfigured } from "../../app/models.ts";
-import { findTooSmallModels } from "../../app/offer-size.ts";
+import { findTooSmallModels } from "../../app/turns/offer-size.ts";
 import { openRedis } from "../../app/redis.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";
 import { findMissingSearchKey } from "../../app/web.ts";

@@ -81,7 +81,7 @@ export const keys = {
   listening: (platform: string) => `heddle:listening:${platform}`,
   /** When a gateway last listened to a workspace, ms. */
   present: (platform: string, workspace: string) => `heddle:present:${platform}:${workspace}`,
-  /** Present while that installation of Heddle serves; see app/instance.ts. */
+  /** Present while that installation of Heddle serves; see app/process/instance.ts. */
   alive: (instance: string) => `heddle:alive:${instance}`,
   /** Present for an hour after a person has called the bot in that thread without a task. */
   called: (thread: ThreadId, person: string) => `heddle:{${thread}}:called:${person}`,

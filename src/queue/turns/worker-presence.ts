@@ -25,7 +25,7 @@ type List = keyof typeof lists;
 /** Says in Redis, for as long as the event loop turns, that this Heddle serves. */
 export async function startHeartbeat(options: {
   redis: Redis;
-  /** Which one, see app/instance.ts. */
+  /** Which one, see app/process/instance.ts. */
   instance: string;
   onError(error: unknown): void;
 }): Promise<Presence> {

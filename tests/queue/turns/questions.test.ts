@@ -12,7 +12,7 @@ import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
 import { defineTool } from "../../../src/agent/tools/tool.ts";
 import { trackStops } from "../../../src/app/stop-tracking.ts";
-import { createTurnEngine, createTurnOutput } from "../../../src/app/turn-engine.ts";
+import { createTurnEngine, createTurnOutput } from "../../../src/app/turns/turn-engine.ts";
 import type { Author, InboundEvent } from "../../../src/chat/inbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { type MessageRef, threadId, type ThreadRef } from "../../../src/chat/threads.ts";

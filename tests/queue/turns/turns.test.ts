@@ -15,7 +15,7 @@ import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { createDispatcher } from "../../../src/agent/tools/dispatch.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
 import { trackStops } from "../../../src/app/stop-tracking.ts";
-import { createTurnEngine, createTurnOutput } from "../../../src/app/turn-engine.ts";
+import { createTurnEngine, createTurnOutput } from "../../../src/app/turns/turn-engine.ts";
 import type { InboundEvent } from "../../../src/chat/inbound.ts";
 import type { MessageMark } from "../../../src/chat/outbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";

@@ -1,9 +1,9 @@
-import { createLearntWindows } from "../agent/context/learnt-windows.ts";
-import { createTokenCounter } from "../agent/context/tokens.ts";
-import { listUnplanned } from "../agent/planning.ts";
-import { createCircuitBreaker } from "../agent/tools/circuit-breaker.ts";
-import { noChanges, type TurnRunner } from "../queue/turns/contracts.ts";
-import { nothingKilled } from "../sandbox/sandbox.ts";
+import { createLearntWindows } from "../../agent/context/learnt-windows.ts";
+import { createTokenCounter } from "../../agent/context/tokens.ts";
+import { listUnplanned } from "../../agent/planning.ts";
+import { createCircuitBreaker } from "../../agent/tools/circuit-breaker.ts";
+import { noChanges, type TurnRunner } from "../../queue/turns/contracts.ts";
+import { nothingKilled } from "../../sandbox/sandbox.ts";
 import { leaveOutAttached } from "./attached-files.ts";
 import { runAgent } from "./run-agent.ts";
 import type { SharedByTurns, TurnRunnerOptions } from "./turn-runner-options.ts";

@@ -1,15 +1,15 @@
-import { formatNoteIndex } from "../agent/loop/note-index.ts";
-import { createProjectReader } from "../agent/loop/project-instructions.ts";
-import type { SubAgentOptions } from "../agent/loop/sub-agent.ts";
-import type { UserMessage } from "../agent/messages.ts";
-import type { LanguageModel } from "../agent/model.ts";
-import type { NoteStore } from "../agent/note-store.ts";
-import type { Planning } from "../agent/planning.ts";
-import type { ToolServices } from "../agent/tools/tool.ts";
-import { SurfaceError } from "../chat/surface.ts";
-import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { Logger } from "../telemetry/log.ts";
+import { formatNoteIndex } from "../../agent/loop/note-index.ts";
+import { createProjectReader } from "../../agent/loop/project-instructions.ts";
+import type { SubAgentOptions } from "../../agent/loop/sub-agent.ts";
+import type { UserMessage } from "../../agent/messages.ts";
+import type { LanguageModel } from "../../agent/model.ts";
+import type { NoteStore } from "../../agent/note-store.ts";
+import type { Planning } from "../../agent/planning.ts";
+import type { ToolServices } from "../../agent/tools/tool.ts";
+import { SurfaceError } from "../../chat/surface.ts";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
+import type { Logger } from "../../telemetry/log.ts";
 import type { TurnRunnerOptions } from "./turn-runner-options.ts";
 
 /** @param asked the people's messages of the turn; grows while it runs */

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { McpOffer } from "../../src/agent/mcp/offer.ts";
-import type { ModelLimits } from "../../src/agent/model.ts";
-import { defineTool } from "../../src/agent/tools/tool.ts";
-import { findTooSmallModels } from "../../src/app/offer-size.ts";
+import type { McpOffer } from "../../../src/agent/mcp/offer.ts";
+import type { ModelLimits } from "../../../src/agent/model.ts";
+import { defineTool } from "../../../src/agent/tools/tool.ts";
+import { findTooSmallModels } from "../../../src/app/turns/offer-size.ts";
 
 const model = (id: string, contextTokens: number) => ({
   id,

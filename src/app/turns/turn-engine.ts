@@ -1,31 +1,36 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Redis } from "ioredis";
-import type { Question } from "../agent/questions.ts";
-import type { ChatSurface } from "../chat/surface.ts";
-import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
-import { createReporter, progressKey } from "../progress/reporter.ts";
-import { showBehind } from "../progress/show-behind.ts";
-import { flushOutbox, readSettledSince } from "../queue/outbox/flush.ts";
-import { createLivePublisher } from "../queue/outbox/live-events.ts";
-import { markMessage } from "../queue/outbox/message-marks.ts";
-import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
-import type { SessionLease } from "../queue/session/lease.ts";
-import { rememberMessages } from "../queue/session/message-threads.ts";
-import { enqueueForSweep } from "../queue/session/sweep-list.ts";
-import type { Verbosity } from "../queue/session/verbosity.ts";
-import { createBackgroundJobs } from "../queue/turns/background-jobs.ts";
-import type { SessionRunnerOptions, ShownTurn, TurnDisplay, TurnRunner } from "../queue/turns/contracts.ts";
-import { watchContact } from "../queue/turns/contact.ts";
-import { createCatchUpHold } from "../queue/turns/hold-for-catch-up.ts";
-import { createSessionRunner } from "../queue/turns/run-session.ts";
-import { createStopWaiting, type StopWaiting } from "../queue/turns/stop-waiting.ts";
-import { watchStops } from "../queue/turns/stops.ts";
-import type { UndoDeps } from "../queue/undo/contracts.ts";
-import type { SessionRunner } from "../queue/turns/turn-worker.ts";
-import { type HostProcesses, noProcesses } from "../sandbox/sandbox.ts";
-import { defaultFence, type FenceTimes } from "../sandbox/running/fence.ts";
-import type { Observer } from "../telemetry/observer.ts";
+import type { Question } from "../../agent/questions.ts";
+import type { ChatSurface } from "../../chat/surface.ts";
+import { parseThreadId, type ThreadId, type ThreadRef } from "../../chat/threads.ts";
+import { createReporter, progressKey } from "../../progress/reporter.ts";
+import { showBehind } from "../../progress/show-behind.ts";
+import { flushOutbox, readSettledSince } from "../../queue/outbox/flush.ts";
+import { createLivePublisher } from "../../queue/outbox/live-events.ts";
+import { markMessage } from "../../queue/outbox/message-marks.ts";
+import type { RateLimiter } from "../../queue/outbox/rate-limit.ts";
+import type { SessionLease } from "../../queue/session/lease.ts";
+import { rememberMessages } from "../../queue/session/message-threads.ts";
+import { enqueueForSweep } from "../../queue/session/sweep-list.ts";
+import type { Verbosity } from "../../queue/session/verbosity.ts";
+import { createBackgroundJobs } from "../../queue/turns/background-jobs.ts";
+import type {
+  SessionRunnerOptions,
+  ShownTurn,
+  TurnDisplay,
+  TurnRunner,
+} from "../../queue/turns/contracts.ts";
+import { watchContact } from "../../queue/turns/contact.ts";
+import { createCatchUpHold } from "../../queue/turns/hold-for-catch-up.ts";
+import { createSessionRunner } from "../../queue/turns/run-session.ts";
+import { createStopWaiting, type StopWaiting } from "../../queue/turns/stop-waiting.ts";
+import { watchStops } from "../../queue/turns/stops.ts";
+import type { UndoDeps } from "../../queue/undo/contracts.ts";
+import type { SessionRunner } from "../../queue/turns/turn-worker.ts";
+import { type HostProcesses, noProcesses } from "../../sandbox/sandbox.ts";
+import { defaultFence, type FenceTimes } from "../../sandbox/running/fence.ts";
+import type { Observer } from "../../telemetry/observer.ts";
 
 /** What it takes to show turns. */
 export interface TurnOutputDeps {

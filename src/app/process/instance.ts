@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readlinkSync, realpathSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
-import type { Config } from "../config/load.ts";
+import type { Config } from "../../config/load.ts";
 
 /**
  * Names this installation of Heddle among all that share a Redis or a machine: the same in each of its processes, and

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPlaceNames } from "../../src/app/place-names.ts";
+import { createPlaceNames } from "../../../src/app/turns/place-names.ts";
 
 function places(names: Record<string, string>) {
   const clock = { now: 0 };

@@ -2,7 +2,7 @@ import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findOthersOnHost, type HostView } from "../../src/app/host-users.ts";
+import { findOthersOnHost, type HostView } from "../../../src/app/process/host-users.ts";
 
 let root: string;
 beforeEach(async () => {

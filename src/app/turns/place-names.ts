@@ -1,6 +1,6 @@
-import { plainName } from "../agent/messages.ts";
-import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import { channelId } from "../operations/names.ts";
+import { plainName } from "../../agent/messages.ts";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { channelId } from "../../operations/names.ts";
 
 const platforms: Record<string, string> = { slack: "Slack", discord: "Discord" };
 

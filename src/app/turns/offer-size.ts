@@ -1,19 +1,19 @@
-import { describeLargeFixed } from "../agent/context/fixed-part.ts";
-import { createLearntWindows } from "../agent/context/learnt-windows.ts";
-import { createTokenCounter, estimateTokens } from "../agent/context/tokens.ts";
-import { describeLeftOut, limitTools } from "../agent/llm/tool-limit.ts";
-import { buildSystemPrompt } from "../agent/loop/prompt.ts";
-import { formatServerInstructions } from "../agent/mcp/instructions.ts";
-import type { McpOffer } from "../agent/mcp/offer.ts";
-import type { LanguageModel } from "../agent/model.ts";
-import { formatSkillCatalogue } from "../agent/skills/catalogue.ts";
-import { createGetSkillTool } from "../agent/skills/get-skill.ts";
-import type { Skill } from "../agent/skills/library.ts";
-import { askUser } from "../agent/tools/ask-user.ts";
-import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
-import { deferTools } from "../agent/tools/deferred-tools.ts";
-import { describeTool } from "../agent/tools/definition.ts";
-import { usefulPrograms } from "../sandbox/sandbox.ts";
+import { describeLargeFixed } from "../../agent/context/fixed-part.ts";
+import { createLearntWindows } from "../../agent/context/learnt-windows.ts";
+import { createTokenCounter, estimateTokens } from "../../agent/context/tokens.ts";
+import { describeLeftOut, limitTools } from "../../agent/llm/tool-limit.ts";
+import { buildSystemPrompt } from "../../agent/loop/prompt.ts";
+import { formatServerInstructions } from "../../agent/mcp/instructions.ts";
+import type { McpOffer } from "../../agent/mcp/offer.ts";
+import type { LanguageModel } from "../../agent/model.ts";
+import { formatSkillCatalogue } from "../../agent/skills/catalogue.ts";
+import { createGetSkillTool } from "../../agent/skills/get-skill.ts";
+import type { Skill } from "../../agent/skills/library.ts";
+import { askUser } from "../../agent/tools/ask-user.ts";
+import { createSandboxTools, createSessionTools } from "../../agent/tools/built-in.ts";
+import { deferTools } from "../../agent/tools/deferred-tools.ts";
+import { describeTool } from "../../agent/tools/definition.ts";
+import { usefulPrograms } from "../../sandbox/sandbox.ts";
 
 /** The most tokens that the list of skills takes of a prompt. */
 export const catalogueTokens = 2_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findStartWarnings } from "../../src/app/start-warnings.ts";
-import { loadConfig } from "../../src/config/load.ts";
-import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
-import { freePort } from "../fakes/free-port.ts";
+import { findStartWarnings } from "../../../src/app/process/start-warnings.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { type FakeModelServer, startFakeAnthropic } from "../../fakes/anthropic.ts";
+import { freePort } from "../../fakes/free-port.ts";
 
 let model: FakeModelServer;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
 
 /** What came with the messages of a turn, by path: the SHA-256 of each file as it came, in hexadecimal. */
 export type AttachedFiles = Map<string, string>;

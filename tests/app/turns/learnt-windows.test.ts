@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { noUsage } from "../../src/agent/model.ts";
-import { shareLearntWindows } from "../../src/app/learnt-windows.ts";
-import { createLearntWindowStore } from "../../src/queue/stores/learnt-windows.ts";
-import { keys } from "../../src/queue/redis/keys.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { noUsage } from "../../../src/agent/model.ts";
+import { shareLearntWindows } from "../../../src/app/turns/learnt-windows.ts";
+import { createLearntWindowStore } from "../../../src/queue/stores/learnt-windows.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { leaveOutAttached, noteAttached } from "../../src/app/attached-files.ts";
-import { createUnconfinedBackend } from "../../src/sandbox/plain/backend.ts";
-import { dataFolder } from "../sandbox/two-threads.ts";
+import { leaveOutAttached, noteAttached } from "../../../src/app/turns/attached-files.ts";
+import { createUnconfinedBackend } from "../../../src/sandbox/plain/backend.ts";
+import { dataFolder } from "../../sandbox/two-threads.ts";
 
 test("What people have sent is no change of the turn's, until the turn changes it", async () => {
   const backend = createUnconfinedBackend({ dataDir: dataFolder() });

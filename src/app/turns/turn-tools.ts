@@ -1,18 +1,18 @@
-import type { TokenCounter } from "../agent/context/tokens.ts";
-import { createTaskTool, type SubAgentOptions } from "../agent/loop/sub-agent.ts";
-import type { ModelLimits } from "../agent/model.ts";
-import { createGetSkillTool } from "../agent/skills/get-skill.ts";
-import type { Skill } from "../agent/skills/library.ts";
-import { askUser } from "../agent/tools/ask-user.ts";
-import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
-import { createDeferredAccess, deferTools } from "../agent/tools/deferred-tools.ts";
-import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../agent/tools/dispatch.ts";
-import { createPreviewTools } from "../agent/tools/previews.ts";
-import { createRepositoryTools } from "../agent/tools/repositories/repositories.ts";
-import type { Tool } from "../agent/tools/tool.ts";
-import { createWebTools } from "../agent/tools/web-search.ts";
-import type { TurnRunner } from "../queue/turns/contracts.ts";
-import { type ChannelSettings, isListed } from "./channel-settings.ts";
+import type { TokenCounter } from "../../agent/context/tokens.ts";
+import { createTaskTool, type SubAgentOptions } from "../../agent/loop/sub-agent.ts";
+import type { ModelLimits } from "../../agent/model.ts";
+import { createGetSkillTool } from "../../agent/skills/get-skill.ts";
+import type { Skill } from "../../agent/skills/library.ts";
+import { askUser } from "../../agent/tools/ask-user.ts";
+import { createSandboxTools, createSessionTools } from "../../agent/tools/built-in.ts";
+import { createDeferredAccess, deferTools } from "../../agent/tools/deferred-tools.ts";
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../../agent/tools/dispatch.ts";
+import { createPreviewTools } from "../../agent/tools/previews.ts";
+import { createRepositoryTools } from "../../agent/tools/repositories/repositories.ts";
+import type { Tool } from "../../agent/tools/tool.ts";
+import { createWebTools } from "../../agent/tools/web-search.ts";
+import type { TurnRunner } from "../../queue/turns/contracts.ts";
+import { type ChannelSettings, isListed } from "../channel-settings.ts";
 
 export interface TurnToolsOptions {
   /** What the turn's calls and those of its sub-agents share. */

@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { InboundEvent } from "../../src/chat/inbound.ts";
-import { keys } from "../../src/queue/redis/keys.ts";
-import { memoryChat } from "../fakes/memory-chat.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { type CommandWatch, type SentCommand, watchCommands } from "../fakes/redis-commands.ts";
-import { openHeddle } from "../intake/heddle.ts";
+import type { InboundEvent } from "../../../src/chat/inbound.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { type CommandWatch, type SentCommand, watchCommands } from "../../fakes/redis-commands.ts";
+import { openHeddle } from "../../intake/heddle.ts";
 
 let server: TestRedis;
 let redis: Redis;

@@ -1,8 +1,8 @@
-import type { OpenTurn } from "../agent/history.ts";
-import type { JournalReader } from "../agent/journal.ts";
-import { isFromPerson, type UserMessage } from "../agent/messages.ts";
-import { createPlanning, isApprovedPlan, type Planning, type PlanningOptions } from "../agent/planning.ts";
-import { isContinueCommand } from "../intake/continue-paused.ts";
+import type { OpenTurn } from "../../agent/history.ts";
+import type { JournalReader } from "../../agent/journal.ts";
+import { isFromPerson, type UserMessage } from "../../agent/messages.ts";
+import { createPlanning, isApprovedPlan, type Planning, type PlanningOptions } from "../../agent/planning.ts";
+import { isContinueCommand } from "../../intake/continue-paused.ts";
 
 /**
  * Whether the turn must plan first: by its messages, its channel, or the task that it continues.

@@ -11,5 +11,5 @@ interface PackageInfo {
  */
 // Our own file, which comes with the program.
 export const packageInfo = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
 ) as PackageInfo;

@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import type { Pauses } from "../../src/app/supervisor.ts";
+import type { Pauses } from "../../../src/app/process/supervisor.ts";
 
-const source = join(import.meta.dirname, "../../src");
+const source = join(import.meta.dirname, "../../../src");
 const main = join(source, "main.ts");
 
 /** A program that says that it serves, and then does this. */
 const serving = (then: string, hangMs = 30_000) => `
-  import { endWithSupervisor, reportServing, startReporting } from "${join(source, "app/supervised.ts")}";
+  import { endWithSupervisor, reportServing, startReporting } from "${join(source, "app/process/supervised.ts")}";
   endWithSupervisor();
   startReporting(${hangMs});
   reportServing();
@@ -29,7 +29,7 @@ async function supervising(program: string, pauses: Pauses) {
   await writeFile(entry, program);
   await writeFile(
     supervisor,
-    `import { supervise } from "${join(source, "app/supervisor.ts")}";
+    `import { supervise } from "${join(source, "app/process/supervisor.ts")}";
     const warn = (text) => console.log(text);
     const pauses = ${JSON.stringify(pauses)};
     process.exitCode = await supervise({ entry: "${entry}", args: [], pauses, warn });`,

@@ -1,6 +1,6 @@
-import { createLearntWindows, type LearntWindows } from "../agent/context/learnt-windows.ts";
-import type { LearntWindow } from "../agent/learnt-window.ts";
-import type { LearntWindowStore } from "../queue/stores/learnt-windows.ts";
+import { createLearntWindows, type LearntWindows } from "../../agent/context/learnt-windows.ts";
+import type { LearntWindow } from "../../agent/learnt-window.ts";
+import type { LearntWindowStore } from "../../queue/stores/learnt-windows.ts";
 
 /** What is known to other processes is asked for at most so often, ms. */
 const refreshMs = 30_000;
