@@ -1,9 +1,9 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { changesChannel } from "../../src/adapters/console/conversations.ts";
-import { parseChange, parseMessage } from "../../src/adapters/console/console-message.ts";
-import { prefixOf } from "../../src/adapters/console/uploads.ts";
+import { changesChannel } from "../../src/adapters/console/conversations/conversations.ts";
+import { parseChange, parseMessage } from "../../src/adapters/console/conversations/console-message.ts";
+import { prefixOf } from "../../src/adapters/console/conversations/uploads.ts";
 import { HeddleClient } from "../../src/client/index.ts";
 import { modelEnvironment } from "../../tests/e2e/environment.ts";
 import { newPlace, type Program } from "../../tests/e2e/program.ts";

@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { z } from "zod";
-import { routes } from "../../src/adapters/console/api.ts";
-import { describeApi } from "../../src/adapters/console/openapi.ts";
+import { routes } from "../../src/adapters/console/api/api.ts";
+import { describeApi } from "../../src/adapters/console/api/openapi.ts";
 import { environmentSchema } from "../../src/config/environment.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { isLoopback } from "../adapters/console/auth-guard.ts";
+import { isLoopback } from "../adapters/console/server/auth-guard.ts";
 import type { Config } from "../config/load.ts";
 import { openSecretFile, readSecretFile } from "../config/secret-file.ts";
 import { findOthersOnHost, viewHost } from "./process/host-users.ts";

@@ -1,5 +1,5 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
-import { findUnsafeSettings } from "../adapters/console/auth-guard.ts";
+import { findUnsafeSettings } from "../adapters/console/server/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { createConsoleSurface } from "../adapters/console/surface.ts";
+import { createConsoleSurface } from "../adapters/console/conversations/surface.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
 import type { Author } from "../chat/inbound.ts";

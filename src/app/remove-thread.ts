@@ -1,4 +1,4 @@
-import { Conversations } from "../adapters/console/conversations.ts";
+import { Conversations } from "../adapters/console/conversations/conversations.ts";
 import type { Speaker } from "../agent/messages.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
 import { formatChange, removeChange } from "../queue/stores/administration-changes.ts";
 import type { ChangeableSetting } from "./changeable-settings.ts";

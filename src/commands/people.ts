@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { openRedis } from "../app/redis.ts";
 import { openThreadRemoval } from "../app/remove-thread.ts";

@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { explainResult, type Intake } from "../chat/inbound.ts";
 import { parseThreadId } from "../chat/threads.ts";

@@ -1,8 +1,12 @@
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { consoleMessageRef } from "../adapters/console/refs.ts";
-import { consoleAuthor, createConsoleIntake, createConsoleThread } from "../adapters/console/intake.ts";
-import { maxUploadBytes, Uploads } from "../adapters/console/uploads.ts";
+import { consoleMessageRef } from "../adapters/console/conversations/refs.ts";
+import {
+  consoleAuthor,
+  createConsoleIntake,
+  createConsoleThread,
+} from "../adapters/console/conversations/intake.ts";
+import { maxUploadBytes, Uploads } from "../adapters/console/conversations/uploads.ts";
 import type { TurnOutcome } from "../agent/events.ts";
 import type { AttachmentHandle } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";

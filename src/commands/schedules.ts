@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { describeSchedule } from "../agent/schedule-store.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";

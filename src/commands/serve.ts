@@ -1,8 +1,8 @@
 import { flushCompileCache } from "node:module";
 import { hostname } from "node:os";
-import { createAuthGuard, findUnsafeSettings } from "../adapters/console/auth-guard.ts";
-import { createAddressList } from "../adapters/console/client-address.ts";
-import { serveMetrics } from "../adapters/console/metrics.ts";
+import { createAuthGuard, findUnsafeSettings } from "../adapters/console/server/auth-guard.ts";
+import { createAddressList } from "../adapters/console/server/client-address.ts";
+import { serveMetrics } from "../adapters/console/server/metrics.ts";
 import { closeAll } from "../app/process/close.ts";
 import {
   type AppContext,

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { checkConsole } from "../adapters/console/listen.ts";
+import { checkConsole } from "../adapters/console/server/listen.ts";
 import { readInstance } from "../app/process/instance.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { createAnswersDialog, parseAnswers } from "../setup/answers.ts";

@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import { createCommandContext, UsageError } from "./context.ts";

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { replay } from "../agent/replay.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { formatUserText, textOf, toolCalls } from "../agent/messages.ts";
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { openRedis } from "../app/redis.ts";
 import { openThreadRemoval } from "../app/remove-thread.ts";

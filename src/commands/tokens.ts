@@ -1,4 +1,4 @@
-import { consoleAuthor } from "../adapters/console/intake.ts";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { openRedis } from "../app/redis.ts";
 import type { Role } from "../chat/roles.ts";
 import { type AccessToken, type AccessTokens, createAccessTokens } from "../operations/access-tokens.ts";

@@ -1,6 +1,6 @@
 /** Text that is made to hold up the page, in a real Chromium: the page stays usable. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { consoleThread } from "../../src/adapters/console/refs.ts";
+import { consoleThread } from "../../src/adapters/console/conversations/refs.ts";
 import { call } from "../adapters/console/requests.ts";
 import type { Question } from "../../src/agent/questions.ts";
 import { renderQuestion } from "../../src/progress/question-messages.ts";

@@ -1,9 +1,9 @@
 import { expectTypeOf, test } from "vitest";
 import type { z } from "zod";
-import type { fileList, intakeResult } from "../../src/adapters/console/schemas/common.ts";
-import type { threadDetails } from "../../src/adapters/console/schemas/conversation.ts";
-import type { decision } from "../../src/adapters/console/schemas/requests.ts";
-import type { threadEvents } from "../../src/adapters/console/schemas/timeline.ts";
+import type { fileList, intakeResult } from "../../src/adapters/console/api/schemas/common.ts";
+import type { threadDetails } from "../../src/adapters/console/api/schemas/conversation.ts";
+import type { decision } from "../../src/adapters/console/api/schemas/requests.ts";
+import type { threadEvents } from "../../src/adapters/console/api/schemas/timeline.ts";
 import type { Decision, Entry, FileEntry, Line, Question, Result, Thread } from "../../src/client/index.ts";
 
 test("what the client reads is what the API answers, and what it sends what the API takes", () => {

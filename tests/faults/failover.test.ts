@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { changesChannel } from "../../src/adapters/console/conversations.ts";
+import { changesChannel } from "../../src/adapters/console/conversations/conversations.ts";
 import { openClient } from "../../src/queue/redis/client.ts";
 import { parseRedisUrl } from "../../src/queue/redis/url.ts";
 import { listSessions } from "../../src/queue/session/sessions.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { createConsoleSurface } from "../../src/adapters/console/surface.ts";
+import { createConsoleSurface } from "../../src/adapters/console/conversations/surface.ts";
 import { repositoriesSchema } from "../../src/config/repositories.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";

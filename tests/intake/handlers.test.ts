@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { App } from "@slack/bolt";
 import { Client, Events, GatewayDispatchEvents } from "discord.js";
 import { describe, expect, test, vi } from "vitest";
-import { routes } from "../../src/adapters/console/api.ts";
+import { routes } from "../../src/adapters/console/api/api.ts";
 import type { ComponentAction } from "../../src/adapters/discord/surface/buttons.ts";
 import type { Author, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";

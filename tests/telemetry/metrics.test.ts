@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createAuthGuard } from "../../src/adapters/console/auth-guard.ts";
-import { createAddressList } from "../../src/adapters/console/client-address.ts";
-import { serveMetrics } from "../../src/adapters/console/metrics.ts";
+import { createAuthGuard } from "../../src/adapters/console/server/auth-guard.ts";
+import { createAddressList } from "../../src/adapters/console/server/client-address.ts";
+import { serveMetrics } from "../../src/adapters/console/server/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/model.ts";
 import { reconnects } from "../../src/chat/adapter.ts";
 import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";

@@ -3,12 +3,12 @@ import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { IdempotentRequest } from "../../operations/idempotency.ts";
 import type { Operations } from "../../operations/operations.ts";
 import type { Problem } from "../../sandbox/sandbox.ts";
-import type { AuthGuard } from "./auth-guard.ts";
-import type { Conversations } from "./conversations.ts";
-import type { ConsoleIntake } from "./intake.ts";
-import type { LiveStreams } from "./live.ts";
-import type { TimelineStreams } from "./timeline-streams.ts";
-import type { Uploads } from "./uploads.ts";
+import type { AuthGuard } from "./server/auth-guard.ts";
+import type { Conversations } from "./conversations/conversations.ts";
+import type { ConsoleIntake } from "./conversations/intake.ts";
+import type { LiveStreams } from "./streams/live.ts";
+import type { TimelineStreams } from "./streams/timeline-streams.ts";
+import type { Uploads } from "./conversations/uploads.ts";
 
 /** What a person should know about this Heddle before trusting it with work. */
 export interface ConsoleStatus {

@@ -1,6 +1,6 @@
 import { findConfigurationProblems, readConfigurations } from "../../operations/configurations.ts";
 import { packageInfo } from "../../app/process/package-info.ts";
-import { checkConsole } from "../../adapters/console/listen.ts";
+import { checkConsole } from "../../adapters/console/server/listen.ts";
 import { lookUpModel } from "../../agent/llm/catalogue.ts";
 import { checkAccess, resolveProtocol } from "../../agent/llm/check-access.ts";
 import { findSettingsConflict } from "../../agent/llm/open.ts";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { consoleThread, isThreadId } from "../../adapters/console/refs.ts";
+import { consoleThread, isThreadId } from "../../adapters/console/conversations/refs.ts";
 import { type ThreadRef, threadId } from "../../chat/threads.ts";
 import { hasUnsentEnding } from "../../queue/outbox/flush.ts";
 import { keys } from "../../queue/redis/keys.ts";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { routes } from "../../../src/adapters/console/api.ts";
+import { routes } from "../../../src/adapters/console/api/api.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { Asking, Question } from "../../../src/agent/questions.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
@@ -17,7 +17,7 @@ import { askQuestion, decide } from "../../../src/queue/session/open-questions.t
 import { startPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { noonZone } from "../../fakes/noon.ts";
-import type { Need } from "../../../src/adapters/console/operation-routes.ts";
+import type { Need } from "../../../src/adapters/console/api/question-routes.ts";
 import { call as request, openStream } from "./requests.ts";
 import { askChoice, begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
 import { secret, startConsole, type TestConsole } from "./start-console.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { routes } from "../../../src/adapters/console/api.ts";
-import type { Need } from "../../../src/adapters/console/operation-routes.ts";
+import { routes } from "../../../src/adapters/console/api/api.ts";
+import type { Need } from "../../../src/adapters/console/api/question-routes.ts";
 import type { Role } from "../../../src/chat/roles.ts";
 import type { ThreadPage } from "../../../src/operations/finding.ts";
 import { type AccessTokens, createAccessTokens } from "../../../src/operations/access-tokens.ts";

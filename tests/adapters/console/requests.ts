@@ -4,8 +4,8 @@ import { request } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
-import { routes } from "../../../src/adapters/console/api.ts";
-import { matchRoute } from "../../../src/adapters/console/route.ts";
+import { routes } from "../../../src/adapters/console/api/api.ts";
+import { matchRoute } from "../../../src/adapters/console/api/route.ts";
 
 interface Answer {
   status: number;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { pinConnection } from "../connections.ts";
-import { maxBodyBytes } from "../conversation-routes.ts";
-import { readJson, type Reply, replyProblem } from "../http.ts";
+import { pinConnection } from "../server/connections.ts";
+import { maxBodyBytes } from "../api/conversation-routes.ts";
+import { readJson, type Reply, replyProblem } from "../server/http.ts";
 import type { Services } from "../services.ts";
 import { createMcpServer, type McpCaller } from "./tools.ts";
 

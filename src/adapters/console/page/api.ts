@@ -20,12 +20,12 @@ import type { SystemReport, UsageReport } from "../../../operations/reports.ts";
 import type { ThreadLine } from "../../../operations/finding.ts";
 import type { TimelinePage, TransientEvent } from "../../../operations/timeline-entry.ts";
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
-import type { ConsoleMessage } from "../console-message.ts";
-import type { ThreadSummary } from "../conversations.ts";
+import type { ConsoleMessage } from "../conversations/console-message.ts";
+import type { ThreadSummary } from "../conversations/conversations.ts";
 import type { ExportFormat } from "../../../operations/export.ts";
-import type { Done } from "../manage-routes.ts";
-import type { NeedSummary } from "../needs-feed.ts";
-import type { Need } from "../operation-routes.ts";
+import type { Done } from "../api/manage-routes.ts";
+import type { NeedSummary } from "../streams/needs-feed.ts";
+import type { Need } from "../api/question-routes.ts";
 import type { ConsoleStatus, SignedIn } from "../services.ts";
 
 export class ApiError extends Error {

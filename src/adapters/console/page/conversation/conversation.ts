@@ -1,6 +1,6 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
-import type { ConsoleMessage } from "../../console-message.ts";
+import type { ConsoleMessage } from "../../conversations/console-message.ts";
 import { sessionAddress, threadAddress, wholeThread } from "../addresses.ts";
 import {
   ApiError,

@@ -1,6 +1,6 @@
 /** The conversation of one thread. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
-import type { ConsoleMessage } from "../../console-message.ts";
+import type { ConsoleMessage } from "../../conversations/console-message.ts";
 import { wholeThread } from "../addresses.ts";
 import { thumbnailAddress, uploadAddress } from "../api.ts";
 import { copyButton } from "../copy.ts";

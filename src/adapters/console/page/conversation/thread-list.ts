@@ -1,7 +1,7 @@
 /** The list of threads. */
 import { threadAddress } from "../addresses.ts";
-import type { ThreadSummary } from "../../conversations.ts";
-import type { NeedSummary } from "../../needs-feed.ts";
+import type { ThreadSummary } from "../../conversations/conversations.ts";
+import type { NeedSummary } from "../../streams/needs-feed.ts";
 import { type Attributes, element, icon, timeElement } from "../dom.ts";
 
 /** What a thread needs of a person, in its place. */

@@ -1,7 +1,7 @@
 /** All that waits for a person, on every platform, in one list: to decide, answer, continue or stop. */
 import type { IntakeResult } from "../../../../chat/inbound.ts";
 import type { QuestionLine } from "../../../../operations/operations.ts";
-import type { Need } from "../../operation-routes.ts";
+import type { Need } from "../../api/question-routes.ts";
 import { sessionAddress } from "../addresses.ts";
 import {
   continueSession,

@@ -1,0 +1,88 @@
+import { readdir, readFile } from "node:fs/promises";
+import { stripTypeScriptTypes } from "node:module";
+import { extname } from "node:path";
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { gzipSync } from "node:zlib";
+import type { Reply } from "./http.ts";
+
+const folder = new URL("../page/", import.meta.url);
+
+const mediaTypes: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".ts": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** What the page takes from packages, each a module of its own. */
+const vendored = {
+  "/vendor/highlight.js": "@highlightjs/cdn-assets/es/highlight.min.js",
+};
+
+/** The page's files by their address. */
+export type Page = ReadonlyMap<string, (headers: IncomingHttpHeaders) => Reply>;
+
+/**
+ * The page's files by their address. They are all read at once, so no request ever becomes a path. `x.ts` is served as
+ * `/x.js`, its types stripped when it is first asked for: all of them at once would hold up the start, and turns.
+ */
+export async function readPage(): Promise<Page> {
+  const page = new Map<string, (headers: IncomingHttpHeaders) => Reply>();
+  for (const name of await readdir(folder, { recursive: true })) {
+    const type = mediaTypes[extname(name)];
+    if (type === undefined) continue;
+    const source = await readFile(new URL(name, folder));
+    const address = name.replace(/\.ts$/, ".js");
+    let file: ServedFile | undefined;
+    page.set(address === "index.html" ? "/" : `/${address}`, (headers) => {
+      file ??= toServedFile(name.endsWith(".ts") ? toJavaScript(source.toString()) : source, type);
+      return replyFile(file, headers);
+    });
+  }
+  for (const [address, specifier] of Object.entries(vendored)) {
+    const file = toServedFile(
+      await readFile(new URL(import.meta.resolve(specifier))),
+      "text/javascript; charset=utf-8",
+    );
+    page.set(address, (headers) => replyFile(file, headers));
+  }
+  return page;
+}
+
+interface ServedFile {
+  headers: Record<string, string>;
+  plain: Buffer;
+  gzip: Buffer;
+}
+
+function toServedFile(content: Buffer | string, type: string): ServedFile {
+  const plain = Buffer.from(content);
+  const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
+  // Asked for again each time, and sent only when it has changed: page and API are of one version.
+  const headers = { "content-type": type, "cache-control": "no-cache", etag, vary: "accept-encoding" };
+  return { headers, plain, gzip: gzipSync(plain) };
+}
+
+function replyFile({ headers, plain, gzip }: ServedFile, asked: IncomingHttpHeaders): Reply {
+  if (asked["if-none-match"] === headers["etag"]) return { status: 304, headers };
+  // Nobody but `gzip;q=0` means otherwise, and nobody sends that.
+  if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: plain };
+  return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: gzip };
+}
+
+/** Modules import each other by the names of their sources; browsers are answered for those with `.js`. */
+function toJavaScript(source: string): string {
+  return withoutWarning(() => stripTypeScriptTypes(source)).replaceAll(/( from "\.[^"]+)\.ts"/g, '$1.js"');
+}
+
+/** Node says once that stripping is experimental: nothing that whoever started Heddle could do something about. */
+function withoutWarning<Result>(act: () => Result): Result {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return act();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
