@@ -9,6 +9,7 @@ import { calls } from "./figures/calls.ts";
 import { commands } from "./figures/commands.ts";
 import { fixedPart } from "./figures/fixed-part.ts";
 import { libraries } from "./figures/libraries.ts";
+import { limitedStop } from "./figures/limited-stop.ts";
 import { mention } from "./figures/mention.ts";
 import { prefix } from "./figures/prefix.ts";
 import { rules } from "./figures/rules.ts";
@@ -30,6 +31,7 @@ const figures: readonly Figure[] = [
   calls,
   commands,
   stop,
+  limitedStop,
   rules,
   sandbox,
   threads,
