@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, mkdirSync } from "node:fs";
+import { chownSync, mkdirSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -123,7 +123,7 @@ function relayFolder(path: string, shown: string): ExposingProgram {
 }
 
 /**
- * Starts the program as a job that sees a folder for its socket, and waits until the socket is there.
+ * Starts the program as a job that sees a folder for its socket, and waits until it takes connections.
  *
  * @param start starts the job with these bwrap arguments
  */
@@ -147,7 +147,7 @@ async function openExposure(
     await directory.close();
     await rm(folder, { recursive: true, force: true });
   });
-  if (!(await waitForSocket(join(folder, socketName), job))) {
+  if (!(await waitUntilConnectable(path, job))) {
     await job.kill();
     await ended;
     const said = (await job.read(0, 300)).data.toString().trim();
@@ -159,11 +159,19 @@ async function openExposure(
 /** Connecting to it fails. */
 const nowhere = "/dev/null/nowhere";
 
-async function waitForSocket(path: string, job: Job): Promise<boolean> {
+/** Its socket is there a moment before connections to it are taken. */
+async function waitUntilConnectable(path: string, job: Job): Promise<boolean> {
   const deadline = performance.now() + startMs;
   while (job.status().state === "running" && performance.now() < deadline) {
-    if (existsSync(path)) return true;
+    if (await isConnectable(path)) return true;
     await delay(20);
   }
   return false;
+}
+
+function isConnectable(path: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const probe = connect({ path });
+  probe.once("connect", () => resolve(true)).once("error", () => resolve(false));
+  return promise.finally(() => probe.destroy());
 }
