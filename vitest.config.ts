@@ -13,7 +13,7 @@ const long = [
   "tests/e2e/{closing,console,console-token,discord,embedded,health,mcp,models,plan,previews,proxy,questions}.test.ts",
   "tests/e2e/{redis,rules,schedules,silence,slack,telemetry,tenants,workspaces}.test.ts",
   "tests/e2e/commands/{doctor,mcp,other-commands,setup,without-redis}.test.ts",
-  "tests/faults/{embedded-memory,failover,points,replicas}.test.ts",
+  "tests/faults/{embedded-memory,points,replicas}.test.ts",
   "tests/queue/redis/{primaries,replicated}.test.ts",
   "tests/sandbox/{disk,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate}.test.ts",
