@@ -98,7 +98,7 @@ test("Forms and settings of the repository can be read", () => {
 });
 
 describe("Monitoring", () => {
-  const code = ["src/telemetry/metrics.ts"].map(read).join("\n");
+  const code = ["src/telemetry/metrics.ts", "src/telemetry/shared-gauges.ts"].map(read).join("\n");
   const names = new Set([...code.matchAll(/["`](heddle_\w+)["`]/g)].map(([, name = ""]) => name));
   const metricsOf = (text: string) =>
     [...text.matchAll(/heddle_\w+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ""));
