@@ -4,6 +4,10 @@
  */
 const hidden = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
+/** What looks like a blank and is none to a shell: `rm\u00a0-rf` is one word. Ordinary in the text of people. */
+const blank = /(?! )\p{Zs}|[\u2800\uFFFC\u{16FE4}]/u;
+const hiddenOrBlank = new RegExp(`${hidden.source}|${blank.source}`, "gu");
+
 /** Most calls; what has no other character needs no closer look, which is ten times as slow. */
 const plain = /^[\n\t\x20-\x7e]*$/;
 
@@ -38,13 +42,28 @@ export function removeHidden(text: string, replacement = ""): string {
 
 /**
  * The text with every hidden character written as an escape, as in `\u202e`, so that what is read is what it says; only
- * the selector of an emoji stays. `count`: how many there are.
+ * the selector of an emoji stays.
  */
-export function escapeHidden(text: string): { text: string; count: number } {
+export function escapeHidden(text: string): EscapedText {
+  return escapeAll(text, hidden);
+}
+
+/** As `escapeHidden`, and blanks but the plain one too. For code that people judge before it runs. */
+export function escapeHiddenAndBlank(text: string): EscapedText {
+  return escapeAll(text, hiddenOrBlank);
+}
+
+export interface EscapedText {
+  text: string;
+  /** How many characters are written as escapes. */
+  count: number;
+}
+
+function escapeAll(text: string, unseen: RegExp): EscapedText {
   if (plain.test(text)) return { text, count: 0 };
   const kept = new Set([...text.matchAll(selector)].map(({ index }) => index));
   let count = 0;
-  const escaped = text.replaceAll(hidden, (character, at: number) => {
+  const escaped = text.replaceAll(unseen, (character, at: number) => {
     if (kept.has(at)) return character;
     count += 1;
     const code = (character.codePointAt(0) ?? 0).toString(16);

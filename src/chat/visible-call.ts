@@ -1,4 +1,4 @@
-import { escapeHidden } from "../agent/hidden-characters.ts";
+import { escapeHiddenAndBlank } from "../agent/hidden-characters.ts";
 import type { ToolCall } from "../agent/messages.ts";
 
 /**
@@ -26,7 +26,7 @@ export function toVisibleCall({ name, input }: ToolCall, mask: (text: string) =>
   const { title: _title, ...besidesTitle } = all;
   const others = name === "bash" ? besidesTitle : all;
   const isCommand = typeof command === "string";
-  const text = isCommand ? escapeHidden(mask(command)) : toVisibleJson(input, mask, 2);
+  const text = isCommand ? escapeHiddenAndBlank(mask(command)) : toVisibleJson(input, mask, 2);
   const hasOthers = isCommand && Object.keys(others).length > 0;
   const besides = hasOthers ? toVisibleJson(others, mask) : { text: "", count: 0 };
   const count = text.count + besides.count;
@@ -47,14 +47,15 @@ function toVisibleJson(
   value: unknown,
   mask: (text: string) => string,
   indent?: number,
-): ReturnType<typeof escapeHidden> {
+): ReturnType<typeof escapeHiddenAndBlank> {
   let count = 0;
   const countHidden = (key: string, item: unknown) => {
-    count += escapeHidden(key).count + (typeof item === "string" ? escapeHidden(item).count : 0);
+    count +=
+      escapeHiddenAndBlank(key).count + (typeof item === "string" ? escapeHiddenAndBlank(item).count : 0);
     return item;
   };
   const json = JSON.stringify(value, countHidden, indent) ?? "";
-  return { text: escapeHidden(mask(json)).text, count };
+  return { text: escapeHiddenAndBlank(mask(json)).text, count };
 }
 
 /** A block of code that its text cannot end. */

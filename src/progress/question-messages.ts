@@ -1,6 +1,6 @@
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ToolCall } from "../agent/messages.ts";
-import { escapeHidden, removeHidden } from "../agent/hidden-characters.ts";
+import { escapeHiddenAndBlank, removeHidden } from "../agent/hidden-characters.ts";
 import type { ShownFile } from "../agent/policy-decision.ts";
 import type { Decision, Question } from "../agent/questions.ts";
 import { cutText } from "../agent/text.ts";
@@ -71,7 +71,9 @@ export function describeQuestionPlainly(
   if (question.kind === "choice") return `❓ ${removeHidden(mask(question.text))}`;
   const { text, besides, note } = toVisibleCall(call, mask);
   const lines = [text, ...(besides === undefined ? [] : [`with ${besides}`])].join("\n").split("\n");
-  const toRead = question.file ? escapeHidden(mask(question.file.text.trimEnd())).text.split("\n") : [];
+  const toRead = question.file
+    ? escapeHiddenAndBlank(mask(question.file.text.trimEnd())).text.split("\n")
+    : [];
   const omitted = toRead.length - shownLines;
   return [
     `🔐 May I run ${call.name}? ${describeReason(question, (path) => path)}`,
@@ -88,7 +90,9 @@ export function describeQuestionPlainly(
 /** What an approval for the whole thread is about; empty where there can be none. */
 function describeForThread(question: Question, write = toInlineCode): string {
   if (question.kind !== "approval" || !question.rules) return "";
-  const named = question.rules.map(({ text }) => write(escapeHidden(text).text.replaceAll("\n", " ")));
+  const named = question.rules.map(({ text }) =>
+    write(escapeHiddenAndBlank(text).text.replaceAll("\n", " ")),
+  );
   return `Approve for this thread: from now on, ${named.join(" and ")} ${named.length === 1 ? "runs" : "run"} here without asking.`;
 }
 
@@ -126,7 +130,7 @@ function describeReason(question: Extract<Question, { kind: "approval" }>, write
   const list = (paths: readonly string[]) => {
     const named = paths
       .slice(0, namedFiles)
-      .map((path) => write(cutText(escapeHidden(path).text, 80).replaceAll("\n", " ")));
+      .map((path) => write(cutText(escapeHiddenAndBlank(path).text, 80).replaceAll("\n", " ")));
     const more = paths.length > named.length ? ` and ${paths.length - named.length} more` : "";
     return `${named.join(", ")}${more}`;
   };
@@ -157,7 +161,7 @@ const wholeCall = "call.txt";
 
 /** Below the call what is to be read before it is approved: as much as fits, and all of it as a file. */
 function showToRead(call: Asked, file: ShownFile, characters: number): Asked {
-  const text = escapeHidden(file.text.trimEnd()).text;
+  const text = escapeHiddenAndBlank(file.text.trimEnd()).text;
   const room = Math.max(0, characters - 100);
   if (text.length <= room && !call.file) return { markdown: `${call.markdown}\n${toCodeBlock(text)}` };
   const end = text.slice(0, room).lastIndexOf("\n");

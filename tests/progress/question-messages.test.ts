@@ -69,6 +69,8 @@ function inTerminal(call: ToolCall): string {
 const hidden = [
   ..."\u00AD\u061C\u200B\u200C\u200D\u200E\u200F\u202A\u202B\u202C\u202D\u202E\u2060\u2061\u2062\u2063\u2064",
   ..."\u2066\u2067\u2068\u2069\uFEFF\u3164\u001B\r\b\uFE01\u{E0101}\u{E0041}\u0000\u2028",
+  // Blanks that a shell takes for a part of the word.
+  ..."\u00A0\u1680\u2003\u2007\u202F\u205F\u3000\u2800",
 ];
 
 describe("The question about a call", () => {

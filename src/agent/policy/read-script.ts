@@ -6,7 +6,9 @@ export interface ReadCommand {
   words: string[];
   /** Files that it writes by redirection. */
   writes: string[];
-  /** What here-strings and here-documents give it; undefined for a document, whose text is not taken apart. */
+  /**
+   * What here-strings, here-documents and `< <(…)` give it; undefined for a document, whose text is not taken apart.
+   */
   given: (string | undefined)[];
   /** The command before the nearest pipe that stands before it in the same list. */
   fedBy: ReadCommand | undefined;
@@ -36,9 +38,9 @@ class ScriptReader {
     this.#script = script;
   }
 
-  /** Reads commands until `end`, or to the end of the script. */
-  readList(end: string, depth: number): void {
-    const list: ListState = { command: new CommandWords(), subshells: 0, last: undefined, fedBy: undefined };
+  /** Reads commands until `end`, or to the end of the script; `fedBy` is what they read from. */
+  readList(end: string, depth: number, fedBy?: ReadCommand): void {
+    const list: ListState = { command: new CommandWords(), subshells: 0, last: undefined, fedBy };
     for (;;) {
       const char = this.#script[this.#at];
       if (char === undefined || (char === end && list.subshells === 0)) {
@@ -87,7 +89,7 @@ class ScriptReader {
       // To be translated, and otherwise as without the sign.
       this.#at += 1;
     } else if (char === "'" || char === '"' || (char === "$" && next === "'")) {
-      command.add(this.#readQuoted(depth));
+      command.addApart(this.#readQuoted(depth));
     } else if (char === "\\") {
       this.#readEscape(next, command);
     } else if (char === "<" || char === ">") {
@@ -107,7 +109,7 @@ class ScriptReader {
   /** A backslash before a new line joins two lines. Before these it may be for backticks around it. */
   #readEscape(next: string | undefined, command: CommandWords): void {
     if (next === "`" || next === "\\") this.isCertain = false;
-    if (next !== "\n") command.add(next ?? "");
+    if (next !== "\n") command.addApart(next ?? "");
     this.#at += 2;
   }
 
@@ -122,10 +124,10 @@ class ScriptReader {
   /** Reads `$(…)` and its like, and gives its text. */
   #readSubstitution(depth: number): string {
     const from = this.#at;
-    const isBacktick = this.#script[this.#at] === "`";
-    this.#at += isBacktick ? 1 : 2;
+    const opening = this.#script[from];
+    this.#at += opening === "`" ? 1 : 2;
     if (depth < maxDepth) {
-      this.readList(isBacktick ? "`" : ")", depth + 1);
+      this.readList(opening === "`" ? "`" : ")", depth + 1, opening === ">" ? someCommand : undefined);
     } else {
       this.isCertain = false;
       this.#at = this.#script.length;
@@ -170,6 +172,9 @@ class ScriptReader {
   }
 }
 
+/** Whatever writes into `>(…)`. */
+const someCommand: ReadCommand = { words: [], writes: [], given: [], fedBy: undefined };
+
 /** Where the reading of a list of commands stands. */
 interface ListState {
   command: CommandWords;
@@ -188,33 +193,54 @@ class CommandWords {
   #words: string[] = [];
   #writes: string[] = [];
   #given: (string | undefined)[] = [];
-  #word: string | undefined;
+  /** The word that is being read, in the pieces that quotes and backslashes make of it; none between words. */
+  #pieces: string[] = [];
+  /** Whether a quote or a backslash ends the last piece. */
+  #endsApart = false;
   /** The redirection whose target comes next. */
   #operator: string | undefined;
 
   get isBetweenWords(): boolean {
-    return this.#word === undefined;
+    return this.#pieces.length === 0;
   }
 
   add(text: string): void {
-    this.#word = (this.#word ?? "") + text;
+    const last = this.#pieces.pop();
+    if (last === undefined) this.#pieces.push(text);
+    else if (this.#endsApart) this.#pieces.push(closeVariable(last, text), text);
+    else this.#pieces.push(last + text);
+    this.#endsApart = false;
+  }
+
+  /** Adds what a quote or a backslash separates from the rest of its word. */
+  addApart(text: string): void {
+    this.#endsApart = true;
+    this.add(text);
+    this.#endsApart = true;
   }
 
   endWord(): void {
-    if (this.#word === undefined) return;
-    if (this.#operator === undefined) this.#words.push(this.#word);
-    else if (this.#operator === "<<<") this.#given.push(this.#word);
+    if (this.isBetweenWords) return;
+    const word = this.#pieces.join("");
+    if (this.#operator === undefined) this.#words.push(word);
+    else if (this.#operator === "<<<") this.#given.push(word);
+    else if (this.#operator === "<" && word.startsWith("<(")) this.#given.push(`$${word.slice(1)}`);
     else if (this.#operator.startsWith("<<")) this.#given.push(undefined);
-    else if (isFileWrite(this.#operator, this.#word)) this.#writes.push(this.#word);
+    else if (isFileWrite(this.#operator, word)) this.#writes.push(word);
     this.#operator = undefined;
-    this.#word = undefined;
+    this.#dropWord();
   }
 
   /** The next word is the target of a redirection; a number directly before it is a file descriptor. */
   redirect(operator: string): void {
-    if (/^\d+$/.test(this.#word ?? "")) this.#word = undefined;
+    if (this.#pieces.length === 1 && /^\d+$/.test(this.#pieces[0] ?? "")) this.#dropWord();
     this.endWord();
     this.#operator = operator;
+  }
+
+  #dropWord(): void {
+    this.#pieces = [];
+    this.#endsApart = false;
   }
 
   /** Ends the command: gives what it has, and begins the next one. */
@@ -229,6 +255,16 @@ class CommandWords {
   }
 }
 
+/** `g$x'it'` as `g${x}it`, since without its quotes it would name another variable. */
+function closeVariable(word: string, next: string): string {
+  if (!/^\w/.test(next)) return word;
+  const name = /\$(\w+)$/.exec(word.slice(-longestVariable))?.[1];
+  return name === undefined ? word : `${word.slice(0, -name.length)}{${name}}`;
+}
+
+/** In characters. Not all of a word is looked at for each of its quotes. */
+const longestVariable = 64;
+
 /** Not to another descriptor (`2>&1`), nor to what keeps nothing. */
 function isFileWrite(operator: string, target: string): boolean {
   if (!operator.includes(">") || /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/.test(target)) return false;
@@ -240,6 +276,15 @@ function isSubstitution(char: string, next: string | undefined): boolean {
 }
 
 const ansiCode = /^\\(x\p{AHex}{1,2}|u\p{AHex}{1,4}|U\p{AHex}{1,8}|[0-7]{1,3})/u;
+
+/** Replaces codes such as `\x67` as `$'…'`, `printf` and `echo -e` do; `echo -e` writes octal ones with another zero. */
+export function decodeEscapes(text: string): string {
+  return text.replaceAll(escapedCode, (_whole, code: string) =>
+    decodeAnsi(code.replace(/^0(?=[0-7]{3})/, "")),
+  );
+}
+
+const escapedCode = /\\(x\p{AHex}{1,2}|u\p{AHex}{1,4}|U\p{AHex}{1,8}|0[0-7]{1,3}|[0-7]{1,3})/gu;
 
 /** The character behind a backslash in `$'…'`: `x67`, `u0067`, `147`. */
 function decodeAnsi(code: string): string {

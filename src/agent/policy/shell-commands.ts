@@ -1,9 +1,10 @@
 import { CommandList } from "./command-list.ts";
 import type { ListedCommand } from "./command-pattern.ts";
+import { findConfigured, findVariableProgram } from "./git-config.ts";
+import { findScript, findSubscripts, startsShell } from "./given-scripts.ts";
 import { maxDepth, type ReadCommand, readScript } from "./read-script.ts";
 import {
   completers,
-  evaluators,
   findSteeringVariable,
   grammar,
   headers,
@@ -49,8 +50,19 @@ export function listCommands(script: string): ListedScript {
   return { commands: list.commands(), isTold: list.isTold };
 }
 
-/** Variables may stand for nothing at all, and then the words around them are what runs. */
-const variable = /\$\{[^{}]*\}|\$(?:\w+|[@*#?!-])/g;
+/** Signs that are a parameter by themselves, or a name. */
+const variable = /\$\{[^{}]*\}|\$(?:[A-Za-z_]\w*|[\d@*#?!-])/g;
+
+/** Variables may stand for nothing at all, and then the words around them are what runs. `$IFS` is a blank. */
+function dropVariables(word: string, index: number): string {
+  if (index === 0 && /^\$\{?(?:SHELL|BASH|0)\}?$/.test(word)) return "sh";
+  return word.replaceAll(/\$(?:IFS\b|\{IFS[^{}]*\})/g, " ").replaceAll(variable, "");
+}
+
+/** `${x:-git}` may stand for what it says. */
+function fillDefaults(word: string, index: number): string {
+  return dropVariables(word.replaceAll(/\$\{\w+:?[-=+]([^{}]*)\}/g, "$1"), index);
+}
 
 /** What a command is known to come from besides its words. */
 interface Origin {
@@ -112,14 +124,16 @@ function collectCommand(command: ReadCommand, depth: number, list: CommandList):
 function collectSubstituted(words: readonly string[], origin: Origin, list: CommandList): void {
   if (!words.some((word) => /[$`]/.test(word))) return;
   const told = words.map(tellSubstituted);
-  const bare = told.map(({ text }) => text.replaceAll(variable, ""));
-  const isProgramHidden = !told[0]?.isTold && (bare[0] ?? "") === "";
-  if (isProgramHidden) list.isTold = false;
-  const split = bare
-    .flatMap((word, index) => (word === words[index] ? [word] : word.split(/\s+/)))
-    .filter(Boolean);
-  // At the end of a command nothing is what it may stand for in any case.
-  if (split.some((word, index) => word !== words[index])) derive(split, origin, list);
+  for (const expand of [dropVariables, fillDefaults]) {
+    const bare = told.map(({ text }, index) => expand(text, index));
+    const isProgramHidden = !told[0]?.isTold && (bare[0] ?? "") === "";
+    if (isProgramHidden) list.isTold = false;
+    const split = bare
+      .flatMap((word, index) => (word === words[index] ? [word] : word.split(/\s+/)))
+      .filter(Boolean);
+    // At the end of a command nothing is what it may stand for in any case.
+    if (split.some((word, index) => word !== words[index])) derive(split, origin, list);
+  }
   const hole = told.findIndex(({ isTold }) => !isTold);
   if (hole > 0) derive(words.slice(0, hole), { ...origin, isOpen: true }, list);
 }
@@ -142,7 +156,17 @@ function derive(all: readonly string[], origin: Origin, list: CommandList): void
   if (name !== program) list.add([name, ...rest], here);
   if (wrappers.has(name)) deriveWrapped(name, rest, here, list);
   if (completers.has(name)) deriveCompleted(name, rest, here, list);
+  collectSettings(name, rest, here, list);
   deriveGiven(name, words, here, list);
+}
+
+/** Programs that settings of git and variables before a command name, and what brackets substitute. */
+function collectSettings(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
+  const { scripts, commands } = name === "git" ? findConfigured(rest) : { scripts: [], commands: [] };
+  const others = [...origin.assignments.map(findVariableProgram), findSubscripts(name, rest)];
+  for (const script of [...scripts, ...others])
+    if (script !== undefined) collectGiven(script, origin.depth, list);
+  for (const words of commands) derive(words, { ...origin, assignments: [] }, list);
 }
 
 /** Skips assignments and words of the grammar, and keeps the assignments that matter. */
@@ -178,7 +202,7 @@ const runningOption = /^-(?:exec|ok)(?:dir)?$/;
 /** What `xargs git` and `parallel git ::: …` run: the words that they are given belong to it. */
 function deriveCompleted(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
   const mark = rest.findIndex((word) => word.startsWith(":::"));
-  const own = mark < 0 ? rest : rest.slice(0, mark);
+  const own = nameHole(mark < 0 ? rest : rest.slice(0, mark));
   const fed = origin.read && tellFed(origin.read);
   const given = mark < 0 ? (fed ?? "").split(/\s+/) : rest.slice(mark + 1);
   const words = given.filter((word) => word !== "" && !word.startsWith(":::"));
@@ -187,15 +211,46 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
   if (from < 0) return name === "parallel" ? feedShell(origin, list) : undefined;
   const completed: Origin = { ...origin, isOpen: false, wrapped: allLookedThrough };
   for (let start = from; start < Math.min(own.length, from + maxOptions); start += 1) {
-    const command = own.slice(start).filter((word) => !word.includes("{}"));
+    const command = own.slice(start).flatMap((word) => fillHole(word, words));
     derive([...command, ...words], completed, list);
+    // What `xargs env` and `xargs sudo` are given begins with a command.
+    if (wrappers.has(nameProgram(own[start] ?? "")))
+      derive(words, { ...completed, wrapped: maxWrapped }, list);
     for (const word of words) {
       if (list.isSpent) return;
       derive([...command, word], completed, list);
     }
   }
-  const hole = own.findIndex((word) => word.includes("{}"));
+  const hole = own.findIndex((word) => /^\S*\{\}\S*$/.test(word));
   if (hole > from) derive(own.slice(from, hole), { ...completed, isOpen: true }, list);
+}
+
+/** A word with what is read in the place of `{}`; what is all of a word follows the command's words instead. */
+function fillHole(word: string, words: readonly string[]): string[] {
+  if (!word.includes("{}")) return [word];
+  if (word === "{}") return [];
+  const value = words.join(" ");
+  // What is not known counts as the output of a program that is not told.
+  const isKnown = value !== "" && value.length <= maxFilled;
+  return [
+    word
+      .split("{}")
+      .slice(0, maxHoles)
+      .join(isKnown ? value : "$(cat)"),
+  ];
+}
+
+const maxFilled = 1_024;
+const maxHoles = 16;
+
+/** The command's words with `{}` where `-I` has named another sign. */
+function nameHole(own: readonly string[]): readonly string[] {
+  const at = own.findIndex((word) => /^(?:-I|--replace=)/.test(word));
+  if (at < 0) return own;
+  const attached = (own[at] ?? "").replace(/^(?:-I|--replace=)/, "");
+  const from = at + (attached === "" ? 2 : 1);
+  const sign = attached === "" ? own[at + 1] : attached;
+  return sign ? own.map((word, index) => (index < from ? word : word.replaceAll(sign, "{}"))) : own;
 }
 
 /** Words before the command that xargs and parallel may have as values of their options. */
@@ -205,6 +260,7 @@ const maxOptions = 4;
 function deriveGiven(name: string, words: readonly string[], origin: Origin, list: CommandList): void {
   const { depth } = origin;
   const rest = words.slice(1);
+  if (startsShell(name, rest)) feedShell(origin, list);
   const given = findScript(name, rest);
   if (given !== undefined && given !== "{}") {
     if (/^(?:\$\{?\w+\}?|\$[@*])$/.test(given.trim())) list.isTold = false;
@@ -244,17 +300,9 @@ function readsCommands(words: readonly string[]): boolean {
   // Only options behind it, and no name of a file.
   if (isShell(words.findLast((word) => !/^[-+]/.test(word)) ?? "")) return true;
   const shell = words.some(isShell);
-  return (shell && has(/^-\w*s$/)) || ((shell || has(/^(source|\.)$/)) && has(/^(<\(|\/dev\/)/));
-}
-
-/** The script among a program's arguments, if it runs one. */
-function findScript(name: string, rest: readonly string[]): string | undefined {
-  if (name === "eval") return rest.slice(rest[0] === "--" ? 1 : 0).join(" ");
-  if (evaluators.has(name)) return rest.join("\n");
-  if (name === "trap") return rest.find((word) => !word.startsWith("-"));
-  if (name === "alias") return rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n");
-  const option = shells.has(name) ? rest.findIndex((word) => /^-\w*c/.test(word)) : -1;
-  return option < 0 ? undefined : rest.slice(option + 1).find((word) => !/^[-+]/.test(word));
+  return (
+    (shell && has(/^-\w*s$/)) || ((shell || has(/^(source|\.)$/)) && has(/^(<\(|\/dev\/|\/proc\/self\/fd\/)/))
+  );
 }
 
 /** How many words at this place stand before the command and are no part of it; 0 when it begins here. */

@@ -9,15 +9,19 @@ export const grammar = new Set([
 /** They begin a line that holds no command of its own: what it substitutes and what follows is found by itself. */
 export const headers = new Set(["for", "case", "select"]);
 
-export const shells = new Set(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "fish"]);
+export const shells = new Set([
+  ...["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "fish"],
+  ...["csh", "tcsh", "mksh", "yash", "pwsh", "nu", "elvish"],
+]);
 
 /** Programs that may hand what is behind them to a shell. */
 export const evaluators = new Set([
   ...["su", "ssh", "script", "watch", "parallel", "flock", "tmux", "screen", "runuser", "entr"],
+  ...["sg", "hyperfine"],
 ]);
 
 /** Programs that read commands for a shell to run later. */
-export const schedulers = new Set(["at", "batch"]);
+export const schedulers = new Set(["at", "batch", "crontab"]);
 
 /** Programs that complete the command behind them with words that they read. */
 export const completers = new Set(["xargs", "parallel"]);
@@ -39,6 +43,30 @@ export const wrappers = new Set([
     "xvfb-run",
   ],
   ...["fakeroot", "faketime", "unbuffer", "chronic", "proxychains", "proxychains4", "torsocks", "caffeinate"],
+  ...[
+    "toybox",
+    "pkexec",
+    "run0",
+    "gosu",
+    "su-exec",
+    "runcon",
+    "ssh-agent",
+    "dbus-launch",
+    "rlwrap",
+    "valgrind",
+    "gdb",
+  ],
+  ...[
+    "catchsegv",
+    "numactl",
+    "eatmydata",
+    "firejail",
+    "bwrap",
+    "cpulimit",
+    "start-stop-daemon",
+    "tini",
+    "dumb-init",
+  ],
 ]);
 
 const docker = "--config -c --context -H --host -l --log-level --tlscacert --tlscert --tlskey";
@@ -145,7 +173,8 @@ export function findSteeringVariable(assignment: string): string | undefined {
   return steering.test(name) && !harmless.has(name) ? name : undefined;
 }
 
-/** The program's name without its folder. */
+/** The program's name without its folder. The loader counts as what it runs programs like: `env`. */
 export function nameProgram(word: string): string {
-  return word.slice(word.lastIndexOf("/") + 1);
+  const name = word.slice(word.lastIndexOf("/") + 1);
+  return /^ld(?:-linux[\w-]*|-musl[\w-]*)?\.so(?:\.\d+)?$/.test(name) ? "env" : name;
 }

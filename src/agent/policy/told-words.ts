@@ -1,4 +1,4 @@
-import { maxDepth, type ReadCommand, readScript } from "./read-script.ts";
+import { decodeEscapes, maxDepth, type ReadCommand, readScript } from "./read-script.ts";
 import { nameProgram } from "./shell-programs.ts";
 
 /**
@@ -9,8 +9,18 @@ import { nameProgram } from "./shell-programs.ts";
 /** What a shell reads, as a script; undefined when it cannot be told. */
 export function tellFed({ given, fedBy }: ReadCommand, pipes = maxPipes): string | undefined {
   // A here-document's lines are judged where they stand.
-  if (given.length > 0) return given.filter((text) => text !== undefined).join("\n");
+  if (given.length > 0) return tellGiven(given.filter((text) => text !== undefined));
   return fedBy && pipes > 0 ? tellOutput(fedBy, pipes - 1) : undefined;
+}
+
+/** Substitutions that are not told stay, for whoever reads the script to judge. */
+function tellGiven(given: readonly string[]): string {
+  return given
+    .map((text) => {
+      const told = tellSubstituted(text);
+      return told.isTold ? told.text : text;
+    })
+    .join("\n");
 }
 
 /** Longer pipelines are not followed. */
@@ -31,7 +41,7 @@ function tellOutput(command: ReadCommand, pipes = maxPipes): string | undefined 
 function tellText(words: readonly string[]): string | undefined {
   const text = words.join(" ");
   if (/\$[\w({@*#?!-]|`/.test(text)) return undefined;
-  return text.replaceAll(/\\n|\\r|\\0?12/g, "\n").replaceAll(/\\[tv]/g, " ");
+  return decodeEscapes(text.replaceAll(/\\n|\\r/g, "\n").replaceAll(/\\[tv]/g, " "));
 }
 
 /** `printf`'s format with its arguments in their places; what is left over follows. */

@@ -112,17 +112,24 @@ const shapes = [
   /fo1_[\w-]{43}/,
   /fm(?:1[ar]|2)_[A-Za-z0-9+/]{40,}={0,3}/,
   /HRKU-[\w-]{36,}/,
-  // SendGrid, Twilio, Mailgun, Brevo
+  // SendGrid, Twilio, Mailgun, Brevo, Mailchimp, EasyPost, Shippo
   /SG\.[\w-]{16,}\.[\w-]{16,}/,
   /SK[0-9a-fA-F]{32}(?![0-9a-fA-F])/,
   /key-[a-f0-9]{32}(?![0-9a-f])/,
   /xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}/,
-  // Linear, Notion, Figma, Airtable, Postman
+  /[a-f0-9]{32}-us\d{1,2}(?!\d)/,
+  /EZ[AT]K[A-Za-z0-9]{54}/,
+  /shippo_(?:live|test)_[a-fA-F0-9]{40}/,
+  // Linear, Notion, Figma, Airtable, Postman, HubSpot, Dropbox, Frame.io, ReadMe
   /lin_(?:api|oauth)_[A-Za-z0-9]{32,}/,
   /(?:ntn_|secret_)[A-Za-z0-9]{43,}/,
   /fig[dour]_[\w-]{40,}/,
   /pat[A-Za-z0-9]{14}\.[a-f0-9]{64}/,
   /PMAK-[a-f0-9]{24}-[a-f0-9]{34}/,
+  /pat-(?:na|eu)\d-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}/,
+  /sl\.(?:u\.)?[\w-]{130,}/,
+  /fio-u-[\w=-]{64}/,
+  /rdme_[a-z0-9]{70}/,
   // New Relic, Datadog, Grafana, Sentry, Databricks, PlanetScale, Pulumi, Doppler, Supabase
   /NR(?:AK|II|JS|RA|AA)-[\w-]{19,}/,
   /dd(?:pat|app)_[A-Za-z0-9]{30,}/,
@@ -134,11 +141,25 @@ const shapes = [
   /pul-[a-f0-9]{40}/,
   /dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}/,
   /sbp_[a-f0-9]{40}/,
-  // CircleCI, Buildkite, Netlify, Artifactory; Tavily
+  /sb_secret_[\w-]{22,}/,
+  // CircleCI, Buildkite, Netlify, Artifactory, Vercel, SonarQube, Sourcegraph, Octopus, Prefect, OpenShift, Scalingo,
+  // Infracost, Clojars, Dynatrace; Tavily, NVIDIA, LangSmith
   /CCIPAT_[A-Za-z0-9]{22}_[a-fA-F0-9]{40}/,
   /bkua_[a-z0-9]{40}/,
   /nfp_\w{36,}/,
   /AKCp[A-Za-z0-9]{69}/,
+  /vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30}/,
+  /sq[upa]_[a-z0-9=_-]{40}/,
+  /sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}/,
+  /API-[A-Z0-9]{26}(?![A-Z0-9])/,
+  /pnu_[a-z0-9]{36}/,
+  /sha256~[\w-]{43}/,
+  /tk-us-[\w-]{48}/,
+  /ico-[A-Za-z0-9]{32}(?![A-Za-z0-9])/,
+  /CLOJARS_[a-z0-9]{60}/,
+  /dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}/,
+  /nvapi-[\w-]{64}/,
+  /lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}/,
   /tvly-(?=[\w-]{0,40}\d)[\w-]{20,}/,
   // Terraform, Vault, Tailscale, age, 1Password
   /[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}/,

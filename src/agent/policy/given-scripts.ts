@@ -1,0 +1,114 @@
+import { evaluators, shells } from "./shell-programs.ts";
+
+/** What the arguments of a program give it to run as a script, by the manual of each program. */
+
+/** The script among a program's arguments, if it runs one. */
+export function findScript(name: string, rest: readonly string[]): string | undefined {
+  if (name === "eval") return rest.slice(rest[0] === "--" ? 1 : 0).join(" ");
+  if (evaluators.has(name)) return rest.flatMap(separateScript).join("\n");
+  if (name === "trap") return rest.find((word) => !word.startsWith("-"));
+  if (name === "alias") return rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n");
+  if (name === "env") return findSplitString(rest);
+  if (completing.has(name)) return rest[rest.indexOf("-C") + 1 || rest.length];
+  return shells.has(name) ? findShellScript(rest) : undefined;
+}
+
+/** Builtins of bash that run the value of `-C`. */
+const completing = new Set(["mapfile", "readarray", "compgen", "complete"]);
+
+/** `-c'git push'` of `su`, `script` and `flock` as two words. */
+function separateScript(word: string): string[] {
+  const script = /^(?:-\w*?c|--(?:session-)?command=)(.+)$/s.exec(word)?.[1];
+  return script === undefined ? [word] : [word, script];
+}
+
+/** `env -S` splits its value into words, as `#!` lines need it. Its escapes for blanks count as blanks. */
+function findSplitString(rest: readonly string[]): string | undefined {
+  const at = rest.findIndex((word) => /^(?:-[0iv]*S|--split-string)/.test(word));
+  if (at < 0) return undefined;
+  const attached = (rest[at] ?? "").replace(/^(?:-[0iv]*S|--split-string=?)/, "");
+  const words = [attached, ...rest.slice(at + 1)];
+  return words.join(" ").replaceAll(/\\[_tnrfv]/g, " ");
+}
+
+/** `bash -c` and the spellings of fish and PowerShell, with the arguments in the places of `$0`, `$1` and `$@`. */
+function findShellScript(rest: readonly string[]): string | undefined {
+  const at = rest.findIndex((word) => /^(?:-\w*c|--(?:init-)?command|-[Cc]ommand$)/.test(word));
+  if (at < 0) return undefined;
+  const attached = /^--(?:init-)?command=(.*)$/s.exec(rest[at] ?? "")?.[1];
+  if (attached !== undefined) return attached;
+  const from = rest.findIndex((word, index) => index > at && !/^[-+]/.test(word));
+  return from < 0 ? undefined : fillArguments(rest[from] ?? "", rest.slice(from + 1));
+}
+
+const argument = /"\$(?:([\d@*])|\{([\d@*])\})"|\$(?:([\d@*])|\{([\d@*])\})/g;
+
+/** Beyond so many characters the script is left as it is: it may name its arguments often. */
+const maxFilled = 1 << 14;
+
+function fillArguments(script: string, values: readonly string[]): string {
+  if (values.length === 0) return script;
+  const quoted = values.map((value) => `'${value.replaceAll("'", `'\\''`)}'`);
+  const all = quoted.slice(1).join(" ");
+  const count = script.match(argument)?.length ?? 0;
+  if (count * (all.length + (quoted[0]?.length ?? 0)) > maxFilled) return script;
+  return script.replaceAll(argument, (_whole, ...[a, b, c, d]: (string | undefined)[]) => {
+    const name = a ?? b ?? c ?? d ?? "";
+    return /\d/.test(name) ? (quoted[Number(name)] ?? "") : all;
+  });
+}
+
+/**
+ * Programs that start a shell where they are given no command, with their options that take the next word, and how many
+ * other words may stand there without being a command (the host of `ssh`).
+ */
+const shellStarters = new Map<string, { valued: string; others: number; needs?: RegExp }>([
+  ["ssh", { valued: "BbcDEeFIiJLlmOoPpQRSWw", others: 1 }],
+  ["su", { valued: "gGswT", others: 2 }],
+  ["sudo", { valued: "ughpCDRrtTU", others: 0, needs: /^(?:-\w*[si]|--shell$|--login$)/ }],
+  ["doas", { valued: "uC", others: 0, needs: /^-\w*s/ }],
+  ["newgrp", { valued: "", others: 1 }],
+  ["sg", { valued: "", others: 1 }],
+  ["chroot", { valued: "", others: 1 }],
+  ["unshare", { valued: "SG", others: 0 }],
+  ["nsenter", { valued: "tSG", others: 0 }],
+  ["script", { valued: "", others: 1 }],
+]);
+
+/** Whether it starts a shell that reads its commands, as in `echo … | ssh host`. */
+export function startsShell(name: string, rest: readonly string[]): boolean {
+  const starter = shellStarters.get(name);
+  if (!starter || (starter.needs && !rest.some((word) => starter.needs?.test(word)))) return false;
+  let others = 0;
+  for (const [index, word] of rest.entries()) {
+    const option = /^-(\w)$/.exec(rest[index - 1] ?? "")?.[1];
+    const isValue = option !== undefined && starter.valued.includes(option);
+    if (!isValue && !word.startsWith("-")) others += 1;
+    if (/^(?:-\w*c|--(?:session-)?command)/.test(word) && name !== "ssh") return false;
+  }
+  return others <= starter.others;
+}
+
+/** Builtins that take the name of a variable and evaluate what stands in its brackets. */
+const naming = new Set([
+  ...[
+    "printf",
+    "read",
+    "unset",
+    "test",
+    "[",
+    "[[",
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "mapfile",
+  ],
+]);
+
+/** `[[ -v 'a[$(git push)]' ]]` runs what the brackets substitute, quoted or not. */
+export function findSubscripts(name: string, rest: readonly string[]): string | undefined {
+  const found = naming.has(name) ? rest.filter((word) => word.includes("[") && /\$\(|`/.test(word)) : [];
+  return found.length === 0 ? undefined : [...new Set(found)].join("\n");
+}

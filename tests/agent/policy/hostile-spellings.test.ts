@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import { createPolicy } from "../../../src/agent/policy/policy.ts";
+
+const bash = { name: "bash", effect: "write" } as const;
+const policy = createPolicy(
+  [
+    { tool: "bash", command: "git push --force*", action: "deny" },
+    { tool: "bash", command: "git push*", action: "ask" },
+  ],
+  "allow",
+);
+const judge = (command: string) => policy(bash, { command }).action;
+
+/** By hand, as somebody would write them who knows the rules and wants to get past them. */
+const hidden: Record<string, readonly string[]> = {
+  "in what an option gives to run": [
+    "env -S 'git push'",
+    "env -S'git push'",
+    String.raw`env -iS 'git\_push'`,
+    "env --split-string='git push'",
+    "fish --command='git push'",
+    "fish --init-command 'git push'",
+    "pwsh -Command 'git push'",
+    "tcsh -c 'git push'",
+    "script -qc'git push' /dev/null",
+    "su bob --command='git push'",
+    "mapfile -t -C 'git push' -c 1 < x",
+    "compgen -C 'git push'",
+    "hyperfine 'git push'",
+    "sg staff 'git push'",
+  ],
+  "in settings of git": [
+    "git -c alias.x=push x",
+    "git -c alias.x='!git push' x",
+    "git -C repo -c 'alias.x=!f() { git push; }; f' x",
+    "git -c core.sshCommand='sh -c \"git push\"' fetch",
+    "git -c core.pager='git push' log",
+    "git -c diff.external='git push' diff",
+    "GIT_SSH_COMMAND='git push' git fetch",
+    "EDITOR='git push' git commit",
+    `git ${"-c core.pager=x ".repeat(40)}-c alias.x=push x`,
+  ],
+  "in what feeds a shell": [
+    "echo git push | ssh host",
+    "ssh -p 22 -i key host <<< 'git push'",
+    "printf '%s\\n' git\\ push | su - bob",
+    "su <<< 'git push'",
+    "sudo -s <<< 'git push'",
+    "sudo -u bob -i <<< 'git push'",
+    "newgrp staff <<< 'git push'",
+    "unshare -r <<< 'git push'",
+    "sh < <(echo git push)",
+    "echo git push > >(sh)",
+    "echo git push | tee >(bash) > /dev/null",
+    "exec > >(bash); echo git push",
+    "echo git push | bash /proc/self/fd/0",
+    "echo git push | csh",
+    "echo git push | $SHELL",
+    "echo '* * * * * git push' | crontab -",
+    String.raw`printf '\x67it push' | sh`,
+    String.raw`echo -e 'git\x20push' | sh`,
+    String.raw`eval "$(printf '\147it push')"`,
+    String.raw`echo -e '\0147it push' | bash`,
+  ],
+  "in what xargs puts together": [
+    "echo git push | xargs -I % sh -c %",
+    "echo push | xargs -I'<>' git '<>'",
+    "echo push | xargs -IX git X",
+    "echo push | xargs -I{} sh -c 'git {}'",
+    "cat f | xargs -I{} sh -c 'git {}'",
+    "echo push | xargs --replace=@ sh -c 'git @ origin'",
+    "echo push | xargs sh -c 'git \"$0\"'",
+    "xargs sh -c 'git \"$@\"' _ <<< push",
+    "echo git push | xargs env",
+    "echo git push | xargs sudo",
+  ],
+  "behind variables": [
+    "git${IFS}push",
+    "git$IFS'push'",
+    "g$x'it' push",
+    'git "pu$x"sh',
+    "g$x\\it push",
+    "git pu$1sh",
+    "${x:-git} push",
+    "git ${x:=push}",
+    "$SHELL -c 'git push'",
+    "$0 -c 'git push'",
+    "sh -c 'git \"$1\"' _ push",
+    "bash -c '$0 push' git",
+    "sh -c 'exec \"$@\"' _ git push",
+    "find . -exec sh -c '$0 push' git ';'",
+  ],
+  "in the brackets of a name": [
+    "[[ -v 'a[$(git push)]' ]]",
+    "printf -v 'a[$(git push)]' x",
+    "unset 'a[`git push`]'",
+    "let 'a[$(git push)]=1'",
+    "read 'a[$(git push)]' <<< x",
+  ],
+  "behind other wrappers": [
+    "toybox timeout 1 git push",
+    "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+    "ssh-agent git push",
+    "pkexec --user bob git push",
+    "gdb --args git push",
+    "runcon -t x git push",
+    "firejail --quiet git push",
+    "tini -- git push",
+  ],
+};
+
+describe.each(Object.entries(hidden))("A command is found %s", (_where, commands) => {
+  test.each(commands)("%s", (command) => {
+    expect(judge(command)).not.toBe("allow");
+    // The rule that denies sees it in the same places.
+    if (command.includes("git push"))
+      expect(judge(command.replace("git push", "git push --force"))).toBe("deny");
+  });
+});
+
+describe("What looks like it keeps its verdict", () => {
+  test.each([
+    "git -c alias.p=push log",
+    "git -c core.pager=cat log",
+    "GIT_PAGER=cat git log",
+    "git -c user.name=push commit",
+    "env FOO=1 make",
+    "env -u push make",
+    "ssh host ls",
+    "tar c . | ssh host tar x",
+    "ssh-keygen -t ed25519",
+    "sudo -u push ls",
+    "cat f | sudo tee g",
+    "ls > >(tee log)",
+    "diff <(sort a) <(sort b)",
+    "wc -l < <(git log)",
+    "ls | xargs -I{} cp {} /tmp/push",
+    "ls | xargs -I % sh -c 'wc -l %'",
+    'echo "${x:-push}"',
+    "sh -c 'echo \"$1\"' _ push",
+    '[ -n "${a[0]}" ]',
+    "printf '%s\\n' \"${list[$i]}\"",
+    "crontab -l",
+    'echo "$x"y',
+    "mapfile -t lines < x",
+    "unshare -r ls",
+  ])("%s", (command) => {
+    expect(judge(command)).toBe("allow");
+  });
+});
+
+/** docs/rules.md says that these are not seen. When one of them is, the page changes. */
+describe("What no command line says is not seen", () => {
+  test.each([
+    "x=push; git $x",
+    "{git,push}",
+    "/usr/bin/gi? push",
+    'f() { git "$@"; }; f push',
+    "shopt -s expand_aliases; alias g=git; g push",
+    'set -- git push; "$@"',
+    "sh script.sh",
+    "sh < script.sh",
+    "make push",
+    "perl -e 'system(\"git push\")'",
+    "awk 'BEGIN { system(\"git push\") }'",
+    "sed '1e git push' x",
+    "printf 'a:\\n\\tgit push\\n' | make -f -",
+    "git submodule foreach 'git push'",
+    "tar -xf x --to-command='git push'",
+    "rsync -e 'git push' a b:",
+    "docker run x git push",
+  ])("%s", (command) => {
+    expect(judge(command)).toBe("allow");
+  });
+});
