@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { findOnPath, runQuietly } from "./commands.js";
 import { root } from "./root.js";
-import { say, SetupFailure } from "./speak.js";
+import { say } from "./speak.js";
 
 /**
  * How each package manager installs packages without questions, and by which names it may know the server: the first
@@ -34,32 +34,29 @@ export const installingIsForbidden = () => settingOf("HEDDLE_NO_INSTALL") === "1
 
 /**
  * Installs with the system's package manager what is missing: bubblewrap, in which the commands of the agent run, and a
- * server, unless REDIS_URL names one. Without a server the embedded one serves.
- *
- * @throws {SetupFailure} where bubblewrap is missing and cannot be installed
+ * server, unless REDIS_URL names one. Nothing of it keeps Heddle from starting: without a server the embedded one
+ * serves, without bubblewrap the agent has no shell and no files, and what to do about that is said.
  */
 export async function provideSystemPackages() {
   const wantsSandbox = !findOnPath("bwrap");
   const wantsServer = !settingOf("REDIS_URL") && !serverPrograms.some(findOnPath);
   if (!wantsSandbox && !(wantsServer && !installingIsForbidden())) return;
 
-  const why = "The agent's commands run in bubblewrap, which is not installed";
   const manager = managers.find(({ install }) => findOnPath(install.slice(0, install.indexOf(" "))));
   if (!manager) {
-    if (!wantsSandbox) return;
-    throw new SetupFailure(`${why}: install your system's package bubblewrap and start again.`);
+    if (wantsSandbox) sayWithoutSandbox("", "install your system's package bubblewrap");
+    return;
   }
-  const byHand = `run \`sudo ${manager.install} bubblewrap\` and start again`;
-  if (installingIsForbidden())
-    throw new SetupFailure(`${why}, and HEDDLE_NO_INSTALL=1 forbids installing it: ${byHand}.`);
-  const privilege = await withoutPassword();
+  const byHand = `run \`sudo ${manager.install} bubblewrap\``;
+  const privilege = installingIsForbidden() ? undefined : await withoutPassword();
   if (!privilege) {
-    if (!wantsSandbox) return;
-    throw new SetupFailure(`${why}: ${byHand}.`);
+    const why = installingIsForbidden() ? ", and HEDDLE_NO_INSTALL=1 forbids installing it" : "";
+    if (wantsSandbox) sayWithoutSandbox(why, byHand);
+    return;
   }
 
   const failure = await installFirst(
-    // The last try leaves the server out: its failure must not keep Heddle from starting.
+    // The last try leaves the server out: its failure must not keep bubblewrap from being installed.
     [...(wantsServer ? manager.servers : []), ...(wantsSandbox ? [undefined] : [])].map((server) => ({
       packages: [...(wantsSandbox ? ["bubblewrap"] : []), ...(server ? [server] : [])],
       what: [...(wantsSandbox ? [purposes.bubblewrap] : []), ...(server ? [purposes.server] : [])].join(
@@ -75,7 +72,18 @@ export async function provideSystemPackages() {
     );
   if (!wantsSandbox || findOnPath("bwrap")) return;
   const { reason, output } = failure ?? { reason: "bwrap is still not on PATH", output: "" };
-  throw new SetupFailure(`${why}, and installing it failed (${reason}): ${byHand}.`, output);
+  if (output) process.stderr.write(output.endsWith("\n") ? output : `${output}\n`);
+  sayWithoutSandbox(`, and installing it failed (${reason})`, byHand);
+}
+
+/**
+ * @param {string} why Goes on with the sentence that it is missing.
+ * @param {string} remedy
+ */
+function sayWithoutSandbox(why, remedy) {
+  say(
+    `bubblewrap, the sandbox of the agent's commands, is not installed${why}. Starting without: the agent answers, but has no shell and no files. To give it both, ${remedy} and start again`,
+  );
 }
 
 /**
