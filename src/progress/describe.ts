@@ -114,10 +114,33 @@ export function listFiles(
   paths: readonly string[],
 ): string[] {
   if (paths.length === 0) return [];
-  const shown = paths.slice(0, 5).map((path) => cutText(path, 60));
-  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
-  return [`${paths.length === 1 ? "file" : "files"} ${what}: ${shown.join(", ")}${more}`];
+  const own = paths.filter((path) => !installed.test(path));
+  const named = own.slice(0, mostNamed).map((path) => cutText(path, 60));
+  const more = own.length > mostNamed ? ` and ${own.length - mostNamed} more` : "";
+  const shown = [...(named.length > 0 ? [`${named.join(", ")}${more}`] : []), ...countInstalled(paths)];
+  return [`${paths.length === 1 ? "file" : "files"} ${what}: ${shown.join(", ")}`];
 }
+
+const mostNamed = 5;
+
+/** Folders that package managers and interpreters fill. Their thousands of names would hide what was worked on. */
+const installed = /^(?:.*?\/)?(?:node_modules|\.?venv|site-packages|__pycache__)\//;
+
+/** `web/node_modules/ (1,204)` */
+function countInstalled(paths: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const path of paths) {
+    const folder = installed.exec(path)?.[0];
+    if (folder !== undefined) counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  const folders = [...counts].map(
+    ([folder, count]) => `${cutText(folder, 60)} (${count.toLocaleString("en")})`,
+  );
+  const more = folders.length - mostInstalled;
+  return more > 0 ? [...folders.slice(0, mostInstalled), `${more} more such folders`] : folders;
+}
+
+const mostInstalled = 2;
 
 /** Renders the headline of a finished progress message. */
 export function renderHeadline(outcome: TurnOutcome): string {

@@ -22,6 +22,18 @@ test("The receipt names the first files that were changed, and that were deleted
   expect(footer({}, { changed: [], deleted: ["c"] })).toBe("1 step · file deleted: c");
 });
 
+test("The receipt counts what package managers install by folder, behind the files that were worked on", () => {
+  const installed = Array.from({ length: 1_204 }, (_, n) => `web/node_modules/x/${n}.js`);
+  const changed = [...installed, "web/src/add.ts", "web/node_modules.md"];
+  expect(footer({}, { changed, deleted: [".venv/bin/python"] })).toBe(
+    "1 step · files changed: web/src/add.ts, web/node_modules.md, web/node_modules/ (1,204) · file deleted: .venv/ (1)",
+  );
+  const many = ["a", "b", "c", "d"].map((folder) => `${folder}/__pycache__/x.pyc`);
+  expect(footer({}, { changed: many, deleted: [] })).toBe(
+    "1 step · files changed: a/__pycache__/ (1), b/__pycache__/ (1), 2 more such folders",
+  );
+});
+
 test("A refusal says that what follows in the thread is read without it", () => {
   const [message] = renderClosing("t1", {
     outcome: { kind: "refused", text: "I will not.", steps: 1, usage: noUsage },

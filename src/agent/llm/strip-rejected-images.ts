@@ -80,7 +80,7 @@ function findTooLarge(detail: string, images: readonly Image[]): Image[] {
 function explainSize(image: Image, maxSide: number): string | undefined {
   const size = readImageSize(image);
   if (!size || Math.max(size.width, size.height) <= maxSide) return undefined;
-  return `it has ${size.width} x ${size.height} pixels, and the model's service takes at most ${maxSide} a side: look at a smaller copy, or at parts of it`;
+  return `it has ${size.width} x ${size.height} pixels, and the model's service takes at most ${maxSide} a side. You have not seen it: make a smaller copy, or cut parts out of it, if a program here can; else tell the people so and ask for one of at most ${maxSide} pixels a side`;
 }
 
 function listImages(message: Message): readonly Image[] {

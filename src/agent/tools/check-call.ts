@@ -1,6 +1,7 @@
+import type { z } from "zod";
 import type { ToolCall } from "../messages.ts";
 import { cutText } from "../text.ts";
-import { parseInput } from "./coerce-input.ts";
+import { follow, parseInput } from "./coerce-input.ts";
 import type { Tool } from "./tool.ts";
 import { findUnknownArguments, type UnknownArgument } from "./unknown-arguments.ts";
 
@@ -35,7 +36,7 @@ export function checkCall(call: ToolCall, { tools, listed }: Toolbox): CheckedCa
     ...unknown.slice(0, mostFaults).map(describeUnknown),
     ...(parsed.error?.issues ?? [])
       .slice(0, mostFaults)
-      .map(({ path, message }) => `${nameField(path)}: ${message}`),
+      .map((issue) => `${nameField(issue.path)}: ${describeIssue(issue, taken)}`),
   ];
   return {
     ok: false,
@@ -45,6 +46,12 @@ export function checkCall(call: ToolCall, { tools, listed }: Toolbox): CheckedCa
 
 /** At most this many of a kind are told. */
 const mostFaults = 8;
+
+/** zod calls what is not there a value of a wrong type. */
+function describeIssue({ path, message, ...issue }: z.core.$ZodIssue, input: unknown): string {
+  const isMissing = issue.code === "invalid_type" && path.length > 0 && follow(input, path) === undefined;
+  return isMissing ? `is missing (${"expected" in issue ? issue.expected : "a value"})` : message;
+}
 
 function describeUnknown({ path, known }: UnknownArgument): string {
   const list = known.length === 0 ? "there are none" : `known ones: ${known.join(", ")}`;

@@ -51,7 +51,8 @@ function repair(input: unknown, issues: readonly z.core.$ZodIssue[]): unknown {
   return repairs > 0 ? copy : undefined;
 }
 
-function follow(value: unknown, path: readonly PropertyKey[]): unknown {
+/** The value at a path; undefined where there is none. */
+export function follow(value: unknown, path: readonly PropertyKey[]): unknown {
   let at = value;
   for (const key of path) {
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;

@@ -143,6 +143,12 @@ describe("a call that cannot be run", () => {
     expect(text).toMatch(/^INVALID_PARAM: add was not run\. a: .*; unit: .*$/);
   });
 
+  test("without a required argument says that it is missing, and what it should be", async () => {
+    expect((await run(dispatcher, "add", { unit: "m" })).text).toBe(
+      "INVALID_PARAM: add was not run. a: is missing (number).",
+    );
+  });
+
   test("with arguments that the tool does not have names them, and those that it has", async () => {
     expect((await run(dispatcher, "add", { a: 1, round: true })).text).toBe(
       "INVALID_PARAM: add was not run. round: unknown argument (known ones: a, b, unit).",

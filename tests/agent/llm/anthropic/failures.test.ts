@@ -122,6 +122,8 @@ describe("when the service fails", () => {
     expect(service.requests[0]?.rawBody).toContain(
       "it has 300 x 9000 pixels, and the model's service takes at",
     );
+    // What it can do about it, and what people are to do where it can do nothing.
+    expect(service.requests[0]?.rawBody).toMatch(/smaller copy.* tell the people so .*at most 8000 pixels/);
   });
 
   test("images that are larger than it says, among many, are left out", async () => {
