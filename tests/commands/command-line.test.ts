@@ -118,24 +118,67 @@ describe("Completion", () => {
   });
 });
 
-test("Bash completes with the script that is printed, threads with their colons, and is quiet without Redis", () => {
-  const folder = mkdtempSync(join(tmpdir(), "heddle-completion-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+/** The program by its name, in a folder that goes on PATH. */
+function installHeddle(): { env: NodeJS.ProcessEnv; cwd: string } {
+  const cwd = mkdtempSync(join(tmpdir(), "heddle-completion-"));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
   const main = join(import.meta.dirname, "../../src/main.ts");
-  writeFileSync(join(folder, "heddle"), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`, {
-    mode: 0o755,
-  });
+  writeFileSync(join(cwd, "heddle"), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`, { mode: 0o755 });
+  return { cwd, env: { PATH: `${cwd}:${process.env["PATH"]}`, HOME: cwd } };
+}
+
+test("Bash completes with the script that is printed, threads with their colons, and is quiet without Redis", () => {
   const script = `source <(heddle completion bash)
 ask() { COMP_LINE=$1 COMP_POINT=\${#1} COMP_CWORD=1; COMPREPLY=(); _heddle; echo "$1: \${COMPREPLY[*]}"; }
 ask "heddle sto"
 REDIS_URL=redis://127.0.0.1:1 ask "heddle stop "
 heddle() { echo "slack:T1:C1:1.2"; }
 ask "heddle stop slack:T"`;
-  const bash = spawnSync("bash", ["--norc", "-c", script], {
-    ...{ cwd: folder, encoding: "utf8", env: { PATH: `${folder}:${process.env["PATH"]}` } },
-  });
+  const bash = spawnSync("bash", ["--norc", "-c", script], { ...installHeddle(), encoding: "utf8" });
   expect(bash).toMatchObject({
     stdout: "heddle sto: stop\nheddle stop : \nheddle stop slack:T: T1:C1:1.2\n",
+    stderr: "",
+  });
+});
+
+const hasShell = (name: string) => spawnSync(name, ["-c", "true"]).status === 0;
+
+test("zsh completes with the script that is printed, threads with their colons", (context) => {
+  context.skip(!hasShell("zsh"), "zsh is not installed");
+  // What _describe and _files would put on the screen; both exist only while the line editor completes.
+  const script = `autoload -Uz compinit && compinit -D -u
+source <(heddle completion zsh)
+_describe() { print -rl -- "\${(@P)2}"; }
+_files() { print -r -- "files"; }
+ask() { words=("$@"); CURRENT=$#; _heddle; }
+echo "registered: $_comps[heddle]"
+ask heddle sto
+ask heddle completion z
+REDIS_URL=redis://127.0.0.1:1 ask heddle stop ""
+heddle() { print -r -- 'slack\\:T1\\:C1\\:1.2:A title'; }
+ask heddle stop ""`;
+  const zsh = spawnSync("zsh", ["-f", "-c", script], { ...installHeddle(), encoding: "utf8" });
+  expect(zsh).toMatchObject({
+    stdout: expect.stringMatching(
+      /^registered: _heddle\nstop:.+\nzsh:.*\nfiles\nslack\\:T1\\:C1\\:1\.2:A title\n$/,
+    ),
+    stderr: "",
+  });
+});
+
+test("fish completes with the script that is printed, threads with their colons", (context) => {
+  context.skip(!hasShell("fish"), "fish is not installed");
+  // `complete -C` answers what Tab would: https://fishshell.com/docs/current/cmds/complete.html
+  const script = `heddle completion fish | source
+complete -C "heddle sto"
+complete -C "heddle completion z"
+set -x REDIS_URL redis://127.0.0.1:1
+complete -C "heddle stop no-such-"
+function heddle; printf '%s\\t%s\\n' slack:T1:C1:1.2 "A title"; end
+complete -C "heddle stop slack:T"`;
+  const fish = spawnSync("fish", ["--no-config", "-c", script], { ...installHeddle(), encoding: "utf8" });
+  expect(fish).toMatchObject({
+    stdout: expect.stringMatching(/^stop\t.+\nzsh.*\nslack:T1:C1:1\.2\tA title\n$/),
     stderr: "",
   });
 });
