@@ -3,6 +3,7 @@ import type { StopOrder, TurnAbort, TurnOutcome } from "../../agent/events.ts";
 import { measureWorkedMs, toRecord } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { toolCalls } from "../../agent/messages.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
 import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
@@ -26,7 +27,7 @@ interface TurnControl {
   signal: AbortSignal;
   abort(reason: TurnAbort): void;
   onStop(order: StopOrder): void;
-  /** What the stop has ended at once, if one has come. */
+  /** What was ended at once when the turn was stopped or its worker began to close; undefined until then. */
   findKills(): Promise<KillReport> | undefined;
   release(): void;
 }
@@ -72,10 +73,14 @@ export async function runOneTurn(
 function controlTurn({ lease, options, job }: ClaimedSession, { turn }: CurrentTurn): TurnControl {
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
-  const onJobAbort = () => abort(job.reason === shutdown ? { kind: "shutdown" } : { kind: "lost-lease" });
+  let killing: Promise<KillReport> | undefined;
+  const onJobAbort = () => {
+    if (job.reason !== shutdown) return abort({ kind: "lost-lease" });
+    killing ??= options.runner.killAll(lease.thread);
+    abort({ kind: "shutdown" });
+  };
   job.addEventListener("abort", onJobAbort, { once: true });
   if (job.aborted) onJobAbort();
-  let killing: Promise<KillReport> | undefined;
   return {
     signal: controller.signal,
     abort,
@@ -140,8 +145,9 @@ async function endStopped(
 async function consume(
   { lease, options, cancelled, orders }: ClaimedSession,
   { turn, history, head, display }: CurrentTurn,
-  { abort, signal }: TurnControl,
+  control: TurnControl,
 ): Promise<TurnOutcome> {
+  const { abort, signal } = control;
   /** What the next write takes along: the loop does nothing before it. */
   const held: JournalRecord[] = [];
   const store = async (record?: JournalRecord) => {
@@ -171,6 +177,7 @@ async function consume(
     signal,
   });
   const outcome = await consumeEvents(events, abort, async (event) => {
+    if (signal.aborted) await awaitKills(lease.thread, control);
     const record = toRecord(event, options.now());
     if (event.type === "assistant") open = toolCalls(event.message).length;
     if (event.type === "tool-end") open -= 1;
@@ -190,6 +197,20 @@ async function consume(
   });
   await store();
   return outcome;
+}
+
+/**
+ * Waits until what the turn ran has been seen dead. A tool that is slow to end is given up before that, with a result
+ * that says what became of it: that result, and the hand-over behind it, must not be stored while it still runs.
+ *
+ * @throws Error where a shutdown could not end everything: then the turn is not handed over, and whoever takes it over
+ *   from this worker says that its end is not known
+ */
+async function awaitKills(thread: ThreadId, { signal, findKills }: TurnControl): Promise<void> {
+  const killed = await findKills();
+  // Nothing else aborts a turn: see TurnAbort. A stop says in its receipt what is left.
+  if (!killed || killed.survivors === 0 || (signal.reason as TurnAbort).kind !== "shutdown") return;
+  throw new Error(`${killed.survivors} processes of ${thread} are alive after they were killed.`);
 }
 
 /** Of the same processes, looked at twice. */

@@ -136,6 +136,7 @@ async function worker(
     slots?: Partial<SlotLimits>;
     concurrency?: number;
     fileChanges?: TurnRunner["fileChanges"];
+    killAll?: TurnRunner["killAll"];
     limits?: TurnLimits;
     /** Saves the files of a turn. */
     save?(): Promise<void>;
@@ -172,7 +173,7 @@ async function worker(
       await options.save?.();
       return outcome;
     },
-    killAll: async () => ({ commands: 1, processes: 2, survivors: 0 }),
+    killAll: options.killAll ?? (async () => ({ commands: 1, processes: 2, survivors: 0 })),
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
   };
@@ -842,6 +843,45 @@ describe("A worker", () => {
     // The interrupted call has an unknown outcome; the one that had not begun was run.
     expect([first.runs(), second.runs()]).toEqual([1, 1]);
     expect(requests[0]?.messages.slice(-2)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
+  });
+
+  test.each([
+    ["tells of no result, and hands nothing over, before what it ran is dead", 0, 1],
+    ["hands nothing over of which a part is still alive", 1, 0],
+  ])("that shuts down %s", async (_rule, survivors, results) => {
+    const chat = memoryChat();
+    const { says, redis, thread } = gateway(chat);
+    const started = Promise.withResolvers<void>();
+    // One that does not hear of its end, and is given up after a second.
+    const deaf = defineTool({
+      name: "wait",
+      description: "Waits.",
+      input: z.object({}),
+      effect: "write",
+      run: () => (started.resolve(), new Promise<never>(() => undefined)),
+    });
+    const countResults = async () =>
+      (await readJournal(redis, threadId(thread))).filter(({ type }) => type === "tool-result").length;
+    let before: number | undefined;
+    const { close, errors } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }],
+      tools: [deaf],
+      async killAll() {
+        // Longer than a tool may take to say what it had done.
+        await delay(2_000);
+        before ??= await countResults();
+        return { commands: 1, processes: 2, survivors };
+      },
+    });
+    await says("wait");
+    await started.promise;
+    await close();
+    expect(before).toBe(0);
+    expect(await countResults()).toBe(results);
+    expect(await redis.hget(keys.head(threadId(thread)), "handover")).toBe(String(results));
+    expect(errors.map(String)).toEqual(
+      survivors > 0 ? [expect.stringContaining("are alive after they were killed")] : [],
+    );
   });
 
   test("that shuts down says so in the thread, where the next one then shows that it works", async () => {
