@@ -195,6 +195,8 @@ async function consume(
     if (record && !isHeld) await lease.append(held.splice(0), change);
     display.event(event);
   });
+  // Also where nothing was told any more: a turn that is handed over runs nothing.
+  if (signal.aborted) await awaitKills(lease.thread, control);
   await store();
   return outcome;
 }
