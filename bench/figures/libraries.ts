@@ -4,7 +4,7 @@ import { type Running, startCandidate } from "../candidates/start.ts";
 import { type Effort, type Figure, type Findings, goal, ms, quantity, ratio, reasonOf } from "../figure.ts";
 import { startInstantModel } from "../instant-model.ts";
 import { interleave, type Spread, spread } from "../measure.ts";
-import { providePeers } from "../peers.ts";
+import { arePeersThere } from "../peers.ts";
 
 const bench = join(import.meta.dirname, "..");
 const floor = "bare SDK loop";
@@ -38,7 +38,7 @@ async function measure(effort: Effort): Promise<Findings> {
   const service = await startInstantModel();
   const running = new Map<string, Running>();
   try {
-    const modules = { ...ours, ...((await arePeersThere(missing)) && peers) };
+    const modules = { ...ours, ...((await arePeersThere(Object.keys(peers), missing)) && peers) };
     for (const [name, module] of Object.entries(modules)) {
       try {
         const candidate = await startCandidate(join(bench, module), service.baseUrl);
@@ -66,16 +66,6 @@ async function measure(effort: Effort): Promise<Findings> {
   } finally {
     await Promise.all([...running.values()].map((candidate) => candidate.close()));
     await service.close();
-  }
-}
-
-async function arePeersThere(missing: string[]): Promise<boolean> {
-  try {
-    await providePeers();
-    return true;
-  } catch (error) {
-    missing.push(`${Object.keys(peers).join(", ")}: ${reasonOf(error)}`);
-    return false;
   }
 }
 

@@ -4,7 +4,7 @@ import { computeCallUsage } from "../../src/agent/llm/cost.ts";
 import { createTokenCounter } from "../../src/agent/context/tokens.ts";
 import { startCandidate } from "../candidates/start.ts";
 import { type Check, type Effort, type Figure, type Findings, type Goal, goal, reasonOf } from "../figure.ts";
-import { providePeers } from "../peers.ts";
+import { arePeersThere } from "../peers.ts";
 import { startWeekService, type WeekCosts } from "../week/week-service.ts";
 import { writeWeek } from "../week/week.ts";
 import { windowTokens } from "../week/window.ts";
@@ -36,7 +36,7 @@ async function measure(effort: Effort): Promise<Findings> {
   const counter = createTokenCounter();
   await counter.load();
   const tasks = writeWeek().slice(0, effort.pick(12, Number.MAX_SAFE_INTEGER));
-  const modules = { ...candidates, ...((await arePeersThere(missing)) && peers) };
+  const modules = { ...candidates, ...((await arePeersThere(Object.keys(peers), missing)) && peers) };
   const weeks = new Map<string, Week>();
   for (const [name, module] of Object.entries(modules)) {
     try {
@@ -120,14 +120,4 @@ function checkDone({ dollars, costs }: Week, all: number): Check {
     holds: done === all && costs.refused === 0,
     seen: `${done} of ${all} tasks, ${costs.refused} refused`,
   };
-}
-
-async function arePeersThere(missing: string[]): Promise<boolean> {
-  try {
-    await providePeers();
-    return true;
-  } catch (error) {
-    missing.push(`${Object.keys(peers).join(", ")}: ${reasonOf(error)}`);
-    return false;
-  }
 }
