@@ -7,7 +7,7 @@ export const rules: Figure = {
   id: "rules",
   title: "Judging a command",
   method:
-    "One call of `bash` judged by five rules, in one go on the event loop: commands as agents write them, and texts of 128 KiB made of what costs the judge most (wrappers in wrappers, evaluators, finds, nested substitutions, words that feed a shell). The kinds are interleaved.",
+    "One call of `bash` judged by five rules, in one go on the event loop: commands as agents write them, and texts of 128 KiB made of what costs the judge most (wrappers in wrappers, evaluators, finds, nested substitutions, words that feed a shell). The kinds are interleaved, and no text is judged twice.",
   measure,
 };
 
@@ -34,15 +34,20 @@ const commands: Record<string, string> = {
   "128 KiB of finds": fill("find . -exec "),
   "128 KiB of substitutions": fill("$("),
   "128 KiB of words that feed a shell": `cat ${fill("a b ")} | sh`,
+  "128 KiB of printf with brackets": fill("printf 'a[$(x)]'\n"),
+  "128 KiB of aliases of git": fill("git -c alias.x=y x "),
+  "128 KiB of shells with arguments": fill("sh -c 'git $1' x y\n"),
 };
 
 async function measure(effort: Effort): Promise<Findings> {
   const judge = createPolicy(given, "allow");
+  let judged = 0;
   const bash = { name: "bash", effect: "write" } as const;
   const times = await interleave(
     Object.entries(commands).map(([name, command]) => ({
       name,
-      run: async () => [await timed(() => judge(bash, { command }))],
+      // Another one each time: the latest are remembered.
+      run: async () => [await timed(() => judge(bash, { command: `${command} ${String((judged += 1))}` }))],
     })),
     { rounds: effort.pick(5, 50), warmUp: effort.pick(1, 5) },
   );

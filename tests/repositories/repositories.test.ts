@@ -101,7 +101,7 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     const signal = new AbortController().signal;
     const call = { id: "c1", name: "open_pull_request", input: proposal };
     const decision = { kind: "approved", by: { id: "U1", name: "Ada" }, at: 1 } as const;
-    await dispatcher.reviewCalls([call]);
+    await dispatcher.reviewCalls([call], signal);
     const [seen] = await dispatcher.readFiles(call, signal);
     await sh("cd shop; echo unseen > file");
     const late = await dispatcher.dispatch(call, signal, { decision });

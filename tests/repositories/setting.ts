@@ -123,7 +123,7 @@ export async function openSetting({ now }: { now?(): number } = {}): Promise<Set
         ...{ id, sandbox, dispatcher },
         async use(name, input) {
           const call = callOf(name, input);
-          await dispatcher.reviewCalls([call]);
+          await dispatcher.reviewCalls([call], signal);
           if (!dispatcher.findAsking(call)) return await run(dispatcher, name, input);
           await dispatcher.readFiles(call, signal);
           const decision = { kind: "approved", by: { id: "U1", name: "Ada" }, at: 1 } as const;
@@ -131,7 +131,7 @@ export async function openSetting({ now }: { now?(): number } = {}): Promise<Set
         },
         async ask(name, input) {
           const call = callOf(name, input);
-          await dispatcher.reviewCalls([call]);
+          await dispatcher.reviewCalls([call], signal);
           return dispatcher.findAsking(call);
         },
         async sh(command) {

@@ -42,7 +42,9 @@ export async function* runCalls(
 ): AsyncGenerator<AgentEvent, CallsResult> {
   const { step, signal, context } = options;
   const outcomes: CallOutcome[] = [];
-  await reviewCalls(open, options);
+  // After a stop nothing more is looked at.
+  const undecided = open.filter(isUndecided).map(({ call }) => call);
+  if (!signal.aborted) await options.tools.reviewCalls(undecided, signal);
   for (const batch of splitIntoBatches(open, options)) {
     const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
     if (abort && abort.kind !== "stop") break;
@@ -66,11 +68,6 @@ export async function* runCalls(
     }
   }
   return { outcomes, waiting: false };
-}
-
-/** After a stop nothing more is looked at. */
-async function reviewCalls(open: readonly OpenCall[], { tools, signal }: CallOptions): Promise<void> {
-  if (!signal.aborted) await tools.reviewCalls(open.filter(isUndecided).map(({ call }) => call));
 }
 
 function isUndecided({ started, decision }: OpenCall): boolean {
@@ -111,7 +108,7 @@ async function findOutdated(
     const changed = listChanged(question.files, files);
     if (changed.length === 0) continue;
     // What is to be read before has changed with it.
-    await tools.reviewCalls([call]);
+    await tools.reviewCalls([call], signal);
     const asking = tools.findAsking(call);
     // Nobody need be asked any more, or it is denied.
     if (asking?.kind !== "approval") continue;

@@ -1,23 +1,22 @@
 import type { TurnAbort } from "../events.ts";
-import type { ToolResult } from "./tool.ts";
 
-/** How a tool's run ended. `abandoned`: it was aborted and did not say anything within its grace. */
-export type Ending = { timedOut: boolean } & (
-  | { kind: "returned"; result: ToolResult }
+/** How a run ended. `abandoned`: it was aborted and did not say anything within its grace. */
+export type Ending<Result> = { timedOut: boolean } & (
+  | { kind: "returned"; result: Result }
   | { kind: "threw"; error: unknown }
   | { kind: "abandoned" }
 );
 
 /**
- * Runs a tool until it returns or throws, at the longest for `timeoutMs` or until `signal` is aborted, and then
+ * Runs something until it returns or throws, at the longest for `timeoutMs` or until `signal` is aborted, and then
  * for `graceMs` more, so that it can say what it had done. Never throws.
  */
-export async function runBounded(
-  run: (signal: AbortSignal) => Promise<ToolResult>,
+export async function runBounded<Result>(
+  run: (signal: AbortSignal) => Promise<Result>,
   bounds: { signal: AbortSignal; timeoutMs: number; graceMs: number },
-): Promise<Ending> {
+): Promise<Ending<Result>> {
   const either = new AbortController();
-  const abandoned = Promise.withResolvers<Ending>();
+  const abandoned = Promise.withResolvers<Ending<Result>>();
   let timedOut = false;
   let timer = setTimeout(() => {
     timedOut = true;
@@ -35,8 +34,8 @@ export async function runBounded(
   if (bounds.signal.aborted) onAbort();
   try {
     const returned = run(either.signal).then(
-      (result): Ending => ({ kind: "returned", result, timedOut }),
-      (error: unknown): Ending => ({ kind: "threw", error, timedOut }),
+      (result): Ending<Result> => ({ kind: "returned", result, timedOut }),
+      (error: unknown): Ending<Result> => ({ kind: "threw", error, timedOut }),
     );
     return await Promise.race([returned, abandoned.promise]);
   } finally {

@@ -11,6 +11,7 @@ import { checkCall } from "./check-call.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 import { describeTool } from "./definition.ts";
 import { readNamedFiles } from "./named-files.ts";
+import { reviewCall } from "./review-call.ts";
 import { limitOutput } from "./output-file.ts";
 import { type CallRun, createFailure, pickAccount, runTool, type RunToolDeps } from "./run-tool.ts";
 import type { Tool, ToolServices } from "./tool.ts";
@@ -23,8 +24,11 @@ export interface Dispatcher {
   readonly deferred: ReadonlySet<string>;
   /** Whether the call changes nothing. So it is with one that is refused: it is answered and never runs. */
   readsOnly(call: ToolCall): boolean;
-  /** Has tools review calls, which findAsking then knows of. To be called before it for all calls of a step. */
-  reviewCalls(calls: readonly ToolCall[]): Promise<void>;
+  /**
+   * Has tools review calls, which findAsking then knows of. To be called before it for all calls of a step. Resolves soon
+   * after the signal, with nothing more looked at.
+   */
+  reviewCalls(calls: readonly ToolCall[], signal: AbortSignal): Promise<void>;
   /** What people must decide before the call goes on: by the policy, after a review, or because the tool asks. */
   findAsking(call: ToolCall): Asking | undefined;
   /** The files of the workspace that a call names which runs a command, or what its tool pins, as they are now. Never throws. */
@@ -91,19 +95,28 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
   const reviews = new Map<string, PolicyDecision>();
   const judge = withApprovals(policy, options.areApproved);
-  const review = async ({ id }: ToolCall, tool: Tool, input: unknown): Promise<PolicyDecision> => {
-    const decision = (await tool.review?.(input, services)) ?? { action: "allow" };
-    reviews.set(id, decision);
+  const review = async (
+    { call, signal }: Pick<CallRun, "call" | "signal">,
+    tool: Tool,
+    input: unknown,
+  ): Promise<PolicyDecision> => {
+    const decision = await reviewCall(tool, input, {
+      services,
+      signal,
+      reportError: (error) => reportError(call, error),
+    });
+    reviews.set(call.id, decision);
     return decision;
   };
   const deps: RunToolDeps = {
     services,
     masker,
-    async decide(call, tool, input) {
+    async decide(run, tool, input) {
+      const { call } = run;
       const permitted = await options.permit?.();
       if (permitted?.action === "deny") return permitted;
       await judge.look(call, tool, input);
-      return pickStricter(judge.decide(call, tool, input), await review(call, tool, input));
+      return pickStricter(judge.decide(call, tool, input), await review(run, tool, input));
     },
     breaker,
     graceMs,
@@ -121,12 +134,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return !checked.ok || tool.effect === "read" || tool.readsOnly(checked.input);
     },
 
-    async reviewCalls(calls) {
+    async reviewCalls(calls, signal) {
       for (const call of calls) {
+        if (signal.aborted) return;
         const checked = checkCall(call, toolbox);
         if (!checked.ok) continue;
         await judge.look(call, checked.tool, checked.input);
-        if (checked.tool.review) await review(call, checked.tool, checked.input);
+        if (checked.tool.review) await review({ call, signal }, checked.tool, checked.input);
       }
     },
 

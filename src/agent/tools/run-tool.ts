@@ -23,7 +23,7 @@ export interface RunToolDeps {
   services: ToolServices;
   masker: Masker;
   /** What policy and tool say about the call, the stricter of both. */
-  decide(call: ToolCall, tool: Tool, input: unknown): Promise<PolicyDecision>;
+  decide(run: CallRun, tool: Tool, input: unknown): Promise<PolicyDecision>;
   breaker: CircuitBreaker;
   /** How long an aborted tool may take to say what it did, in milliseconds. */
   graceMs: number;
@@ -44,7 +44,7 @@ export async function runTool(
 ): Promise<ToolResult> {
   const { call, signal } = run;
   try {
-    const rule = await deps.decide(call, tool, input);
+    const rule = await deps.decide(run, tool, input);
     const denied = findDenial(tool, rule, run.decision);
     if (denied !== undefined && !signal.aborted) return createFailure(denied);
     if (signal.aborted) return endCutOff(call, signal, " before it ran");
@@ -82,7 +82,7 @@ async function execute(
   input: unknown,
   { call, signal, budget, decision }: CallRun,
   { services, masker, graceMs, output }: RunToolDeps,
-): Promise<Ending> {
+): Promise<Ending<ToolResult>> {
   const live = masker.stream((chunk) => output?.(call.id, chunk));
   const ending = await runBounded(
     // Async, so that a tool that throws at once is like one that throws later.
@@ -102,12 +102,17 @@ async function execute(
 }
 
 /** Whether the tool itself is in order; wrong arguments are no fault of it. */
-function hasWorked(ending: Ending): boolean {
+function hasWorked(ending: Ending<ToolResult>): boolean {
   return ending.kind === "returned" && !ending.timedOut && ending.result.outage !== true;
 }
 
 /** The result of a tool that has ended, or was ended. */
-function finishRun(tool: Tool, { call, signal }: CallRun, ending: Ending, deps: RunToolDeps): ToolResult {
+function finishRun(
+  tool: Tool,
+  { call, signal }: CallRun,
+  ending: Ending<ToolResult>,
+  deps: RunToolDeps,
+): ToolResult {
   // What was done before the abort counts: the model must know that the file was written.
   if (ending.kind === "returned" && ending.result.status === "ok") return ending.result;
   const said = ending.kind === "returned" ? ending.result : undefined;

@@ -126,9 +126,10 @@ export interface Tool<Input = unknown> {
   limits?: TextLimits;
   /**
    * What the tool itself says about a call before it runs, where that takes more than its input. Counts beside the
-   * operator's policy: the stricter of the two holds. Asked again when the turn is resumed. Must not throw.
+   * operator's policy: the stricter of the two holds. Asked again when the turn is resumed. Where it throws, or takes more than two minutes, the
+   * call is denied.
    */
-  review?(input: Input, services: ToolServices): Promise<PolicyDecision>;
+  review?(input: Input, services: ToolServices, signal: AbortSignal): Promise<PolicyDecision>;
   /**
    * What an approval of the call is about beside the call itself, as it is at this moment: when that has changed, it is
    * asked again. Must not throw.

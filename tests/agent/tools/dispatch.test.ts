@@ -207,12 +207,12 @@ describe("a call that rules ask about", () => {
       },
     });
     const call = callOf("add", { a: 1 });
-    await calls.reviewCalls([call]);
+    await calls.reviewCalls([call], signal);
     expect(calls.findAsking(call)).toBeUndefined();
     expect((await calls.dispatch(call, signal)).message.status).toBe("ok");
     approved = false;
     expect((await calls.dispatch(call, signal)).message.text).toMatch(/^DENIED/);
-    await calls.reviewCalls([call]);
+    await calls.reviewCalls([call], signal);
     expect(calls.findAsking(call)).toEqual({ kind: "approval", why: "It adds.", rules });
     expect(new Set(asked.flat())).toEqual(new Set(["r1"]));
   });
@@ -220,7 +220,7 @@ describe("a call that rules ask about", () => {
   test("is asked about where it cannot be known what is approved", async () => {
     const calls = ruled({ areApproved: () => Promise.reject(new Error("Redis is gone.")) });
     const call = callOf("add", { a: 1 });
-    await calls.reviewCalls([call]);
+    await calls.reviewCalls([call], signal);
     expect(calls.findAsking(call)).toMatchObject({ kind: "approval" });
     expect((await calls.dispatch(call, signal)).message.text).toMatch(/^DENIED/);
   });
@@ -232,7 +232,7 @@ describe("a call that rules ask about", () => {
     };
     const calls = ruled({ tools: [reviewed], areApproved: async () => false });
     const call = callOf("add", { a: 1 });
-    await calls.reviewCalls([call]);
+    await calls.reviewCalls([call], signal);
     expect(calls.findAsking(call)).toEqual({ kind: "approval", why: "It adds." });
   });
 
@@ -243,6 +243,30 @@ describe("a call that rules ask about", () => {
       areApproved: async () => true,
     });
     expect((await run(calls, "add", { a: 1 })).text).toMatch(/^DENIED/);
+  });
+});
+
+describe("a tool that looks at a call before it runs", () => {
+  const silent = { ...add, review: () => new Promise<never>(() => undefined) };
+
+  test("holds up no stop, however silent it is", async () => {
+    const turn = new AbortController();
+    const calls = dispatcherOf({ tools: [silent] });
+    const call = callOf("add", { a: 1 });
+    const reviewing = calls.reviewCalls([call, call], turn.signal);
+    turn.abort({ kind: "stop", order: { by: "Ada", at: 1 } });
+    await reviewing;
+    expect(calls.findAsking(call)).toBeUndefined();
+    expect((await calls.dispatch(call, turn.signal)).message.status).toBe("stopped");
+  });
+
+  test("denies a call that it could not look at", async () => {
+    const traces: string[] = [];
+    const broken = { ...add, review: () => Promise.reject(new Error("secret detail")) };
+    const calls = dispatcherOf({ tools: [broken], onError: (trace) => traces.push(trace) });
+    expect((await run(calls, "add", { a: 1 })).text).toBe(
+      `DENIED: add was not run: looking at the call failed unexpectedly (trace ${traces[0]}).`,
+    );
   });
 });
 

@@ -73,14 +73,14 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
     effect: "external",
     timeoutMs: 1_500_000,
 
-    async review(given, { sandbox }): Promise<PolicyDecision> {
+    async review(given, { sandbox }, signal): Promise<PolicyDecision> {
       const repository = find(given.repository);
       if (!repository || !sandbox) return { action: "allow" };
       if (repository.push === "deny") {
         return { action: "deny", why: `The operator lets nothing be pushed to ${repository.title}.` };
       }
       if (repository.push === "allow") return { action: "allow" };
-      const options = { isUncalled: true };
+      const options = { isUncalled: true, signal };
       const found = await look(given, repository, sandbox, options);
       const difference = found.ok ? await readDifference(repository, found, sandbox, options) : found;
       // It says itself what is wrong, and pushes nothing that was not shown.
