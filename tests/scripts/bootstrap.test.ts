@@ -10,7 +10,7 @@ let checkout: Checkout;
 const start = (options: Parameters<Checkout["run"]>[1] = {}) =>
   checkout.run("heddle.js", { ...options, args: ["start", ...(options.args ?? [])] });
 
-const npmCi = "ci --ignore-scripts --no-audit --no-fund";
+const npmCi = "ci --omit=dev --ignore-scripts --no-audit --no-fund";
 const oldNode = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
 const ordinaryUser = "process.getuid = () => 1000;";
 
