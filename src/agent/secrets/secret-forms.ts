@@ -64,6 +64,8 @@ const shapes = [
   /xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}/,
   /xapp-\d-[A-Za-z0-9-]{10,}/,
   /hooks\.slack\.com\/(?:services|workflows|triggers)\/[A-Za-z0-9/]{20,}/,
+  // Microsoft Teams: incoming webhooks
+  /[a-z0-9]{1,60}\.webhook\.office\.com\/webhookb2\/[\w@/-]{60,250}/,
   // Discord: bot tokens and webhooks
   /[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/,
   /discord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]{20,}/,
@@ -77,6 +79,24 @@ const shapes = [
   /r8_[\w-]{37,}/,
   /hf_[A-Za-z0-9]{30,}/,
   /api_org_[A-Za-z0-9]{34}/,
+  // Facebook, X (Twitter), Typeform
+  /EAA[MC][A-Za-z0-9]{100,}/,
+  /A{22}[A-Za-z0-9%]{80,100}(?![A-Za-z0-9%])/,
+  /tfp_[\w.=-]{59}/,
+  // Alibaba Cloud, Yandex Cloud, Adobe, MaxMind, ClickHouse Cloud, Harness, Defined Networking, SettleMint, Authress
+  /LTAI[A-Za-z0-9]{20}(?![A-Za-z0-9])/,
+  /AQVN[\w-]{35,38}(?![\w-])/,
+  /p8e-[A-Za-z0-9]{32}/,
+  /[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk/,
+  /4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])/,
+  /(?:pat|sat)\.[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}/,
+  /dnkey-[a-z0-9=_-]{26}-[a-z0-9=_-]{52}/,
+  /sm_(?:aat|pat|sat)_[A-Za-z0-9]{16}/,
+  /(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,120}/,
+  // Plaid, Flutterwave, Duffel
+  /access-(?:sandbox|development|production)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}/,
+  /FLWSECK(?:_TEST)?-[a-h0-9]{12,32}(?:-X)?/,
+  /duffel_(?:test|live)_[\w=-]{43}/,
   // Stripe, Square, Shopify
   /[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}/,
   /whsec_[A-Za-z0-9+/=]{24,}/,
@@ -91,6 +111,7 @@ const shapes = [
   /github_pat_\w{22,}/,
   /gl(?:pat|ptt|rt|rtr|dt|cbt|soat|imt|agent|ft|oas|ffct)-[\w-]{20,}(?:\.[0-9a-z]{9})?/,
   /GR1348941[\w-]{20}/,
+  /_gitlab_session=[a-f0-9]{32}/,
   /AT(?:ATT|BB|CTT)3?[\w=-]{24,}/,
   // npm, PyPI, RubyGems, Docker
   /npm_[A-Za-z0-9]{36,}/,
@@ -148,11 +169,12 @@ const shapes = [
   /bkua_[a-z0-9]{40}/,
   /nfp_\w{36,}/,
   /AKCp[A-Za-z0-9]{69}/,
+  /cmVmd[A-Za-z0-9]{59}(?![A-Za-z0-9])/,
   /vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30}/,
   /sq[upa]_[a-z0-9=_-]{40}/,
   /sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}/,
   /API-[A-Z0-9]{26}(?![A-Z0-9])/,
-  /pnu_[a-z0-9]{36}/,
+  /pnu_[A-Za-z0-9]{36}/,
   /sha256~[\w-]{43}/,
   /tk-us-[\w-]{48}/,
   /ico-[A-Za-z0-9]{32}(?![A-Za-z0-9])/,
@@ -164,6 +186,7 @@ const shapes = [
   // Terraform, Vault, Tailscale, age, 1Password
   /[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}/,
   /ops_eyJ[A-Za-z0-9+/]{250,}={0,3}/,
+  /A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}/,
   /hv[sbr]\.[\w-]{24,}/,
   /tskey-[a-z]{1,12}-[A-Za-z0-9]{6,}-[A-Za-z0-9]{16,}/,
   /AGE-SECRET-KEY-1[0-9A-Z]{58}/,
@@ -173,7 +196,7 @@ const shapes = [
 
 /** A private key, also when its end was cut off or when it is inside a JSON string. */
 const privateKey =
-  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?:\\[nr]|\s)*(?:(?:Proc-Type|DEK-Info):.*|[A-Za-z0-9+/=]{16,}))+(?:(?:\\[nr]|\s)*[A-Za-z0-9+/=]+(?=(?:\\[nr]|\s)*-----END))?(?:(?:\\[nr]|\s)*-----END [A-Z ]{0,30}PRIVATE KEY-----)?/;
+  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|\s)*(?:(?:Proc-Type|DEK-Info|Version|Comment):.*|[A-Za-z0-9+/=]{16,}))+(?:(?:\\[nr]|\s)*[A-Za-z0-9+/=]+(?:(?:\\[nr]|\s)+=[A-Za-z0-9+/]{4})?(?=(?:\\[nr]|\s)*-----END))?(?:(?:\\[nr]|\s)*-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?/;
 
 /** All shapes in one pattern, so that a text is read once. */
 export const secretShapes = new RegExp(

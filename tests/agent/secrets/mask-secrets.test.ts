@@ -119,6 +119,11 @@ describe("well-known shapes", () => {
     expect(masker.mask(JSON.stringify({ key }))).toBe('{"key":"[masked]"}');
   });
 
+  test("so is one of OpenPGP, with its headers and its checksum", () => {
+    const key = `-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n${body}\n=Ab3d\n-----END PGP PRIVATE KEY BLOCK-----`;
+    expect(masker.mask(`a ${key} b`)).toBe("a [masked] b");
+  });
+
   test("a private key whose end was cut off is masked as far as it goes", () => {
     expect(masker.mask(`-----BEGIN PRIVATE KEY-----\n${letters}\n${letters}\n... more`)).toBe(
       "[masked]\n... more",
