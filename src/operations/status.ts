@@ -38,8 +38,9 @@ function aboutWorkers(workers: readonly WorkerReport[]): string[] {
       }),
     ),
   );
+  const turns = `${running} ${running === 1 ? "turn" : "turns"} running`;
   return [
-    `**Workers**: ${workers.length}, ${running} of ${room} turns at once are taken`,
+    `**Workers**: ${workers.length}, with ${turns} and room for ${Math.max(0, room - running)} more`,
     `**Model**: ${unique(workers.map(({ model }) => model)).join(", ")}`,
     `**Sandbox**: ${problems.length === 0 ? "in force" : `missing, so there are no commands and no files. ${problems.join(" ")}`}`,
     ...servers,

@@ -99,12 +99,12 @@ export function renderPaused(
   continuedBy?: string,
 ): OutboundMessage {
   const why = usedUp
-    ? `**Paused: the budget of ${limit} is used up, or too small for the next step.**`
+    ? `**Paused: the budget of ${limit} does not cover the next step.**`
     : `**Paused at the limit of ${limit} for one turn.**`;
   if (continuedBy !== undefined)
     return { kind: "notice", markdown: `${why} ▶️ Continued by ${escapeMarkdown(continuedBy)}.` };
   const how = usedUp
-    ? `It resets at ${usedUp.resets}; write “continue” then. Before that, an administrator can add ${usedUp.extension} for today: with the Continue button, or by writing “continue”.`
+    ? `It resets at ${usedUp.resets}: write “continue” then. An administrator can press Continue now, which adds ${usedUp.extension} for today.`
     : "Press Continue or write “continue”, and I'll continue from here.";
   const actions: ActionButton[] = [{ id: continueActionId(turn), label: "Continue", style: "primary" }];
   return { kind: "notice", markdown: `${why} ${how}`, actions };

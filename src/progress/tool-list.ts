@@ -1,6 +1,7 @@
 import { readFailedExit } from "../agent/exit-code.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import { describeEarlier } from "../chat/call-text.ts";
+import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ShownCall } from "../chat/outbound.ts";
 import { toPlainOutput } from "../chat/terminal-text.ts";
 import { describeCall, formatCount, nameCall, primaryArgument, readTitle } from "./describe.ts";
@@ -69,7 +70,8 @@ export function createToolList({
           ...(title !== undefined && { title }),
           ...running,
         },
-        text: describeCall(call),
+        // Beside the call, never in its place: only the call is what was run.
+        text: [title && escapeMarkdown(title), describeCall(call)].filter(Boolean).join(": "),
         start: "",
       });
       if (tools.length <= shownTools) return;

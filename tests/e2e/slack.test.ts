@@ -269,9 +269,7 @@ test("An answer grows in the message that stays, below what was done for it", as
   const [shown, ...others] = general.messages.filter(({ threadTs }) => threadTs === question.ts);
   expect([shown, others]).toEqual([grown, []]);
   expect(grown.stream?.isOpen).toBe(false);
-  expect(visibleText(grown)).toMatch(
-    /^What was done\n- bash sleep 3; echo built \(complete\).*\nIt is built\.\n\(/,
-  );
+  expect(visibleText(grown)).toMatch(/^What was done\n- ✓ bash sleep 3; echo built.*\nIt is built\.\n\(/);
   expect(slack.calls.map(({ method }) => method)).not.toContain("chat.update");
 });
 

@@ -87,9 +87,9 @@ describe("A budget that is used up", () => {
     const paused = { ...(await shows("Paused")) };
     expect(paused.message).toMatchObject({
       markdown:
-        "**Paused: the budget of $0.02 a day for one person is used up, or too small for the next step.** " +
-        "It resets at midnight (UTC); write “continue” then. Before that, an administrator can add $0.01 for today: " +
-        "with the Continue button, or by writing “continue”.",
+        "**Paused: the budget of $0.02 a day for one person does not cover the next step.** " +
+        "It resets at midnight (UTC): write “continue” then. " +
+        "An administrator can press Continue now, which adds $0.01 for today.",
       actions: [{ label: "Continue", style: "primary" }],
     });
     expect(requests).toHaveLength(2);

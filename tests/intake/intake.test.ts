@@ -592,7 +592,7 @@ describe("A choice", () => {
     });
     expect(await chooses("model:openai/small")).toMatchObject({
       kind: "acted",
-      reply: "From the next task on openai/small answers here.",
+      reply: "From the next task on, openai/small answers here.",
       menus: [
         {
           options: [option("test/model", "unless another is chosen"), option("openai/small", "answers here")],

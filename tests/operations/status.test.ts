@@ -35,7 +35,7 @@ test("A thread is told how it stands and which tools are missing", async () => {
   expect(await status([worker, worker])).toBe(
     [
       "**This thread**: nothing to do",
-      "**Workers**: 2, 2 of 100 turns at once are taken",
+      "**Workers**: 2, with 2 turns running and room for 98 more",
       "**Model**: openai/small",
       "**Sandbox**: in force",
       "- MCP server tickets: failed, It could not be reached.",

@@ -140,7 +140,7 @@ async function changeChannel(
   if (value === "default") {
     const known = await remove(options, event, { setting, of });
     const text = known
-      ? `From the next task on the ${setting} of this channel is what the file says.`
+      ? `From the next task on, the ${setting} of this channel is what the file says.`
       : `The ${setting} of this channel is what the file says already.`;
     return { markdown: text };
   }
@@ -152,7 +152,7 @@ async function changeChannel(
       : administration.findObstacle(change);
   if (obstacle !== undefined) return refuse(obstacle);
   if (!(await store(options, event, change))) return refuse(noRoom);
-  return { markdown: `From the next task on in this channel: ${describeChange(change)}.` };
+  return { markdown: `From the next task on, in this channel: ${describeChange(change)}.` };
 }
 
 /** A name without its provider stands for the only model that is called so. */

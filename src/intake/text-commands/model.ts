@@ -37,7 +37,7 @@ export function answerModelCommand(
   const written = isEffort ? first : second;
   if (written === undefined) {
     return {
-      markdown: `From the next task on ${name} answers here.`,
+      markdown: `From the next task on, ${name} answers here.`,
       chosen: name === standard ? {} : { model: name },
     };
   }
@@ -48,7 +48,7 @@ export function answerModelCommand(
     return { markdown: `${name} takes no effort ${written}: ${instead}.` };
   }
   return {
-    markdown: `From the next task on ${name} answers here, with effort ${effort}.`,
+    markdown: `From the next task on, ${name} answers here, with effort ${effort}.`,
     chosen: { model: name, effort },
   };
 }

@@ -26,10 +26,13 @@ export async function answerScheduleCommand(
     const { id } = command;
     return (await cancelSchedule(redis, thread, id))
       ? { markdown: `Schedule \`${id}\` is cancelled.`, cancelled: id }
-      : { markdown: `There is no schedule \`${id}\` in this thread; \`schedules\` lists them.` };
+      : { markdown: `There is no schedule \`${id}\` in this thread; \`!schedules\` lists them.` };
   }
   const list = planned.map((schedule) => `- ${describeForPeople(schedule)}`);
-  return { markdown: [...list, "", "`unschedule <id>` cancels one."].join("\n") };
+  // One to copy, as ids are hard to type on a phone.
+  const [example] = planned;
+  const what = planned.length === 1 ? "cancels it" : "cancels the first, and the others by their ids";
+  return { markdown: [...list, "", `\`!unschedule ${example?.id}\` ${what}.`].join("\n") };
 }
 
 /** One line in the words of people, e.g. ``weekdays at 09:00 (Europe/Berlin), next Mon 23 Nov 09:00 · `s1` by Ada: …``. */

@@ -18,7 +18,7 @@ export function readVerbosityCommand(text: string): Verbosity | undefined {
 
 /** The reply to each of them. */
 export const verbosityReply: Record<Verbosity, string> = {
-  quiet: "From the next task on I show only the answer here.",
-  normal: "From the next task on I show what I am doing here.",
-  full: "From the next task on I show each tool call with the start of its result here.",
+  quiet: "From the next task on, I show only the answer here.",
+  normal: "From the next task on, I show here what I am doing.",
+  full: "From the next task on, I show each tool call here, with the start of its result.",
 };

@@ -82,7 +82,7 @@ export function createWaitingQueue(
     if (outcome !== "repeated") follow(event, { change, thread, message });
     const done = change === "first" ? "is taken first" : "is out of the queue";
     const whose = describeAuthor(event, message);
-    const markdown = `\`${name}\`${whose} ${done}: “${escapeMarkdown(firstWords(message))}”.`;
+    const markdown = `\`${name}\`${whose} ${done}: ${quoteSentence(message)}`;
     if (event.tellsRefusal) return { kind: "acted", thread: id, reply: markdown };
     const isFirst = await replies.reply(event, markdown);
     return { kind: "acted", thread: id, ...(!isFirst && { unchanged: true }) };
@@ -106,7 +106,7 @@ export function createWaitingQueue(
       change === "first"
         ? `moved a message${whose} to the front of the queue`
         : `took a message${whose} out of the queue`;
-    const notice = `${escapeMarkdown(event.author.name)} ${done}: “${escapeMarkdown(firstWords(message))}”.`;
+    const notice = `${escapeMarkdown(event.author.name)} ${done}: ${quoteSentence(message)}`;
     replies
       .reply({ ...event, thread }, notice)
       .catch((error: unknown) => options.onProblem("A thread could not be told of its queue.", error));
@@ -141,6 +141,12 @@ export function createWaitingQueue(
 /** For behind a name: nothing for the person's own. */
 function describeAuthor(event: QueueEvent, { author }: UserMessage): string {
   return author.id === event.author.id ? "" : ` of ${escapeMarkdown(author.name)}`;
+}
+
+/** Its first words as the end of a sentence, with one full stop. */
+function quoteSentence(message: UserMessage): string {
+  const words = firstWords(message);
+  return `“${escapeMarkdown(words)}”${/[.!?…]$/.test(words) ? "" : "."}`;
 }
 
 /** A scheduled task stands for no message that could be marked, nor does a press of Continue. */

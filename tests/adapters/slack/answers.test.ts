@@ -119,10 +119,8 @@ describe("A message", () => {
     await surface.post(thread, { kind: "progress", markdown: "", calls }, "k");
     const [posted] = replies();
     const shown = posted ? visibleText(posted) : "";
-    expect(shown).toMatch(
-      /- Run <\u200B!channel> tests x{100,140} \(complete\): bash npm test\nexit code 0\n/,
-    );
-    expect(shown).toContain("- bash npm test (complete)");
+    expect(shown).toMatch(/- ✓ Run <\u200B!channel> tests x{100,140}: bash npm test\nexit code 0\n/);
+    expect(shown).toContain("- ✓ bash npm test");
     expect(posted && notified(posted)).toEqual([]);
   });
 });

@@ -69,14 +69,12 @@ describe("A message that grows", () => {
     const ref = await post("", [call]);
     await surface.edit(ref, show("", [{ ...call, state: "ok", result: "exit code 0" }]));
     await surface.edit(ref, show("All is ", [{ ...call, state: "ok", result: "exit code 0" }]));
-    expect(shown()).toEqual(["Working\n- bash npm test (complete): exit code 0\nAll is"]);
+    expect(shown()).toEqual(["Working\n- ✓ bash npm test: exit code 0\nAll is"]);
     expect(calls("chat.appendStream")).toHaveLength(2);
     const items: ShownCall[] = [{ ...call, state: "ok" }];
     const done = { title: "What was done", above: "", below: "", items };
     await surface.edit(ref, answer("All is well.", { calls: done }));
-    expect(shown()).toEqual([
-      "What was done\n- bash npm test (complete): exit code 0\nAll is well.\n(1 step)",
-    ]);
+    expect(shown()).toEqual(["What was done\n- ✓ bash npm test: exit code 0\nAll is well.\n(1 step)"]);
     expect(calls("chat.update")).toEqual([]);
   });
 
@@ -87,7 +85,7 @@ describe("A message that grows", () => {
     await surface.edit(ref, show("I look.\n\nThere are 3 ", [call]));
     const calls = { title: "What was done", above: "", below: "", items: [call] };
     await surface.edit(ref, answer("There are 3 files.", { calls }));
-    expect(shown()).toEqual(["What was done\n- bash ls (complete)\nThere are 3 files.\n(1 step)"]);
+    expect(shown()).toEqual(["What was done\n- ✓ bash ls\nThere are 3 files.\n(1 step)"]);
   });
 
   test("takes back what a model has taken back", async () => {

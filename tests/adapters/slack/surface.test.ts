@@ -407,8 +407,8 @@ describe("task cards", () => {
     const { surface, thread, replies } = await scene();
     const [ref] = await surface.post(thread, progress, "k");
     const shown = [
-      ...["Working", "Steps", "- bash ls (complete): a.txt", "- bash make (in_progress)"],
-      ...["- todo (error)", "- bash rm (pending)", "I am building it.", "[Stop]"],
+      ...["Working", "Steps", "- ✓ bash ls: a.txt", "- ▸ bash make"],
+      ...["- ✗ todo", "- ○ bash rm", "I am building it.", "[Stop]"],
     ].join("\n");
     expect(replies().map(visibleText)).toEqual([shown]);
     if (ref) await surface.edit(ref, progress);

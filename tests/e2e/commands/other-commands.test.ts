@@ -70,7 +70,7 @@ describe("Other commands", () => {
     await settings({ user: { tokens: 2_000 } });
     const run = heddle(["run", "Write a calculator"]);
     expect(await run.ended).toBe(3);
-    expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person is used up");
+    expect(run.output()).toContain("Paused: the budget of 2,000 tokens a day for one person does not cover");
     const usage = heddle(["usage", "--by", "user", "--days", "1"]);
     expect(await usage.ended).toBe(0);
     expect(usage.output()).toMatch(/^user +turns +calls[^\n]*cost\nlocal:console:console +1 +4 /m);

@@ -215,12 +215,12 @@ heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
     needs: "several people",
     async play({ max, heddle }) {
       await max.mentions("Spend a million.");
-      await heddle.shows("is used up");
-      await max.presses("Continue", "is used up");
+      await heddle.shows("does not cover");
+      await max.presses("Continue", "does not cover");
     },
     transcript: `
 max: Spend a million. {paused}
-heddle: **Paused: the budget of N tokens a day for one person is used up, or too small for the next step.** It resets at midnight (UTC); write “continue” then. Before that, an administrator can add N tokens for today: with the Continue button, or by writing “continue”. (TIME) [Continue]`,
+heddle: **Paused: the budget of N tokens a day for one person does not cover the next step.** It resets at midnight (UTC): write “continue” then. An administrator can press Continue now, which adds N tokens for today. (TIME) [Continue]`,
   },
   {
     title: "Ada stops the work by a word and goes on with something else",
@@ -244,7 +244,7 @@ heddle: 🛑 **Stopped** ■ \`bash\` \`sleep 600\`
 ada: Stop!
 heddle: 🛑 **Stopped by ada** in TIME. 1 command ended (N processes), 0 left alive. No files were written. (1 step · TIME · N tokens · $N)
 ada: /status {answered}
-heddle: **This thread**: nothing to do **Workers**: 1, N of N turns at once are taken **Model**: anthropic/claude-sonnet-5-5 **Sandbox**: in force
+heddle: **This thread**: nothing to do **Workers**: 1, with N turns running and room for N more **Model**: anthropic/claude-sonnet-5-5 **Sandbox**: in force
 ada: What is the time? {answered}
 heddle: Late. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -263,7 +263,7 @@ ada: Wake me in ten hours. {answered}
 heddle: ✅ **Done** ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
 heddle: Planned. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: /schedules {answered}
-heddle: - once, DATE (UTC) · \`ID\` by ada: Wake Ada. \`unschedule <id>\` cancels one.`,
+heddle: - once, DATE (UTC) · \`ID\` by ada: Wake Ada. \`!unschedule ID\` cancels it.`,
   },
   {
     title: "Ada wants to see everything, and then only what is done, while it works",
@@ -289,11 +289,11 @@ heddle: - once, DATE (UTC) · \`ID\` by ada: Wake Ada. \`unschedule <id>\` cance
 ada: Are you open? {answered}
 heddle: Yes. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /full
-heddle: From the next task on I show each tool call with the start of its result here.
+heddle: From the next task on, I show each tool call here, with the start of its result.
 ada: Show me. {answered}
 heddle: ✅ **Done** ✓ \`bash\` \`echo one; echo two\` \`\`\` exit code 0 one two \`\`\` ✓ \`bash\` \`echo three\` \`\`\` exit code 0 three \`\`\`
 ada: /normal
-heddle: From the next task on I show what I am doing here.
+heddle: From the next task on, I show here what I am doing.
 heddle: Shown. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: And now? {answered}
 heddle: ✅ **Done** ✓ \`bash\` \`echo four\`
@@ -318,7 +318,7 @@ heddle: Nobody has asked me anything in this thread yet. Give me a task first, t
 ada: Are you loud? {answered}
 heddle: A little. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /quiet
-heddle: From the next task on I show only the answer here.
+heddle: From the next task on, I show only the answer here.
 ada: Whisper. {answered}
 heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -340,7 +340,7 @@ ada: Remind us of the flowers. {answered}
 heddle: ✅ **Done** ✓ \`schedule\` \`Water them.\`
 heddle: Each morning. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: schedules {answered}
-heddle: - every day at 09:00 (Europe/Berlin), next DATE · \`ID\` by ada: Water them. \`unschedule <id>\` cancels one.
+heddle: - every day at 09:00 (Europe/Berlin), next DATE · \`ID\` by ada: Water them. \`!unschedule ID\` cancels it.
 ada: unschedule ID {answered}
 heddle: Schedule \`ID\` is cancelled.`,
   },
@@ -364,7 +364,7 @@ heddle: Schedule \`ID\` is cancelled.`,
     },
     transcript: `
 ada: Bake bread. {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo kneading\` ✓ \`bash\` \`echo baking\`
+heddle: ✅ **Done** ✓ Knead the dough: \`bash\` \`echo kneading\` ✓ \`bash\` \`echo baking\`
 ada: With olives. {answered}
 ada: And with nuts. {stopped}
 ada: /queue {answered}

@@ -107,7 +107,7 @@ export function leaveOutFigures(text: string): string {
       .replaceAll(/\(\d+ process(es)?\)/g, "(N processes)")
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
-      .replaceAll(/\b\d+ of \d+ turns/g, "N of N turns")
+      .replaceAll(/\b\d+ turns? running and room for \d+ more/g, "N turns running and room for N more")
       .replaceAll(/\b(?:One turn runs|\d+ turns run) in this channel/g, "N turns run in this channel")
       .replaceAll(/\b600\.\d+/g, "600")
       .replaceAll(/\bs[\da-f]{8}\b/g, "ID")

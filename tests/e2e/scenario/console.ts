@@ -41,7 +41,7 @@ async function open(): Promise<Platform<Message>> {
       text
         .replaceAll(/\b(ada|bob)\b/g, person)
         // Nobody is told anything alone here.
-        .replace(/(?=\nheddle: It is in the oven)/, "\nheddle: `m3` is out of the queue: “And with nuts.”."),
+        .replace(/(?=\nheddle: It is in the oven)/, "\nheddle: `m3` is out of the queue: “And with nuts.”"),
     close: async () => closing.abort(),
   };
 }

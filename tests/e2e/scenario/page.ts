@@ -38,7 +38,7 @@ export function drawRoom(room: Room): string {
 
 const preface = `# What people see
 
-Every situation that the tests play on each platform with the real program (\`tests/e2e/scenario\`), as it stands there in the end: what the platform got, drawn as text. \`[…]\` are buttons, the sign behind a name is Heddle's reaction to the message, figures are left out. Slack draws the lines of a “What was done” as cards that fold open, Discord the lines that begin with \`-#\` as small print, and both draw the Markdown. Where Slack lets answers [grow](slack.md#answers-that-grow), cards and answer are one message; here it does not.
+Every situation that the tests play on each platform with the real program (\`tests/e2e/scenario\`), as it stands there in the end: what the platform got, drawn as text. \`[…]\` are buttons, the sign behind a name is Heddle's reaction to the message, figures are left out. Slack draws the lines below a “What was done” as cards that fold open, with an icon for the sign before each, Discord the lines that begin with \`-#\` as small print, and both draw the Markdown. Where Slack lets answers [grow](slack.md#answers-that-grow), cards and answer are one message; here it does not.
 
 <!-- Made by HEDDLE_DRAW=1 npm test -- tests/e2e/scenario.test.ts, and compared with what each run shows. -->
 `;

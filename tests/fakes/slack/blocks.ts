@@ -257,11 +257,14 @@ function visibleCell(cell: z.infer<typeof dataTable>["rows"][number][number]): s
     .join("");
 }
 
+/** The icons with which Slack draws the state of a card. */
+const cardSigns = { pending: "○", in_progress: "▸", complete: "✓", error: "✗" };
+
 /** Unfolded. */
 function visibleCard({ title, status, output }: z.infer<typeof taskCard>): string {
   const [section] = output?.elements ?? [];
   const text = section?.elements.map((element) => element.text).join("");
-  return `${title} (${status})${text === undefined ? "" : `: ${text}`}`;
+  return `${cardSigns[status]} ${title}${text === undefined ? "" : `: ${text}`}`;
 }
 
 type FakeButton = Omit<z.infer<typeof button>, "type"> & { type: "button" | "feedback_buttons" };

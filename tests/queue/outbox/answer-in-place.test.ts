@@ -134,7 +134,7 @@ describe("A message that grows", () => {
     const { slack, flush, replies, left, put, ref } = await ended({ grows: true });
     await put("t:progress", { do: "settle", message: cards, since: Date.now() });
     await flush();
-    const shown = `What was done\n- bash npm test (complete)\n${answer}`;
+    const shown = `What was done\n- ✓ bash npm test\n${answer}`;
     expect(replies().map((reply) => [reply.ts, visibleText(reply)])).toEqual([[ref?.message, shown]]);
     expect((await left()).slice(0, 2)).toEqual([[], null]);
     expect(slack.calls.map(({ method }) => method)).not.toContain("chat.delete");
