@@ -68,6 +68,11 @@ export interface OpenedThread {
 export interface ChatSurface {
   readonly platform: string;
   readonly limits: SurfaceLimits;
+  /**
+   * Text commands that the platform has as commands of its own, such as `queue` for `/queue`: they are answered to one
+   * person alone, with menus. Absent: none.
+   */
+  readonly ownCommands?: readonly string[];
   /** For how long `post` is idempotent by its key, in milliseconds; 0 where it is not. */
   readonly idempotentMs: number;
   /** The place whose writes of that kind share one rate limit, where that is not the channel. */

@@ -38,6 +38,8 @@ test.each([
   "model",
   "queue",
   "queue remove m7",
+  "queue last m7",
+  "queue move m7 to 2",
   "undo",
   "undo 3",
   "redo",

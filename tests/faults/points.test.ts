@@ -226,7 +226,7 @@ const scenarios: Record<Failpoint, [Scenario, ...Scenario[]]> = {
   edit: [editing],
   delete: [deleting],
   "remove-waiting": [rearranging("remove")],
-  "advance-waiting": [rearranging("first")],
+  "move-waiting": [rearranging("first")],
   "enter-slot": [working],
   unlist: [working],
   decide: [deciding],

@@ -96,7 +96,7 @@ describe("!queue", () => {
         "**Waiting in other threads of this channel**",
         "1. Bob, just now: third task",
         "No turn runs in this channel.",
-        "`!queue remove m1` takes a message out, `!queue first m2` has it taken first.",
+        "`!queue remove m1` takes a message out, `!queue move m2 to 1` moves it to that place.",
       ].join("\n\n"),
     );
   });
@@ -162,6 +162,21 @@ describe("!queue", () => {
     expect((await begins("one")).taken.map(({ text }) => text)).toEqual(["third", "first", "second"]);
   });
 
+  test("moves a message to any place, for those who may, and says where it is now", async () => {
+    const { says, begins, chat, deeds } = channel({ stop: "requester" });
+    for (const text of ["first", "second", "third"]) await says(ada, "one", text);
+    expect(await says(bob, "one", "!queue move m1 to 3", alone)).toMatchObject({ kind: "refused" });
+    await says(ada, "one", "!queue move m1 to 2");
+    const { message } = await chat.until(() => chat.shown[0]);
+    expect(message.markdown).toBe("`m1` has place 2 of 3 now: “first”.");
+    expect(await says(ada, "one", "!queue move m3 to 99", alone)).toMatchObject({
+      reply: "`m3` has place 3 of 3 now: “third”.",
+    });
+    expect(await says(ada, "one", "!queue last m2", alone)).toMatchObject({ kind: "acted" });
+    expect((await begins("one")).taken.map(({ text }) => text)).toEqual(["first", "third", "second"]);
+    expect(deeds.map(({ action }) => action)).toEqual(["queue-moved", "queue-moved", "queue-moved"]);
+  });
+
   test("says that a message which a turn has taken waits no more", async () => {
     const { says, begins } = channel();
     await says(ada, "one", "first");
@@ -214,6 +229,10 @@ describe("A choice in the list", () => {
           ],
         },
         { label: "Have taken first…", options: [{ id: "queue-first:one:message-2" }] },
+        {
+          label: "Move to another place…",
+          options: [{ id: "queue-move:one:message-1" }, { id: "queue-move:one:message-2" }],
+        },
       ],
     });
     const moved = await chooses(ada, "one", "queue-first:one:message-2");
@@ -221,13 +240,37 @@ describe("A choice in the list", () => {
       reply: expect.stringMatching(
         /^`m2` is taken first: “second”\.\n\n\*\*Waiting in this thread\*\*\n\n1\. `m2`/,
       ),
-      menus: [{}, { options: [{ id: "queue-first:one:message-1" }] }],
+      menus: [{}, { options: [{ id: "queue-first:one:message-1" }] }, {}],
     });
     await chooses(ada, "one", "queue-remove:three:message-4");
     expect(await waiting("three")).toEqual([]);
     expect(await waiting("one")).toEqual(["second", "first"]);
     // It concerns nobody else.
     expect(chat.shown).toEqual([]);
+  });
+
+  test("to move a message asks for the place, and then gives the list as it is", async () => {
+    const { says, chooses, waiting } = channel({ stop: "requester" });
+    for (const text of ["first", "second", "third"]) await says(ada, "one", text);
+    const asked = await chooses(ada, "one", "queue-move:one:message-1");
+    expect(asked).toMatchObject({
+      reply: "Where to move `m1`: “first”.",
+      menus: [
+        {
+          options: [
+            { id: "queue-move-2:one:message-1", label: "2", about: "behind m2 second" },
+            { id: "queue-move-3:one:message-1", label: "3, behind all others", about: "behind m3 third" },
+          ],
+        },
+      ],
+    });
+    expect(await chooses(bob, "one", "queue-move:one:message-1")).toMatchObject({ kind: "refused" });
+    expect(await chooses(bob, "one", "queue-move-3:one:message-1")).toMatchObject({ kind: "refused" });
+    expect(await chooses(ada, "one", "queue-move-3:one:message-1")).toMatchObject({
+      reply: expect.stringMatching(/^`m1` has place 3 of 3 now: “first”\.\n\n\*\*Waiting in this thread\*\*/),
+      menus: [{}, {}, {}],
+    });
+    expect(await waiting("one")).toEqual(["second", "third", "first"]);
   });
 
   test("of somebody else's message is told in its thread, once", async () => {

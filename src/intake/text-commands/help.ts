@@ -16,7 +16,7 @@ export const helpReply = [
   "A message that is nothing but one of these is a command:",
   [
     "- `stop`, the Stop button or 🛑 on a message of the work ends it, and I say what has ended",
-    "- `!status` tells how it stands, `!queue` what waits, which you can take out or have taken first",
+    "- `!status` tells how it stands, `!queue` what waits, which you can take out or put in another order",
     "- `continue` goes on after a limit, `compact` makes room in a long conversation",
     "- `!undo` brings files and conversation back to before the last turn, once you have seen what that changes; `!redo` takes it back, `!fork` begins a new thread from here",
     "- `!quiet`, `!normal` and `!full` say how much of the work I show",

@@ -4,18 +4,34 @@ import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { handleOf } from "../../queue/session/waiting-messages.ts";
 import type { WaitingThread } from "../../queue/turns/channel-queue.ts";
 
-/** A text command about what waits. `handle`: of a message, as the list names it. */
-export type QueueCommand = { do: "list" } | { do: "remove" | "first"; handle: string };
+/** What people do with a message that waits. `to`: its new place, counted from 1. */
+export type QueueChange = { do: "remove" } | { do: "move"; to: number };
 
-/** The whole message must be `/queue`, `/queue remove m7` or `/queue first m7`, or, as Slack keeps the slash for itself, with `!`. */
+/** A text command about what waits. `handle`: of a message, as the list names it. */
+export type QueueCommand = { do: "list" } | { do: "change"; change: QueueChange; handle: string };
+
+/** A number alone could be the place in the list, which may have changed since. */
+const atOnce = /^\s*[/!]queue\s+(remove|first|last)\s+`?(m\d+)`?\s*$/i;
+const toPlace = /^\s*[/!]queue\s+move\s+`?(m\d+)`?\s+(?:to\s+)?([1-9]\d{0,2})\s*$/i;
+/** Behind all others. */
+const lastPlace = 1_000_000;
+
+/**
+ * The whole message must be `/queue`, `/queue remove m7`, `/queue move m7 to 2`, `/queue first m7` or `/queue last m7`,
+ * or, as Slack keeps the slash for itself, with `!`.
+ */
 export function readQueueCommand(text: string): QueueCommand | undefined {
-  const [, action, handle] =
-    /^\s*[/!]queue(?:\s+(remove|first)\s+`?(m\d+)`?)?\s*$/i.exec(text) ??
-    // A number alone could be the place in the list, which may have changed since.
-    [];
-  if (action === undefined || handle === undefined)
-    return /^\s*[/!]queue\s*$/i.test(text) ? { do: "list" } : undefined;
-  return { do: action.toLowerCase() === "first" ? "first" : "remove", handle: handle.toLowerCase() };
+  if (/^\s*[/!]queue\s*$/i.test(text)) return { do: "list" };
+  const [, moved, to] = toPlace.exec(text) ?? [];
+  if (moved !== undefined)
+    return { do: "change", change: { do: "move", to: Number(to) }, handle: moved.toLowerCase() };
+  const [, action = "", handle] = atOnce.exec(text) ?? [];
+  if (handle === undefined) return undefined;
+  const change: QueueChange =
+    action.toLowerCase() === "remove"
+      ? { do: "remove" }
+      : { do: "move", to: action.toLowerCase() === "first" ? 1 : lastPlace };
+  return { do: "change", change, handle: handle.toLowerCase() };
 }
 
 /** What waits in a thread and around it, for people. */
@@ -30,6 +46,8 @@ export interface QueueView {
   /** Turns that run in the channel. */
   running: number;
   now: number;
+  /** How people change what waits: by commands, by the platform's own command, or by menus that stand below the list. */
+  changedBy: "text" | "own-command" | "menus";
 }
 
 const most = { messages: 20, threads: 10 };
@@ -47,9 +65,6 @@ export function describeQueue(view: QueueView): string {
     return `${index + 1}. ${describeWaiting(first, now)}${more}`;
   });
   const left = others.length - around.length + hidden;
-  const handles = messages.flatMap((message) => handleOf(message) ?? []);
-  const [first] = handles;
-  const last = handles.at(-1);
   return [
     ...section(
       view.isRunning
@@ -61,9 +76,7 @@ export function describeQueue(view: QueueView): string {
     ...section("**Waiting in other threads of this channel**", around, left),
     ...(own.length + around.length + left === 0 ? ["Nothing waits here."] : []),
     describeRunning(view),
-    ...(first !== undefined && last !== undefined
-      ? [`\`!queue remove ${first}\` takes a message out, \`!queue first ${last}\` has it taken first.`]
-      : []),
+    ...describeChanges(view),
   ].join("\n\n");
 }
 
@@ -71,6 +84,16 @@ function section(title: string, lines: readonly string[], left: number): string[
   if (lines.length + left === 0) return [];
   const more = left > 0 ? [`- … and ${left} more`] : [];
   return [title, [...lines, ...more].join("\n")];
+}
+
+function describeChanges({ messages, changedBy }: QueueView): string[] {
+  const handles = messages.flatMap((message) => handleOf(message) ?? []);
+  const [first] = handles;
+  if (first === undefined || changedBy === "menus") return [];
+  if (changedBy === "own-command") return ["`/queue` has menus that take a message out or move it."];
+  const remove = `\`!queue remove ${first}\` takes a message out`;
+  const last = handles.at(-1);
+  return [last === first ? `${remove}.` : `${remove}, \`!queue move ${last} to 1\` moves it to that place.`];
 }
 
 function describeRunning({ running, isRunning }: QueueView): string {

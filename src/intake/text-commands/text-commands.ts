@@ -125,7 +125,7 @@ export function createTextCommands(
   const runQueue = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await isNotOurs(redis, event, thread)) return noSession;
-    if (command.do !== "list") return waitingQueue.change(event, command);
+    if (command.do === "change") return waitingQueue.change(event, command);
     const { markdown, menus, actions } = await waitingQueue.view(event);
     if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus };
     return answerAndMark(event, markdown, actions);

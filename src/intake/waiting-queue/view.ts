@@ -30,7 +30,7 @@ export interface QueueOffer {
 /** What waits in a thread and around it, and what that person may change of it. */
 export async function viewQueue(
   options: QueueViewOptions,
-  { thread, author }: { thread: ThreadRef; author: Author },
+  { thread, author, tellsRefusal }: { thread: ThreadRef; author: Author; tellsRefusal?: true },
 ): Promise<QueueOffer> {
   const { redis } = options;
   const id = threadId(thread);
@@ -43,8 +43,6 @@ export async function viewQueue(
   const others = await keepOpen(options, channel.threads);
   const hidden = channel.threads.length - others.length;
   const isRunning = status === "running";
-  const markdown = describeQueue({ isRunning, messages, others, hidden, running: channel.running, now });
-
   const own = (await keepChangeable(options, { thread, author }, messages)).map((message) => ({
     message,
     thread: thread.thread,
@@ -53,9 +51,18 @@ export async function viewQueue(
     .filter(({ first }) => first.author.id === author.id)
     .map(({ first, thread: other }) => ({ message: first, thread: other.thread }));
   const behind = own.filter(({ message }) => message !== messages[0]);
+  const movable = messages.length > 1 ? own : [];
+  const menus = [
+    ...offerChange("remove", [...own, ...elsewhere], now),
+    ...offerChange("first", behind, now),
+    ...offerChange("ask-place", movable, now),
+  ];
+  const hasOwnCommand = options.surface(thread.platform).ownCommands?.includes("queue") ?? false;
+  const changedBy = !hasOwnCommand ? "text" : tellsRefusal ? "menus" : "own-command";
+  const view = { isRunning, messages, others, hidden, running: channel.running, now, changedBy } as const;
   return {
-    markdown,
-    menus: [...offerChange("remove", [...own, ...elsewhere], now), ...offerChange("first", behind, now)],
+    markdown: describeQueue(view),
+    menus,
     actions: [...offerButtons("remove", own), ...offerButtons("first", behind)],
   };
 }

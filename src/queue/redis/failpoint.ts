@@ -26,7 +26,7 @@ export type Failpoint =
   | "edit"
   | "delete"
   | "remove-waiting"
-  | "advance-waiting"
+  | "move-waiting"
   | "enter-slot"
   | "unlist"
   | "decide"

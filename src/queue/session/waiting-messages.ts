@@ -7,7 +7,7 @@ import { loadScript } from "../redis/script.ts";
 import { readMailbox } from "./mailbox.ts";
 
 const removeScript = loadScript(new URL("scripts/remove-waiting.lua", import.meta.url));
-const advanceScript = loadScript(new URL("scripts/advance-waiting.lua", import.meta.url));
+const moveScript = loadScript(new URL("scripts/move-waiting.lua", import.meta.url));
 
 /** What a turn is told about a message that it works on already: a correction, or the note of a deletion. */
 const isAboutAnother = /~[\d.]+$/;
@@ -38,8 +38,23 @@ export async function removeWaiting(redis: Redis, thread: ThreadId, message: str
   return removals[z.literal([0, 1, 2]).parse(result)];
 }
 
-/** Puts a message before all others that wait in its thread; false when it does not wait. */
-export async function advanceWaiting(redis: Redis, thread: ThreadId, message: string): Promise<boolean> {
-  const result = await advanceScript.run(redis, [keys.mail(thread)], [message]);
-  return z.literal([0, 1]).parse(result) === 1;
+/** Where a message waits in its thread, counted from 1, and how many wait there. */
+export interface WaitingPlace {
+  place: number;
+  count: number;
+}
+
+/**
+ * Gives a message another place among those that wait in its thread; undefined when it does not wait.
+ * @param to counted from 1; a place behind the last one means the last one
+ */
+export async function moveWaiting(
+  redis: Redis,
+  thread: ThreadId,
+  message: string,
+  to: number,
+): Promise<WaitingPlace | undefined> {
+  const result = await moveScript.run(redis, [keys.mail(thread)], [message, to]);
+  const [place, count] = z.tuple([z.int(), z.int()]).parse(result);
+  return place === 0 ? undefined : { place, count };
 }

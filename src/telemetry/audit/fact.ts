@@ -78,7 +78,12 @@ export type AuditFact =
       by: Speaker;
     }
   /** Somebody changed what waits: took a message out, or had it taken first. */
-  | { what: "queue-removed" | "queue-advanced"; thread: ThreadId; message: string; by: Speaker }
+  | {
+      what: "queue-removed" | "queue-advanced" | "queue-moved";
+      thread: ThreadId;
+      message: string;
+      by: Speaker;
+    }
   /** An administrator has changed a setting in chat, or an operator has taken that back. */
   | {
       what: "setting-changed";
@@ -217,6 +222,7 @@ export function toAuditFact(event: AuditEvent): AuditFact {
       return { what: action, thread, schedule: event.schedule, by };
     case "queue-removed":
     case "queue-advanced":
+    case "queue-moved":
       return { what: action, thread, message: event.message, by };
     case "approvals-cleared":
       return { what: action, thread, rules: event.rules, by };

@@ -392,13 +392,16 @@ describe("threads of other platforms", () => {
     expect(JSON.stringify(lines)).not.toContain(secret);
     const changes = (json: object) => request(console.url, path, { method: "POST", json });
     expect((await changes({ change: "first", message: "1/2" })).status).toBe(200);
+    expect((await changes({ change: "move", message: "1/2", place: 3 })).status).toBe(200);
     expect((await changes({ change: "last", message: "1/2" })).status).toBe(400);
+    expect((await changes({ change: "move", message: "1/2" })).status).toBe(400);
     const [, , , within] = thread.split(":");
-    expect(console.intake.events.slice(-1)).toMatchObject([
+    expect(console.intake.events.slice(-2)).toMatchObject([
       {
         ...{ kind: "action", author: { id: "console", standing: "operator" }, tellsRefusal: true },
         ...{ action: `queue-first:${within}:1/2`, thread: { platform: "discord", thread: within } },
       },
+      { action: `queue-move-3:${within}:1/2` },
     ]);
     await begin(redis, thread);
   });

@@ -37,6 +37,10 @@ export function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ");
 }
 
+/** As it is where the platform has no command of its own with menus. */
+export const queueHint =
+  "`!queue remove m2` takes a message out, `!queue move m3 to 1` moves it to that place.";
+
 export const acts: Act[] = [
   {
     title: "Ada asks, sees the work, and goes on without a mention",
@@ -368,7 +372,7 @@ heddle: ✅ **Done** ✓ Knead the dough: \`bash\` \`echo kneading\` ✓ \`bash\
 ada: With olives. {answered}
 ada: And with nuts. {stopped}
 ada: /queue {answered}
-heddle: **Waiting in this thread**, for the turn that is running 1. \`m2\` · ada, just now: With olives. 2. \`m3\` · ada, just now: And with nuts. N turns run in this channel. \`!queue remove m2\` takes a message out, \`!queue first m3\` has it taken first. [Take out m2] [Take out m3] [m3 first]
+heddle: **Waiting in this thread**, for the turn that is running 1. \`m2\` · ada, just now: With olives. 2. \`m3\` · ada, just now: And with nuts. N turns run in this channel. ${queueHint} [Take out m2] [Take out m3] [m3 first]
 heddle: It is in the oven. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {

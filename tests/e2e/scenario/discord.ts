@@ -2,7 +2,7 @@ import type { ShownMark } from "../../../src/chat/outbound.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
 import { patienceMs } from "../program.ts";
-import { oneLine, table } from "./acts.ts";
+import { oneLine, queueHint, table } from "./acts.ts";
 import { type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
 
 const marks: Record<string, ShownMark> = {
@@ -29,7 +29,10 @@ async function open(): Promise<Platform<FakeMessage>> {
       budgets: { users: { [`discord:${discord.guild.id}:${discord.user("max").id}`]: { tokens: 1 } } },
     },
     room: async (name) => roomIn(discord, name),
-    names: (text) => text.replace(oneLine(table), "``` file MB ───── ─── a.iso 700 b.zip 80 ```"),
+    names: (text) =>
+      text
+        .replace(oneLine(table), "``` file MB ───── ─── a.iso 700 b.zip 80 ```")
+        .replace(queueHint, "`/queue` has menus that take a message out or move it."),
     close: () => discord.close(),
   };
 }

@@ -5,8 +5,14 @@ import { describeQueue, formatAge, readQueueCommand } from "../../../src/intake/
 test.each([
   ["/queue", { do: "list" }],
   [" !Queue\n", { do: "list" }],
-  ["!queue remove m7", { do: "remove", handle: "m7" }],
-  ["/queue FIRST `M12` ", { do: "first", handle: "m12" }],
+  ["!queue remove m7", { do: "change", change: { do: "remove" }, handle: "m7" }],
+  ["/queue FIRST `M12` ", { do: "change", change: { do: "move", to: 1 }, handle: "m12" }],
+  ["!queue last m7", { do: "change", change: { do: "move", to: 1_000_000 }, handle: "m7" }],
+  ["!queue move m7 to 2", { do: "change", change: { do: "move", to: 2 }, handle: "m7" }],
+  ["/queue move `m7` 12", { do: "change", change: { do: "move", to: 12 }, handle: "m7" }],
+  ["!queue move m7", undefined],
+  ["!queue move m7 to 0", undefined],
+  ["!queue move m7 to m8", undefined],
   ["queue", undefined],
   ["!queue remove", undefined],
   ["!queue remove 1", undefined],
@@ -22,7 +28,15 @@ const message = (seq: number | undefined, name: string, text: string, minutes: n
   ...{ role: "user", id: `id${seq}`, author: { id: name, name }, text, at: now - minutes * minute },
   ...(seq !== undefined && { seq }),
 });
-const nothing = { isRunning: false, messages: [], others: [], hidden: 0, running: 0, now };
+const nothing = {
+  changedBy: "text",
+  isRunning: false,
+  messages: [],
+  others: [],
+  hidden: 0,
+  running: 0,
+  now,
+} as const;
 const thread = { platform: "slack", workspace: "T", channel: "C", thread: "1" };
 
 test("A queue is told by place, person, time and first words, of which none is markup or calls anybody", () => {
@@ -41,7 +55,7 @@ test("A queue is told by place, person, time and first words, of which none is m
     "**Waiting in other threads of this channel**",
     "1. Cleo, 2 h ago: compare (and 2 more there)\n- … and 2 more",
     "One turn runs in this channel.",
-    "`!queue remove m7` takes a message out, `!queue first m7` has it taken first.",
+    "`!queue remove m7` takes a message out.",
   ]);
 });
 
@@ -50,6 +64,19 @@ test("A long queue is cut, and says how much is left", () => {
   const shown = describeQueue({ ...nothing, messages, isRunning: true, running: 2 });
   expect(shown).toContain("**Waiting in this thread**, for the turn that is running");
   expect(shown).toContain("\n20. `m19` · Ada, 1 min ago: go on\n- … and 3 more");
+});
+
+test.each([
+  ["text", "`!queue remove m1` takes a message out, `!queue move m2 to 1` moves it to that place."],
+  ["own-command", "`/queue` has menus that take a message out or move it."],
+  ["menus", "No turn runs in this channel."],
+] as const)("A queue that is changed by %s says how", (changedBy, last) => {
+  const messages = [message(1, "Ada", "one", 1), message(2, "Ada", "two", 1)];
+  expect(
+    describeQueue({ ...nothing, messages, changedBy })
+      .split("\n\n")
+      .at(-1),
+  ).toBe(last);
 });
 
 test("An empty queue says so", () => {

@@ -19,7 +19,7 @@ import { deleteMessage, editMessage } from "../../../src/queue/session/message-c
 import { decide } from "../../../src/queue/session/open-questions.ts";
 import { unlist } from "../../../src/queue/session/sweep-list.ts";
 import { storeUnauthorized } from "../../../src/queue/session/unauthorized.ts";
-import { advanceWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";
+import { moveWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { orderUndo } from "../../../src/queue/undo/order.ts";
@@ -159,12 +159,12 @@ const cases: Case[] = [
     toldTwice: "repeated",
   },
   {
-    ...{ scripts: ["advance-waiting"], what: "a message at the front of the queue" },
+    ...{ scripts: ["move-waiting"], what: "a message at another place in the queue" },
     before: async (redis) => {
-      for (const n of [1, 2]) await deliver(redis, thread, say(n), anyhow);
+      for (const n of [1, 2, 3]) await deliver(redis, thread, say(n), anyhow);
     },
-    work: (redis) => advanceWaiting(redis, thread, "m2"),
-    told: true,
+    work: (redis) => moveWaiting(redis, thread, "m3", 2),
+    told: { place: 2, count: 3 },
   },
   {
     ...{ scripts: ["stop"], what: "a stop" },

@@ -6,7 +6,7 @@ import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/message-changes.ts";
-import { advanceWaiting, listWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";
+import { listWaiting, moveWaiting, removeWaiting } from "../../../src/queue/session/waiting-messages.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -28,7 +28,14 @@ const start = { type: "turn-start", turn: "t", at: 1 } as const;
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ does: fc.constant("deliver" as const), n: fc.nat(8) }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant("remove" as const), n: fc.nat(8) }) },
-  { weight: 2, arbitrary: fc.record({ does: fc.constant("advance" as const), n: fc.nat(8) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("move" as const),
+      n: fc.nat(8),
+      to: fc.integer({ min: 1, max: 10 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ does: fc.constant("delete" as const), n: fc.nat(8) }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant("edit" as const), n: fc.nat(8) }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant("take" as const), n: fc.constant(0) }) },
@@ -46,10 +53,11 @@ describe("What waits in a thread", () => {
         const removed = new Set<number>();
         const deleted = new Set<number>();
         let edits = 0;
-        for (const { does, n } of steps) {
+        for (const step of steps) {
+          const { does, n } = step;
           const waits = waiting.includes(n);
           const others = waiting.filter((other) => other !== n);
-          switch (does) {
+          switch (step.does) {
             case "deliver":
               await deliver(redis, thread, message(n), options);
               if (!seen.has(n)) waiting = [...waiting, n];
@@ -62,10 +70,14 @@ describe("What waits in a thread", () => {
               if (waits) removed.add(n);
               waiting = others;
               break;
-            case "advance":
-              expect(await advanceWaiting(redis, thread, `m${n}`)).toBe(waits);
-              if (waits) waiting = [n, ...others];
+            case "move": {
+              const place = Math.min(step.to, waiting.length);
+              expect(await moveWaiting(redis, thread, `m${n}`, step.to)).toEqual(
+                waits ? { place, count: waiting.length } : undefined,
+              );
+              if (waits) waiting = others.toSpliced(place - 1, 0, n);
               break;
+            }
             case "delete":
               // What a turn works on is stopped or corrected instead.
               if (seen.has(n) && !waits && !removed.has(n) && !deleted.has(n)) break;
@@ -121,7 +133,7 @@ describe("What waits in a thread", () => {
     const redis = server.client();
     const thread = newThread();
     for (const n of [1, 2, 3]) await deliver(redis, thread, message(n), options);
-    await advanceWaiting(redis, thread, "m3");
+    await moveWaiting(redis, thread, "m3", 1);
     await editMessage(redis, thread, { message: "m3", author: ada, at: 9, text: "edited" });
     await deleteMessage(redis, thread, { message: "m1", author: ada, at: 9 });
     await orderStop(redis, thread, { by: "Bob", at: 3 });

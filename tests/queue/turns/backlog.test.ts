@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { advanceWaiting } from "../../../src/queue/session/waiting-messages.ts";
+import { moveWaiting } from "../../../src/queue/session/waiting-messages.ts";
 import { readBacklog } from "../../../src/queue/turns/backlog.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -22,7 +22,7 @@ test("The age of what waits is that of the oldest message, also when newer ones 
       { onlyIfSession: false, now: at },
     );
   await redis.zadd(keys.waiting, 3_000, thread);
-  await advanceWaiting(redis, thread, "m2000");
-  await advanceWaiting(redis, thread, "m3000");
+  await moveWaiting(redis, thread, "m2000", 1);
+  await moveWaiting(redis, thread, "m3000", 1);
   expect(await readBacklog(redis, 5_000)).toMatchObject({ messages: 3, oldestMs: 4_000 });
 });

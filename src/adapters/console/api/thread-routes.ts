@@ -122,7 +122,7 @@ export const threadRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/v1/sessions/:thread/queue",
     needs: "work",
-    summary: "Takes a waiting message out, or moves it to the front",
+    summary: "Takes a waiting message out, or moves it to the front or to another place",
     body: queueChange.schema,
     answers: intakeResult,
     answer: changeQueue,
@@ -199,8 +199,10 @@ function queue(services: Services, call: ApiCall): Promise<Reply | null> {
 
 function changeQueue(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (id) =>
-    withBody(call, queueChange, async ({ change, message }) => {
+    withBody(call, queueChange, async (order) => {
       const thread = parseThreadId(id);
+      const { message } = order;
+      const change = order.change === "move" ? `move-${order.place}` : order.change;
       const button = { action: `queue-${change}:${thread.thread}:${message}`, message };
       return replyJson(200, await services.intake.pressAnywhere(thread, button, call.person.author));
     }),

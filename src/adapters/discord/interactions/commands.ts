@@ -23,7 +23,7 @@ export const threadCommands = [
   { name: "model", description: "Which model answers in this thread; choose another" },
   {
     name: "queue",
-    description: "What waits for the agent here; take messages out or move them to the front",
+    description: "What waits for the agent here; take messages out or move them",
   },
 ] as const;
 

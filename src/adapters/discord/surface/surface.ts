@@ -5,6 +5,7 @@ import type { ChatSurface } from "../../../chat/surface.ts";
 import { directWorkspace, locateMessage } from "../connection/ids.ts";
 import { createPeople } from "../connection/people.ts";
 import { createRest, type DiscordAccess } from "../connection/rest.ts";
+import { threadCommands } from "../interactions/commands.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { createCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
@@ -60,6 +61,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
 
   return {
     platform: "discord",
+    ownCommands: threadCommands.map(({ name }) => name),
     limits: {
       budget,
       editIntervalMs,

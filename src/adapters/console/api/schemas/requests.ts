@@ -50,7 +50,14 @@ export const days = z.object({ days: z.coerce.number().int().min(1).max(366).def
 export const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };
 
 export const queueChange = {
-  schema: z.strictObject({ change: z.literal(["remove", "first"]), message: z.string().min(1).max(200) }),
+  schema: z.discriminatedUnion("change", [
+    z.strictObject({ change: z.literal(["remove", "first"]), message: z.string().min(1).max(200) }),
+    z.strictObject({
+      change: z.literal("move"),
+      message: z.string().min(1).max(200),
+      place: z.int().min(1).max(999).describe("counted from 1; behind the last place means the last one"),
+    }),
+  ]),
   maxBytes: 1_000,
   otherwise: "Nothing was changed",
 };
