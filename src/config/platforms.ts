@@ -52,9 +52,11 @@ export const slackSchema = z
       })
       .prefault({}),
     workspaces: z
-      .array(z.string().regex(/^T[A-Z0-9]+$/, "expected ids of workspaces, e.g. T012345"))
+      .array(z.string().regex(/^[TE][A-Z0-9]+$/, "expected ids of workspaces or organisations, e.g. T012345"))
       .default([])
-      .describe("who may install the app with SLACK_CLIENT_ID; nobody by default"),
+      .describe(
+        "who may install the app with SLACK_CLIENT_ID: workspaces (T…), and organisations (E…) for all of theirs to which they add it; nobody by default",
+      ),
   })
   .refine(meansOneThing, twice)
   .prefault({});

@@ -1,3 +1,4 @@
+import type { Context } from "@slack/bolt";
 import type { ChatAdapter } from "../../chat/adapter.ts";
 import type { InboundEvent, Intake } from "../../chat/inbound.ts";
 import { catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
@@ -76,10 +77,12 @@ async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ clos
   app.event("agent_session_stopped", (told) =>
     receiveEach(told, (reader) => reader.sessionStopped(told.event)),
   );
-  app.event("app_uninstalled", async ({ context }) => teams.leave(context.teamId));
+  const leave = (context: Context) =>
+    teams.leave(context.isEnterpriseInstall ? context.enterpriseId : context.teamId);
+  app.event("app_uninstalled", async ({ context }) => leave(context));
   app.event("tokens_revoked", async ({ event, context }) => {
     // The list for bots holds their user ids.
-    if (event.tokens.bot?.length) await teams.leave(context.teamId);
+    if (event.tokens.bot?.length) await leave(context);
   });
   app.event("app_home_opened", async ({ event, context }) => {
     if (event.tab === "home") await showHome(await connectionOf(context.teamId), event.user, options);

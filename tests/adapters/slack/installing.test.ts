@@ -140,14 +140,6 @@ describe("workspaces that install the app", () => {
     await expect(surface.status?.(thread, "is thinking…")).rejects.toMatchObject(impossible);
   });
 
-  test("cannot be installed for a whole organisation, and the page says why", async () => {
-    const { one, install, installations } = await scene();
-    one.oauth.kind = "organisation";
-    const sentence = /for a whole organisation: install it again and choose one workspace/;
-    expect(await install(one)).toMatchObject({ status: 403, page: expect.stringMatching(sentence) });
-    expect(await installations.all()).toEqual([]);
-  });
-
   describe("with token rotation", () => {
     const hour = 3_600_000;
 

@@ -15,6 +15,7 @@ import {
   type FakeChannel,
   type FakeEvent,
   type FakeMessage,
+  type FakeOrganisation,
   type FakeUser,
   Workspace,
 } from "./workspace.ts";
@@ -38,6 +39,8 @@ export interface FakeSlackOptions {
   host?: string;
   /** Of the bot's user. */
   botUserId?: string;
+  /** It has installed the app for all of its workspaces, of which this is one: they have the same token. */
+  organisation?: FakeOrganisation;
   /** For how long `until` waits. Default 20,000 ms. */
   patienceMs?: number;
 }
@@ -227,7 +230,13 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       throw new Error(`The manifest does not subscribe to ${event.type}.`);
     return deliver({ kind: "events_api", type: event.type, payload: eventBody(workspace, event, channel) });
   };
-  const workspace = new Workspace(options.teamId ?? "T0TEAM", address, tell, options.botUserId);
+  const workspace = new Workspace(
+    options.teamId ?? "T0TEAM",
+    address,
+    tell,
+    options.botUserId,
+    options.organisation,
+  );
   const patience = { ackTimeoutMs: options.ackTimeoutMs ?? 30_000, maxRetries: 3, onChange: changed };
   const socket = new SocketMode(server, { ...patience, appId: workspace.appId });
   let requests: Requests | undefined;
@@ -351,7 +360,21 @@ function eventBody(workspace: Workspace, event: FakeEvent, channel?: FakeChannel
     authorizations: [
       { ...authorization, enterprise_id: channel?.organisation ?? null, is_enterprise_install: false },
     ],
+    ...(workspace.organisation && organisationWide(workspace.organisation, bot.id)),
     event,
+  };
+}
+
+/**
+ * Slack names one authorization, of which "it's best not to rely on the single party listed": here one workspace of the
+ * organisation for whatever happens in any. https://docs.slack.dev/apis/events-api#authorizations
+ */
+function organisationWide({ id, teams }: FakeOrganisation, user: string): Record<string, unknown> {
+  const [any] = teams;
+  const authorization = { team_id: any, user_id: user, is_bot: true };
+  return {
+    enterprise_id: id,
+    authorizations: [{ ...authorization, enterprise_id: id, is_enterprise_install: true }],
   };
 }
 

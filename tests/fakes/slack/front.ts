@@ -10,9 +10,15 @@ export async function openFront(
     let body = "";
     for await (const chunk of request) body += String(chunk);
     const mentioned = `${request.headers.authorization} ${body}`;
-    const slack = slacks.find(({ botToken, oauth }) =>
+    const meant = slacks.filter(({ botToken, oauth }) =>
       [botToken, ...oauth.codes].some((text) => mentioned.includes(text)),
     );
+    // An organisation's workspaces have one token: there Slack finds the workspace by the ids of the call.
+    const names = (ids: Iterable<string>) => [...ids].some((id) => body.includes(id));
+    const slack =
+      meant.find(({ teamId, workspace }) => names([teamId, ...workspace.channels.keys()])) ??
+      meant.find(({ bot, workspace }) => names([...workspace.users.keys()].filter((id) => id !== bot.id))) ??
+      meant[0];
     const { "content-type": type = "", authorization = "" } = request.headers;
     const answer = await fetch(new URL(`..${request.url}`, slack?.url ?? slacks[0]?.url), {
       method: "POST",
@@ -20,7 +26,11 @@ export async function openFront(
       body,
     });
     const scopes = answer.headers.get("x-oauth-scopes") ?? "";
-    const headers = { "content-type": "application/json", "x-oauth-scopes": scopes };
+    const retryAfter = answer.headers.get("retry-after");
+    const headers = {
+      ...{ "content-type": "application/json", "x-oauth-scopes": scopes },
+      ...(retryAfter !== null && { "retry-after": retryAfter }),
+    };
     response.writeHead(answer.status, headers).end(await answer.text());
   };
   const server = createServer((request, response) => void relay(request, response));

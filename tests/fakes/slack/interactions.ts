@@ -53,6 +53,12 @@ export function interactions(
     enterprise: null,
     is_enterprise_install: false,
     trigger_id: workspace.trigger(user),
+    // https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+    ...(workspace.organisation && {
+      team: null,
+      enterprise: { id: workspace.organisation.id, name: "Fake organisation" },
+      is_enterprise_install: true,
+    }),
   });
   const interact = (payload: Record<string, unknown> & { type: string }) =>
     deliver({ kind: "interactive", type: payload.type, payload });
@@ -98,7 +104,8 @@ export function interactions(
           team_id: workspace.teamId,
           team_domain: "fake",
           api_app_id: workspace.appId,
-          is_enterprise_install: "false",
+          is_enterprise_install: String(workspace.organisation !== undefined),
+          ...(workspace.organisation && { enterprise_id: workspace.organisation.id }),
           response_url: workspace.address("/response"),
           trigger_id: workspace.trigger(user),
         },

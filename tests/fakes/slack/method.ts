@@ -34,6 +34,8 @@ export interface Method {
   token: "bot" | "app" | "configuration" | "none";
   /** The names of its arguments, of those that a bot like ours may use. */
   args?: string;
+  /** With the token of an organisation it needs the id of a workspace. */
+  needsTeam?: true;
   /** The scope that it takes; by kind where it depends on the channel. */
   scope?: string | Record<ChannelKind, string>;
   run(args: Arguments, context: MethodContext): Record<string, unknown>;

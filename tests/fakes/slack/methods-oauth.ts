@@ -27,7 +27,7 @@ export const oauthMethods: Record<string, Method> = {
         is_enterprise_install: false,
         ...(oauth.kind === "organisation" && {
           team: null,
-          enterprise: { id: "E0ORG", name: "Fake organisation" },
+          enterprise: { id: workspace.organisation?.id ?? "E0ORG", name: "Fake organisation" },
           is_enterprise_install: true,
         }),
         ...rotating,

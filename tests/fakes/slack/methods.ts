@@ -73,14 +73,26 @@ export const methods: Record<string, Method> = {
       team_id: workspace.teamId,
       user_id: workspace.bot.id,
       bot_id: workspace.bot.botId,
-      is_enterprise_install: false,
+      is_enterprise_install: workspace.organisation !== undefined,
+      ...(workspace.organisation && { enterprise_id: workspace.organisation.id }),
     }),
+  },
+
+  // https://docs.slack.dev/reference/methods/auth.teams.list
+  "auth.teams.list": {
+    token: "bot",
+    args: "limit cursor include_icon",
+    run: (_args, { workspace }) => {
+      const teams = workspace.organisation?.teams ?? [workspace.teamId];
+      return { teams: [...teams].map((id) => ({ id, name: id })) };
+    },
   },
 
   // https://docs.slack.dev/reference/methods/bots.info
   "bots.info": {
     token: "bot",
     args: "bot team_id",
+    needsTeam: true,
     scope: "users:read",
     run: (args, { workspace }) => {
       if (args.text("bot") !== workspace.bot.botId) throw new Refusal("bot_not_found");
@@ -181,9 +193,11 @@ export const methods: Record<string, Method> = {
     },
   },
 
+  // https://docs.slack.dev/reference/methods/users.conversations: team_id is "required if org token is used".
   "users.conversations": {
     token: "bot",
-    args: "types exclude_archived limit cursor",
+    args: "types exclude_archived limit cursor team_id",
+    needsTeam: true,
     scope: "channels:read",
     run: (_args, { workspace }) => ({
       channels: [...workspace.channels.values()]

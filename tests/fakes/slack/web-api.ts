@@ -123,6 +123,7 @@ export class WebApi {
       if (!method) throw new Refusal("unknown_method", { req_method: name });
       this.#authorise(method, args, request);
       args.expectOnly((method.args ?? "").split(" "));
+      if (method.needsTeam) this.#requireTeam(args);
       const refusal = this.#refusals.get(name)?.(args.shown());
       if (refusal !== undefined) throw new Refusal(refusal);
       return { ok: true, ...method.run(args, this.#options) };
@@ -130,6 +131,15 @@ export class WebApi {
       if (!(error instanceof Refusal)) throw error;
       return { ok: false, error: error.code, ...error.details };
     }
+  }
+
+  /** Slack's codes as the references of such methods have them; without the token of an organisation it ignores the id. */
+  #requireTeam(args: Arguments): void {
+    const { organisation } = this.#options.workspace;
+    if (!organisation) return;
+    const team = args.optionalText("team_id");
+    if (team === undefined) throw new Refusal("missing_argument");
+    if (!organisation.teams.has(team)) throw new Refusal("team_access_not_granted");
   }
 
   #authorise(method: Method, args: Arguments, request: IncomingMessage): void {

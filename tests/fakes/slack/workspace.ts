@@ -110,9 +110,19 @@ type NewMessage = Pick<FakeMessage, "channel" | "user" | "text"> &
 /** Slack's are good for three seconds; a busy machine holds up the program or the fake for as long as that. */
 const triggerMs = 30_000;
 
+/** An Enterprise Grid organisation that has installed the app as a whole: one token for all of its workspaces. */
+export interface FakeOrganisation {
+  id: string;
+  /** Ids of the workspaces to which its administrators have added the app. */
+  teams: Set<string>;
+  lastId: number;
+}
+
 /** The state of one workspace with one app in it. Every change is told as the event that Slack would send. */
 export class Workspace {
   readonly teamId: string;
+  /** Where the app is installed for all of its workspaces at once. */
+  readonly organisation: FakeOrganisation | undefined;
   readonly appId = "A0HEDDLE";
   readonly bot: FakeUser;
   readonly users = new Map<string, FakeUser>();
@@ -148,8 +158,10 @@ export class Workspace {
     address: (path: string) => string,
     tell: (event: FakeEvent, channel: FakeChannel) => void,
     botId = "U0HEDDLE",
+    organisation?: FakeOrganisation,
   ) {
     this.teamId = teamId;
+    this.organisation = organisation;
     this.bot = {
       id: botId,
       botId: "B0HEDDLE",
@@ -172,7 +184,10 @@ export class Workspace {
   }
 
   id(prefix: string): string {
+    // Within one organisation no two things have the same id.
+    if (this.organisation) this.#lastId = this.organisation.lastId;
     this.#lastId += 1;
+    if (this.organisation) this.organisation.lastId = this.#lastId;
     return `${prefix}${String(this.#lastId).padStart(8, "0")}`;
   }
 

@@ -1,4 +1,5 @@
 import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
+import { readContextTeam } from "./context-team.ts";
 import { NotInstalled } from "./team.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
@@ -53,6 +54,11 @@ export function createApp(receiver: Receiver, access: SlackServer): PersistFirst
     convoStore: false,
     logger: sdk.logger,
     clientOptions: sdk,
+  });
+  app.use(async ({ body, context, next }) => {
+    const team = readContextTeam(body);
+    if (team !== undefined) context.teamId = team;
+    await next();
   });
   const told = new Set<string>();
   app.error(async (error) => {

@@ -79,7 +79,9 @@ export function createRouting(teams: TeamRegistry): FindRoutes {
     // First, so that it waits for no other.
     if (!(own instanceof NotInstalled)) yield { team: own, isShared };
     for (const team of isShared ? await teams.connections() : []) {
-      const sharers = team.identity.teamId === teamId ? undefined : await findSharers(team, channel);
+      // Workspaces of one organisation-wide installation have one bot: it reads an event where that happened, and once.
+      const isSame = own instanceof NotInstalled ? false : team.botToken === own.botToken;
+      const sharers = isSame ? undefined : await findSharers(team, channel);
       if (!parties.some((id) => sharers?.has(id))) continue;
       isServed = true;
       yield { team, isShared };

@@ -14,8 +14,8 @@ export interface TeamRegistry {
   connectionOf: ConnectionOf;
   /** The connections of all teams that this process serves; a team whose installation is unusable is left out. */
   connections(): Promise<TeamConnection[]>;
-  /** Forgets a team that has removed the app. */
-  leave(teamId: string | undefined): Promise<void>;
+  /** Forgets a team, or an organisation, that has removed the app. */
+  leave(id: string | undefined): Promise<void>;
 }
 
 /** Rejects with an error that names the wrong token or setting and the fix. */
@@ -59,13 +59,14 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
     known.set(teamId, team);
     return team;
   };
-  /** Whether Slack accepts the token that we have for a team. Rejects when Slack does not answer. */
-  const isInstalled = async (teamId: string): Promise<boolean> => {
+  /** Whether Slack accepts the token that we have of a team or organisation. Rejects when Slack does not answer. */
+  const isInstalled = async (id: string): Promise<boolean> => {
     try {
-      return (await (await connectionOf(teamId)).client.auth.test()).ok;
+      const botToken = await installations.tokenOf(id);
+      if (botToken === undefined) return false;
+      return (await createReceivingClient({ ...options, botToken }, 0).auth.test()).ok;
     } catch (error) {
-      const isUnusable = error instanceof NotInstalled || error instanceof UnreadableInstallation;
-      if (isUnusable || isDeadToken(error)) return false;
+      if (error instanceof UnreadableInstallation || isDeadToken(error)) return false;
       throw error;
     }
   };
@@ -98,12 +99,13 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
   return {
     connectionOf,
     connections: listConnections,
-    async leave(teamId) {
+    async leave(id) {
       // The event may arrive late, after the app was installed again: then our token is valid.
-      if (teamId === undefined || (await isInstalled(teamId))) return;
-      await installations.remove(teamId);
-      known.delete(teamId);
-      log.info(`The Slack app was removed from the workspace ${teamId}.`);
+      if (id === undefined || (await isInstalled(id))) return;
+      await installations.remove(id);
+      known.delete(id);
+      const what = id.startsWith("E") ? "organisation" : "workspace";
+      log.info(`The Slack app was removed from the ${what} ${id}.`);
     },
   };
 }

@@ -21,6 +21,7 @@ export interface HistoryMessage {
 interface HistoryOptions {
   /** A client that waits for rate limits: nobody waits for it. */
   client: WebClient;
+  teamId: string;
   signal: AbortSignal;
   log: BaseLogger;
 }
@@ -47,6 +48,9 @@ export class ConversationHistory {
       for (let pages = 0; pages < maxPages; pages += 1) {
         const answer = await this.#options.client.users.conversations({
           ...cursor,
+          // Other workspaces of its organisation are not its own; required with the token of an organisation, else ignored.
+          // https://docs.slack.dev/reference/methods/users.conversations
+          team_id: this.#options.teamId,
           types: "public_channel,private_channel,im,mpim",
           exclude_archived: true,
           limit: pageSize,

@@ -51,6 +51,11 @@ export async function identify(client: WebClient): Promise<Installation> {
     throw createSlackTokenError("SLACK_BOT_TOKEN", error);
   });
   const { team_id: teamId, user_id: botUserId, bot_id: botId, user, team } = answer;
+  if (answer.is_enterprise_install) {
+    throw new Error(
+      `SLACK_BOT_TOKEN is the token of an organisation-wide installation: let the organisation install the app with SLACK_CLIENT_ID (docs/slack.md), or ${origin.SLACK_BOT_TOKEN.whereToFind} after installing it into one workspace.`,
+    );
+  }
   if (!teamId || !botUserId || !botId) {
     throw new Error(
       `SLACK_BOT_TOKEN belongs to no bot of a workspace: ${origin.SLACK_BOT_TOKEN.whereToFind}.`,

@@ -3,20 +3,30 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import { createStoredParser } from "../../../agent/parse-stored.ts";
 import { createSealedBox, type SealedBox } from "../../../agent/sealed-box.ts";
-import type { SlackServer } from "../connection/web.ts";
+import { createWebClient, type SlackServer } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import { installPath } from "./manifest.ts";
 import type { OAuthClient } from "./oauth-client.ts";
+import { createOrganisationTeams } from "./organisations.ts";
 import { fetchNextToken, isExpiring, rotationSchema } from "./rotation.ts";
 
-/** The teams that have installed the app, with their bot tokens. */
+/**
+ * The teams and organisations that have installed the app, with their bot tokens. An organisation's is good for all of its
+ * workspaces to which its administrators have added the app, each of which is a team of its own here.
+ */
 export interface Installations {
-  /** The bot of a team; undefined where the app is not installed or no longer allowed. */
+  /**
+   * The bot of a team, by its own installation or else by that of its organisation; undefined where the app is not
+   * installed or no longer allowed.
+   */
   find(teamId: string): Promise<Installation | undefined>;
-  /** Ids of all teams that have installed it. */
+  /** Ids of all teams that it can be found for. */
   all(): Promise<string[]>;
-  remove(teamId: string): Promise<void>;
-  /** For the SDK, which stores what a team grants. */
+  /** The token that exactly that team or organisation has granted. */
+  tokenOf(id: string): Promise<string | undefined>;
+  /** @param id of a team or an organisation */
+  remove(id: string): Promise<void>;
+  /** For the SDK, which stores what a team or an organisation grants. */
   store: InstallationStore;
 }
 
@@ -31,7 +41,7 @@ export class InstallationRefused extends Error {}
 /** It was sealed with another secret, or tampered with: only that team is affected. */
 export class UnreadableInstallation extends Error {}
 
-/** Hash: team id to its sealed installation. */
+/** Hash: id of a team or an organisation to its sealed installation. */
 const key = "heddle:slack:installations";
 
 const installationSchema = z.looseObject({
@@ -88,36 +98,74 @@ export function createInstallations(
     }
   };
 
+  const find = async (id: string): Promise<Stored | undefined> => {
+    const stored = await read(id);
+    return stored && renew(id, stored);
+  };
+  const organisationTeams = createOrganisationTeams(now);
+  const teamsOf = (organisation: string, { botToken }: Stored, mustHave?: string) =>
+    organisationTeams.teamsOf(
+      organisation,
+      () => createWebClient({ ...server, botToken }, { timeoutMs: 5_000, retries: 0 }),
+      mustHave,
+    );
+  const organisations = allowed.filter(isOrganisation);
+  /** Teams are listed every few seconds. */
+  const warned = new Set<string>();
+  const warnOnce = (organisation: string, error: unknown): undefined => {
+    if (warned.has(organisation)) return;
+    warned.add(organisation);
+    const why = error instanceof Error ? error.message : String(error);
+    server.log.warn(`The workspaces of the Slack organisation ${organisation} are not known: ${why}`);
+  };
+
   return {
     async find(teamId) {
-      const stored = await read(teamId);
-      if (!stored) return undefined;
-      const { botToken, botId, botUserId } = await renew(teamId, stored);
-      return { botToken, identity: { teamId, botId, botUserId } };
+      if (isOrganisation(teamId)) return undefined;
+      const own = await find(teamId);
+      if (own) return toInstallation(teamId, own);
+      for (const organisation of organisations) {
+        const stored = await find(organisation);
+        if (stored && (await teamsOf(organisation, stored, teamId)).has(teamId))
+          return toInstallation(teamId, stored);
+      }
+      return undefined;
     },
     async all() {
-      return (await redis.hkeys(key)).filter((teamId) => allowed.includes(teamId));
+      const ids = (await redis.hkeys(key)).filter((id) => allowed.includes(id));
+      const teams = new Set(ids.filter((id) => !isOrganisation(id)));
+      for (const organisation of ids.filter(isOrganisation)) {
+        // One that cannot be read, or that Slack does not tell about now, keeps nobody else from being served.
+        const found = await find(organisation)
+          .then((stored) => stored && teamsOf(organisation, stored))
+          .catch((error: unknown) => warnOnce(organisation, error));
+        for (const team of found ?? []) teams.add(team);
+      }
+      return [...teams];
     },
-    async remove(teamId) {
-      await redis.hdel(key, teamId);
+    async tokenOf(id) {
+      return (await find(id))?.botToken;
+    },
+    async remove(id) {
+      organisationTeams.forget(id);
+      await redis.hdel(key, id);
     },
     store: {
-      async storeInstallation({ team, bot, isEnterpriseInstall }) {
-        if (!team || !bot || isEnterpriseInstall) {
+      async storeInstallation({ team, enterprise, bot, isEnterpriseInstall }) {
+        const installed = isEnterpriseInstall ? enterprise : team;
+        if (!installed || !bot)
+          throw new InstallationRefused("Slack has not said what the app was installed for.");
+        if (!allowed.includes(installed.id)) {
+          const what = isEnterpriseInstall ? "organisation" : "workspace";
           throw new InstallationRefused(
-            "This app cannot be installed for a whole organisation: install it again and choose one workspace.",
-          );
-        }
-        if (!allowed.includes(team.id)) {
-          throw new InstallationRefused(
-            `The workspace ${team.id} may not install this app: ask whoever runs it to add ${team.id} to slack.workspaces in heddle.yaml.`,
+            `The ${what} ${installed.id} may not install this app: ask whoever runs it to add ${installed.id} to slack.workspaces in heddle.yaml.`,
           );
         }
         const { token: botToken, id: botId, userId: botUserId, refreshToken, expiresAt } = bot;
         const rotation = refreshToken !== undefined &&
           // The SDK counts seconds.
           expiresAt !== undefined && { rotation: { refreshToken, expiresAt: expiresAt * 1_000 } };
-        await write(team.id, { botToken, botId, botUserId, ...rotation });
+        await write(installed.id, { botToken, botId, botUserId, ...rotation });
       },
       // The SDK reads only through us.
       async fetchInstallation() {
@@ -125,6 +173,15 @@ export function createInstallations(
       },
     },
   };
+}
+
+/** Slack's ids of organisations begin with E, those of workspaces with T. */
+function isOrganisation(id: string): boolean {
+  return id.startsWith("E");
+}
+
+function toInstallation(teamId: string, { botToken, botId, botUserId }: Stored): Installation {
+  return { botToken, identity: { teamId, botId, botUserId } };
 }
 
 /** @throws UnreadableInstallation */

@@ -103,7 +103,9 @@ export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): s
     settings: {
       event_subscriptions: { ...(requests && { request_url: requests }), bot_events: botEvents },
       interactivity: { is_enabled: true, ...(requests && { request_url: requests }) },
-      org_deploy_enabled: false,
+      // Only what is told by requests can have several installations. Outside of Enterprise Grid it has no effect.
+      // https://docs.slack.dev/reference/app-manifest
+      org_deploy_enabled: requests !== undefined,
       socket_mode_enabled: requests === undefined,
       token_rotation_enabled: false,
     },

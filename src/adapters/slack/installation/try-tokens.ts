@@ -28,7 +28,9 @@ export async function tryBotToken(token: string, options: TrialOptions): Promise
     const client = clientOf(token, options);
     const { description, warning, identity } = await identify(client);
     // https://docs.slack.dev/reference/methods/bots.info
-    const info = await client.bots.info({ bot: identity.botId }).catch(() => undefined);
+    const info = await client.bots
+      .info({ bot: identity.botId, team_id: identity.teamId })
+      .catch(() => undefined);
     return { description, warning, appId: info?.bot?.app_id };
   });
 }

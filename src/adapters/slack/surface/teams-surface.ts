@@ -1,14 +1,26 @@
 import { type ChatSurface, SurfaceError } from "../../../chat/surface.ts";
 import type { SlackServer } from "../connection/web.ts";
-import type { Installations } from "../installation/installations.ts";
+import { type Installations, UnreadableInstallation } from "../installation/installations.ts";
 import { readTeam } from "./attachments.ts";
+import { toSurfaceError } from "./errors.ts";
 import { createSlackSurface } from "./surface.ts";
+
+/** Where Slack gives no time. */
+const retryMs = 2_000;
 
 /** A way to write into threads of every team that has installed the app, each with its own token. */
 export function createTeamsSurface(installations: Installations, server: SlackServer): ChatSurface {
   const known = new Map<string, { botToken: string; surface: ChatSurface }>();
   const surfaceOf = async ({ workspace: teamId }: { workspace: string }): Promise<ChatSurface> => {
-    const installation = await installations.find(teamId);
+    const installation = await installations.find(teamId).catch((error: unknown) => {
+      if (error instanceof UnreadableInstallation) throw error;
+      // Which workspaces an organisation has was not to be learnt: nothing was written, and it can be later.
+      const { message, retryAfterMs } = toSurfaceError("auth.teams.list", error);
+      throw new SurfaceError("rate-limited", message, {
+        retryAfterMs: retryAfterMs || retryMs,
+        cause: error,
+      });
+    });
     if (!installation) {
       known.delete(teamId);
       throw new SurfaceError(
