@@ -41,7 +41,7 @@ type Attempt = { kind: "posted"; refs: MessageRef[] } | { kind: "failed"; error:
  * for good the thread is told, if it takes other messages.
  *
  * @param answered are marked as failed where the platform takes no answer
- * @returns when it is to be tried again, ms since the epoch, where the bot must be invited first; else it is done
+ * @returns when it is to be tried again, ms since the epoch, where people must let the bot write there first; else it is done
  */
 export async function deliverPost(
   lease: SessionLease,
@@ -85,7 +85,7 @@ export async function deliverPost(
 }
 
 /**
- * Keeps a message for a channel that the bot was removed from, and shows the thread as failed until it is posted.
+ * Keeps a message for a channel that the bot was removed from, or a thread that was locked, and shows the thread as failed until it is posted.
  *
  * @returns when to try again, ms since the epoch; undefined where it has waited long enough, or is a question
  */
@@ -97,7 +97,7 @@ async function hold(
   const waited = options.now() - heldSince;
   if (entry.question !== undefined || waited > held.forMs) return undefined;
   if (entry.heldSince === undefined)
-    options.onProblem(`A message waits until the bot is invited to ${lease.thread} again.`, error);
+    options.onProblem(`A message waits until ${lease.thread} takes messages of the bot again.`, error);
   const kept: OutboxEntry = { ...rest, heldSince };
   await lease.append([], { fields: { unsaid: "1" }, outbox: { [key]: JSON.stringify(kept) } });
   return options.now() + Math.min(Math.max(waited, held.leastMs), held.mostMs);

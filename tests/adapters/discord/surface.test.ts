@@ -451,10 +451,14 @@ describe("what Discord refuses", () => {
     await surface.remove(ref);
     await surface.remove(ref);
     expect((await failure(surface.edit(ref, answer("x")))).kind).toBe("gone");
+    const [kept] = await surface.post(thread, answer("two"), "d");
     channel.isLocked = true;
-    expect((await failure(surface.post(thread, answer("x"), "b"))).message).toContain(
-      "a moderator can unlock it",
-    );
+    expect(await failure(surface.post(thread, answer("x"), "b"))).toMatchObject({
+      ...{ kind: "forbidden", isLiftable: true },
+      message: expect.stringContaining("a moderator can unlock it"),
+    });
+    channel.isArchived = true;
+    expect(await failure(surface.edit(kept ?? ref, answer("x")))).toMatchObject({ isLiftable: true });
     const direct = discord.direct(ada);
     ada.user.isClosed = true;
     const conversation = { platform: "discord", workspace: "dm", channel: direct.id, thread: direct.id };

@@ -1,10 +1,13 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createDiscordSurface } from "../../../src/adapters/discord/surface/surface.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
+import type { ChatSurface } from "../../../src/chat/surface.ts";
 import { flushOutbox } from "../../../src/queue/outbox/flush.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
+import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 
@@ -15,6 +18,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const hour = 3_600_000;
+const working = { kind: "progress", markdown: "⏳ **Working**" } as const;
 
 /** An answer of a bot that was removed from its channel before it could post it. */
 async function removed(kind: "public" | "private") {
@@ -35,11 +39,27 @@ async function removed(kind: "public" | "private") {
     [`t:mark:${root.ts}`]: { do: "mark", ref, mark: "answered" },
     "t:progress": { do: "settle", message: null, since: Date.now() },
   };
-  for (const [key, entry] of Object.entries(outbox))
-    await redis.hset(keys.outbox(thread), key, JSON.stringify(entry));
+  return {
+    ...outboxOf(thread, surface, outbox),
+    root,
+    texts: () => channel.messages.map(({ text }) => text),
+    invite: () => void channel.members.add(slack.bot.id),
+    unsaid: () => redis.hget(keys.head(thread), "unsaid"),
+  };
+}
+
+/** A thread's outbox with these entries, and the ways to look at it. `flush` gives after how many ms to try again. */
+function outboxOf(thread: string, surface: ChatSurface, entries: Record<string, object>) {
+  const redis = server.client();
   const problems: string[] = [];
   let now = Date.now();
+  const stored = Promise.all(
+    Object.entries(entries).map(([key, entry]) =>
+      redis.hset(keys.outbox(thread), key, JSON.stringify(entry)),
+    ),
+  );
   const flush = async () => {
+    await stored;
     const { rest, retryAt } = await flushOutbox(await claimSession(redis, thread), {
       ...{ redis, surface, output: createRateLimiter(redis), signal: AbortSignal.timeout(20_000) },
       progressQuiet: Promise.resolve(true),
@@ -52,12 +72,8 @@ async function removed(kind: "public" | "private") {
   return {
     flush,
     problems,
-    root,
-    texts: () => channel.messages.map(({ text }) => text),
     passes: (ms: number) => void (now += ms),
-    invite: () => void channel.members.add(slack.bot.id),
     left: () => redis.hkeys(keys.outbox(thread)),
-    unsaid: () => redis.hget(keys.head(thread), "unsaid"),
   };
 }
 
@@ -89,4 +105,48 @@ test("An answer for which the bot is not invited again for hours is left in the 
   expect(texts()).not.toContain("It is done.");
   expect(await left()).toEqual([]);
   expect(await unsaid()).toBe("1");
+});
+
+/** An answer on Discord whose thread a moderator has locked while its turn ran. */
+async function locked() {
+  const discord = await startFakeDiscord();
+  onTestFinished(() => discord.close());
+  const surface = createDiscordSurface({
+    ...{ token: discord.token, apiUrl: discord.url, cdnUrl: discord.cdnUrl, messageContent: true },
+    log: pino({ level: "silent" }),
+  });
+  const general = discord.channel("general");
+  const root = discord.user("ada").says(general, "<@BOT> work");
+  const place = { platform: "discord", workspace: discord.guild.id, channel: general.id };
+  const [progress] = await surface.post({ ...place, thread: root.id }, working, "t:progress");
+  return { discord, surface, general, root, place, progress };
+}
+
+test("An answer waits until its Discord thread is unlocked, the channel is told so once, and then all is settled", async () => {
+  const { discord, surface, general, root, place, progress } = await locked();
+  const inThread = discord.threadOf(root) ?? expect.fail("There is no thread.");
+  inThread.isLocked = true;
+  const redis = server.client();
+  const thread = `discord:${discord.guild.id}:${general.id}:${root.id}`;
+  const ref = { ...place, message: `${general.id}/${root.id}` };
+  await redis.hset(keys.head(thread), "progress", JSON.stringify(progress));
+  const { flush, passes, left } = outboxOf(thread, surface, {
+    "t:answer": { do: "post", message: { kind: "answer", markdown: "It is done." }, attempts: 0 },
+    "t:mark": { do: "mark", ref, mark: "answered" },
+    "t:progress": { do: "settle", message: { kind: "progress", markdown: "✅ **Done**" }, since: Date.now() },
+  });
+  expect(await flush()).toBe(60_000);
+  passes(hour);
+  expect(await flush()).toBe(hour / 2);
+  const told = general.messages.filter(({ author }) => author === discord.bot);
+  expect(told.map(({ content }) => content)).toEqual([
+    "The thread is locked. I keep what I have to say there for six hours, and post it once a moderator unlocks the thread.",
+  ]);
+  expect(inThread.messages.map(({ content }) => content)).toEqual(["⏳ **Working**"]);
+
+  inThread.isLocked = false;
+  expect(await flush()).toBeUndefined();
+  expect(inThread.messages.map(({ content }) => content)).toEqual(["✅ **Done**", "It is done."]);
+  expect(root.reactions.get("✅")?.has(discord.bot.id)).toBe(true);
+  expect(await left()).toEqual([]);
 });

@@ -27,7 +27,7 @@ export function createCall(rest: REST): DiscordCall {
       const code = refusalCode(cause);
       if (code !== undefined && harmless.includes(code)) return undefined;
       const error = toSurfaceError(what, cause);
-      if (error.kind !== "forbidden" || workspace === directWorkspace) throw error;
+      if (error.kind !== "forbidden" || error.isLiftable || workspace === directWorkspace) throw error;
       const why = await explainMissing(rest, workspace, channel);
       throw why ? new SurfaceError("forbidden", why, { cause }) : error;
     }

@@ -29,6 +29,15 @@ const kinds: Record<number, { kind: SurfaceErrorKind; why: string }> = {
   40005: { kind: "rejected", why: "the file is larger than the server allows" },
 };
 
+/** A moderator may unlock it at any time. */
+const locked = 160_005;
+
+/** An archived thread that only a moderator may open again, for which Discord says that a permission is missing. */
+export function lockedThread(what: string, cause: unknown): SurfaceError {
+  const message = `Discord refuses ${what}: the thread is archived and locked; a moderator can unlock it.`;
+  return new SurfaceError("forbidden", message, { isLiftable: true, cause });
+}
+
 const defaultRetryMs = 1_000;
 
 /** @param what the action, to follow “Discord refuses …”: `posting` */
@@ -54,7 +63,10 @@ function toRefusal(what: string, cause: DiscordAPIError): SurfaceError {
   }
   const { kind, why } = kinds[Number(cause.code)] ?? { kind: "rejected", why: cause.message };
   if (kind === "rate-limited") return toRateLimited(`${what} (${why})`, retryAfter(cause), cause);
-  return new SurfaceError(kind, `Discord refuses ${what}: ${why} (${cause.code}).`, { cause });
+  return new SurfaceError(kind, `Discord refuses ${what}: ${why} (${cause.code}).`, {
+    isLiftable: Number(cause.code) === locked,
+    cause,
+  });
 }
 
 function toRateLimited(what: string, retryAfterMs: number, cause: unknown): SurfaceError {

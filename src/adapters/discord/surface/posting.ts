@@ -64,6 +64,18 @@ export function createPosting(
     for (const part of renderParts(withoutFile(message)).slice(refs.length)) await postNext(part);
   };
 
+  /** Threads whose channel has been told that they are locked: what was to be said there is tried again and again. */
+  const toldLocked = new Set<string>();
+  const explain = async (thread: ThreadRef, why: string, isLocked: boolean) => {
+    if (!isLocked) return tellInChannel(rest, thread, `I cannot answer here. ${why}`);
+    if (toldLocked.has(thread.thread)) return;
+    if (toldLocked.size >= maxUnfinished) toldLocked.clear();
+    toldLocked.add(thread.thread);
+    const waits =
+      "I keep what I have to say there for six hours, and post it once a moderator unlocks the thread.";
+    await tellInChannel(rest, thread, `The thread is locked. ${waits}`);
+  };
+
   return {
     async post(thread, message, key, posted = []) {
       // A rate limit in the middle of a long answer must not start it again.
@@ -73,16 +85,16 @@ export function createPosting(
       try {
         await postParts(thread, addMentionHint(deps, thread, message), key, refs);
       } catch (error) {
-        const { kind, message: text, retryAfterMs, cause } = toSurfaceError("posting", error);
+        const { kind, message: text, retryAfterMs, isLiftable, cause } = toSurfaceError("posting", error);
         // People who wait for an answer should learn why there is none.
-        if (kind === "forbidden" && thread.thread !== thread.channel)
-          await tellInChannel(rest, thread, `I cannot answer here. ${text}`);
-        throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > before, cause });
+        if (kind === "forbidden" && thread.thread !== thread.channel) await explain(thread, text, isLiftable);
+        throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > before, isLiftable, cause });
       } finally {
         const [oldest] = unfinished.keys();
         if (unfinished.size > maxUnfinished && oldest !== undefined) unfinished.delete(oldest);
       }
       unfinished.delete(key);
+      toldLocked.delete(thread.thread);
       return refs;
     },
 

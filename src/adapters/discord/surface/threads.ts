@@ -4,6 +4,7 @@ import type { ThreadRef } from "../../../chat/threads.ts";
 import { makeTitle } from "../../../chat/title.ts";
 import { refusalCode } from "../connection/rest.ts";
 import { readableText } from "../inbound/text.ts";
+import { lockedThread } from "./errors.ts";
 import { nobody } from "./render.ts";
 
 /** Discord's limit is 100. */
@@ -13,6 +14,7 @@ const unknownChannel = 10_003;
 const unknownMessage = 10_008;
 const archived = 50_083;
 const alreadyMade = 160_004;
+const missingPermissions = 50_013;
 
 /** Does work that needs the thread to exist and to be open. */
 export type InThread = <T>(rest: REST, thread: ThreadRef, work: () => Promise<T>) => Promise<T>;
@@ -54,7 +56,9 @@ export async function inOpenThread<T>(rest: REST, where: string, work: () => Pro
     return await work();
   } catch (error) {
     if (refusalCode(error) !== archived) throw error;
-    await unarchive(rest, where);
+    await unarchive(rest, where).catch((cause: unknown) => {
+      throw refusalCode(cause) === missingPermissions ? lockedThread("opening", cause) : cause;
+    });
     return await work();
   }
 }
