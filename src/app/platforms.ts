@@ -55,6 +55,7 @@ export async function openSurfaces({ config, log, redis }: PlatformDeps): Promis
         ...(environment.DISCORD_CDN_URL && { cdnUrl: environment.DISCORD_CDN_URL }),
         messageContent: settings.discord.messageContent,
         marks: settings.discord.marks,
+        forumTags: settings.discord.forumTags,
         mentionAfterSeconds: settings.discord.mentionAfterSeconds,
         log,
       }),

@@ -79,6 +79,15 @@ export const discordSchema = z
         "reactions that give a message to the agent, under the rights of whoever puts them there; none by default",
       ),
     marks: marks(z.string()),
+    forumTags: z
+      .strictObject({
+        working: z.string().min(1).max(20).exactOptional().describe("while a turn works on the post"),
+        done: z.string().min(1).max(20).exactOptional().describe("once the last answer is there"),
+      })
+      .exactOptional()
+      .describe(
+        "tags that posts of forums which have them get for how they stand; the bot needs Manage Threads there. Without it no post is tagged",
+      ),
     mentionAfterSeconds: count(0, 86_400)
       .default(60)
       .describe("after a turn of so many seconds its end mentions whoever asked; 0: never"),

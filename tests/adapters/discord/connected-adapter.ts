@@ -92,7 +92,7 @@ export async function startAdapter(discord: FakeDiscord, options: Partial<Discor
 
 export function surfaceOf(
   discord: FakeDiscord,
-  options: Partial<Pick<DiscordSurfaceOptions, "messageContent" | "marks" | "requests">> = {},
+  options: Partial<Pick<DiscordSurfaceOptions, "messageContent" | "marks" | "requests" | "forumTags">> = {},
 ): ChatSurface {
   const { token, url: apiUrl, cdnUrl } = discord;
   return createDiscordSurface({ token, apiUrl, cdnUrl, messageContent: true, log, ...options });

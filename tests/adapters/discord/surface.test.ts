@@ -1,4 +1,4 @@
-import { MessageFlags } from "discord.js";
+import { ChannelType, MessageFlags } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
 import type { RequestLimit } from "../../../src/chat/request-limit.ts";
@@ -653,4 +653,79 @@ test("without the intent, an answer in a server says how to go on; elsewhere it 
     "d",
   );
   expect(direct.messages[0]?.content).toBe("Hi.");
+});
+
+describe("a thread that is begun in a forum", () => {
+  /** A forum with a tag for moderators and one for all. */
+  async function forum(requiresTag: boolean, forumTags?: { working?: string; done?: string }) {
+    const { discord } = await scene();
+    const surface = surfaceOf(discord, { forumTags });
+    const channel = discord.channel("questions", { type: ChannelType.GuildForum });
+    const tags = [
+      { id: "100000000000000001", name: "official", moderated: true },
+      { id: "100000000000000002", name: "build", moderated: false },
+    ];
+    channel.forum = { tags, requiresTag };
+    const place = { platform: "discord", workspace: discord.guild.id, channel: channel.id };
+    const posts = () => discord.threadsOf(channel);
+    return { discord, channel, surface, place, posts };
+  }
+
+  test.each([
+    ["a tag that it may use where the forum wants one", true, ["100000000000000002"]],
+    ["no tag where none is wanted", false, []],
+  ])("is a post with %s", async (_what, requiresTag, tags) => {
+    const { surface, place, posts } = await forum(requiresTag);
+    const opened = await surface.openThread?.(place, "**Check** the build\nplease", "k");
+    const [post] = posts();
+    expect(post).toMatchObject({ name: "Check the build", tags, messages: [{ id: post?.id }] });
+    expect(opened).toMatchObject({ thread: { ...place, thread: post?.id }, ref: { channel: place.channel } });
+    if (!opened) return;
+    await surface.post(opened.thread, answer("It is green."), "a");
+    await patiently(() => surface.mark(opened.ref, "answered"));
+    expect(post?.messages.map(({ content }) => content)).toEqual([
+      "**Check** the build\nplease",
+      "It is green.",
+    ]);
+  });
+
+  test("is not begun again by whoever does not know that it was", async () => {
+    const { surface, place, posts } = await forum(true);
+    const since = Date.now() - 1_000;
+    const [one, two] = [
+      await surface.openThread?.(place, "Check the build", "k", since),
+      await surface.openThread?.(place, "Check the build", "k", since),
+    ];
+    expect(two).toEqual(one);
+    expect(posts()).toHaveLength(1);
+  });
+
+  test("has the tags that are configured for how it stands, besides those of people", async () => {
+    const { channel, surface, place, posts } = await forum(true, {
+      working: "In Progress",
+      done: "answered",
+    });
+    channel.forum?.tags.push(
+      { id: "100000000000000003", name: "In progress", moderated: false },
+      { id: "100000000000000004", name: "Answered", moderated: false },
+    );
+    const opened = (await surface.openThread?.(place, "Check the build", "k")) ?? expect.fail();
+    const shown: (string[] | undefined)[] = [];
+    for (const mark of ["waiting", "taken", "answered", "taken", "stopped"] as const) {
+      await patiently(() => surface.mark(opened.ref, mark));
+      shown.push(posts()[0]?.tags?.map((id) => id.slice(-1)));
+    }
+    expect(shown).toEqual([["2", "3"], ["2", "3"], ["2", "4"], ["2", "3"], ["2"]]);
+  });
+
+  test("is marked all the same where the bot may not change the tags of a person's post", async () => {
+    const { discord, channel, surface, place, posts } = await forum(false, { done: "build" });
+    const opened = (await surface.openThread?.(place, "Check the build", "k")) ?? expect.fail();
+    const [first] = posts()[0]?.messages ?? [];
+    if (!first) throw new Error("The post is empty.");
+    first.author = discord.user("ada").user;
+    await patiently(() => surface.mark(opened.ref, "answered"));
+    expect([[...first.reactions.keys()], posts()[0]?.tags]).toEqual([["✅"], []]);
+    expect(channel.messages).toEqual([]);
+  });
 });

@@ -121,6 +121,8 @@ export interface FakeDiscord {
   channel(name: string, options?: { type?: ChannelType; guild?: FakeGuild }): FakeChannel;
   /** The conversation of a person with the bot. */
   direct(person: Person): FakeChannel;
+  /** The threads of a channel, or the posts of a forum. */
+  threadsOf(channel: FakeChannel): FakeChannel[];
   /** The thread of a message; undefined while there is none. */
   threadOf(message: FakeMessage): FakeChannel | undefined;
   /** Starts a thread at a message, as a person would. */
@@ -228,6 +230,7 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     channel: (name, { type = ChannelType.GuildText, guild: inGuild = guild } = {}) =>
       channelNamed(world, { name, type, guild: inGuild }),
     direct: ({ user }) => world.direct(user),
+    threadsOf: (channel) => [...world.channels.values()].filter(({ parent }) => parent === channel),
     threadOf: (message) => world.channels.get(message.id),
     startThread: (message, name) => world.startThread(message, name),
     deleteThread: (thread) => world.deleteThread(thread),

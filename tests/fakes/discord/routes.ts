@@ -10,6 +10,7 @@ import {
   channelChange,
   commandsBody,
   directBody,
+  forumPostBody,
   messageBody,
   messageChange,
   refreshBody,
@@ -107,12 +108,22 @@ function readable(message: FakeMessage, { world, messageContent }: RouteContext)
   return messageContent ? data : withoutContent(world, message, data);
 }
 
+function applyTags(channel: FakeChannel, wanted: string[], { world }: RouteContext): void {
+  const { tags = [], requiresTag } = channel.forum ?? {};
+  const applied = wanted.map((tag) => tags.find((one) => one.id === tag));
+  if (applied.includes(undefined)) throw refusals.invalidForm({ applied_tags: "Unknown tag" });
+  const mayModerate = world.may(channel, "ManageThreads");
+  if (!mayModerate && applied.some((tag) => tag?.moderated)) throw refusals.missingPermissions();
+  if (requiresTag && applied.length === 0) throw refusals.needsTag();
+}
+
 function mustBeOpen(channel: FakeChannel): void {
   if (channel.isArchived) throw refusals.archived();
 }
 
 const snowflakeAge = (id: string) => Date.now() - (Number(BigInt(id) >> 22n) + 1_420_070_400_000);
 const hourMs = 3_600_000;
+const forumTypes = [ChannelType.GuildForum, ChannelType.GuildMedia];
 /** Of one request. */
 const requestBytes = 25 * 1024 * 1024;
 
@@ -195,7 +206,12 @@ export const routes: Route[] = [
     const channel = channelOf(id, context);
     if (!context.world.isThread(channel)) throw refusals.wrongChannel();
     if (channel.isLocked) throw refusals.missingPermissions();
-    channel.isArchived = body.archived;
+    if ("applied_tags" in body) {
+      const isOwn = channel.messages[0]?.author === context.world.bot;
+      if (!isOwn && !context.world.may(channel, "ManageThreads")) throw refusals.missingPermissions();
+      applyTags(channel.parent ?? channel, body.applied_tags, context);
+      channel.tags = body.applied_tags;
+    } else channel.isArchived = body.archived;
     return wireChannel(channel);
   }),
   route("GET", "/channels/:/messages", ([id], context, { query }) => {
@@ -221,6 +237,7 @@ export const routes: Route[] = [
     const { world } = context;
     const channel = channelOf(id, context);
     if (channel.recipient?.isClosed) throw refusals.notToUser();
+    if (forumTypes.includes(channel.type)) throw refusals.noMessages();
     if (channel.isLocked) throw refusals.locked();
     const permission = world.isThread(channel) ? "SendMessagesInThreads" : "SendMessages";
     if (!world.may(channel, permission)) throw refusals.missingPermissions();
@@ -321,6 +338,18 @@ export const routes: Route[] = [
     if (!world.may(channel, "CreatePublicThreads")) throw refusals.missingPermissions();
     if ((found.flags & MessageFlags.HasThread) !== 0) throw refusals.hasThread();
     return wireChannel(world.startThread(found, body.name));
+  }),
+  routeWith("POST", "/channels/:/threads", forumPostBody, (body, [id], context) => {
+    const { world } = context;
+    const channel = channelOf(id, context);
+    if (!forumTypes.includes(channel.type)) throw refusals.wrongChannel();
+    // What creates a post is the right to send messages there.
+    if (!world.may(channel, "SendMessages")) throw refusals.missingPermissions();
+    applyTags(channel, body.applied_tags, context);
+    const { content, flags, components } = body.message;
+    const post = world.startPost(channel, body.name, body.applied_tags, { content, flags, components });
+    const [first] = post.messages;
+    return { ...wireChannel(post), ...(first && { message: wireMessage(world, first) }) };
   }),
   route("PUT", "/channels/:/thread-members/:", ([id, user = ""], context) => {
     const { world } = context;

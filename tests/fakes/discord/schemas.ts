@@ -68,7 +68,21 @@ export const threadBody = z.strictObject({
     .optional(),
 });
 
-export const channelChange = z.strictObject({ archived: z.boolean() });
+/** https://docs.discord.com/developers/resources/channel#start-thread-in-forum-or-media-channel */
+export const forumPostBody = threadBody.extend({
+  message: z.strictObject({
+    content: z.string().min(1).max(2_000),
+    flags: flags.default(0),
+    components: rows.default([]),
+    allowed_mentions: allowedMentions.optional(),
+  }),
+  applied_tags: z.array(snowflake).max(5).default([]),
+});
+
+export const channelChange = z.union([
+  z.strictObject({ archived: z.boolean() }),
+  z.strictObject({ applied_tags: z.array(snowflake).max(5) }),
+]);
 
 export const refreshBody = z.strictObject({ attachment_urls: z.array(z.url()).min(1).max(50) });
 

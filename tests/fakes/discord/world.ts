@@ -1,4 +1,4 @@
-import { ChannelType, MessageFlags, PermissionFlagsBits } from "discord.js";
+import { ChannelFlags, ChannelType, MessageFlags, PermissionFlagsBits } from "discord.js";
 
 export interface FakeUser {
   id: string;
@@ -31,6 +31,10 @@ export interface FakeChannel {
   denied: bigint;
   isArchived: boolean;
   isLocked: boolean;
+  /** Of a forum: its tags, and whether each post must have one. */
+  forum?: { tags: { id: string; name: string; moderated: boolean }[]; requiresTag: boolean };
+  /** Of a post in one. */
+  tags?: string[];
   /** Of a thread: who is told of what comes in it. */
   members: Set<FakeUser>;
   /** In the order of their time; deleted ones are gone. */
@@ -256,6 +260,19 @@ export class World {
     return thread;
   }
 
+  /** A post in a forum: a thread whose first message has its id. */
+  startPost(forum: FakeChannel, name: string, tags: string[], message: Partial<FakeMessage>): FakeChannel {
+    const { forum: _, ...parent } = forum;
+    const thread: FakeChannel = {
+      ...{ ...parent, id: this.snowflake(), type: ChannelType.PublicThread, name, parent: forum, tags },
+      ...{ messages: [], members: new Set() },
+    };
+    this.channels.set(thread.id, thread);
+    this.tell({ type: "THREAD_CREATE", data: wireChannel(thread), channel: thread, ...inGuild(thread) });
+    this.post({ channel: thread, author: this.bot, content: "", ...message, id: thread.id });
+    return thread;
+  }
+
   deleteThread(thread: FakeChannel): void {
     this.channels.delete(thread.id);
     const start = thread.parent && this.message(thread.parent, thread.id);
@@ -360,6 +377,7 @@ export function wireChannel(channel: FakeChannel): Record<string, unknown> {
     return {
       ...inServer,
       owner_id: parent.id,
+      ...(channel.tags && { applied_tags: channel.tags }),
       message_count: channel.messages.length,
       member_count: 1,
       thread_metadata: {
@@ -372,7 +390,11 @@ export function wireChannel(channel: FakeChannel): Record<string, unknown> {
   }
   const deny = String(channel.denied);
   const overwrites = channel.denied === 0n ? [] : [{ id: guild?.botRole, type: 0, allow: "0", deny }];
-  return { ...inServer, position: 0, permission_overwrites: overwrites };
+  const forum = channel.forum && {
+    available_tags: channel.forum.tags.map((tag) => ({ ...tag, emoji_id: null, emoji_name: null })),
+    flags: channel.forum.requiresTag ? ChannelFlags.RequireTag : 0,
+  };
+  return { ...inServer, position: 0, permission_overwrites: overwrites, ...forum };
 }
 
 export function wireRoles(guild: FakeGuild, { bot }: World): Record<string, unknown>[] {

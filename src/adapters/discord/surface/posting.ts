@@ -8,6 +8,7 @@ import { directWorkspace, locateMessage, messageRef } from "../connection/ids.ts
 import { refusalCode } from "../connection/rest.ts";
 import type { DiscordCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
+import { makeForumPost } from "./forum-posts.ts";
 import { nobody, renderFile, renderOne, renderParts } from "./render.ts";
 import { type InThread, tellInChannel } from "./threads.ts";
 
@@ -28,6 +29,9 @@ interface UploadedFile {
 
 /** The bot may not read the history, and so reply to no message. https://docs.discord.com/developers/topics/opcodes-and-status-codes#json */
 const needsHistory = 160_002;
+
+/** The channel is a forum, for example. */
+const noMessages = 50_008;
 
 /** Long answers that are being posted. */
 const maxUnfinished = 1_000;
@@ -99,10 +103,19 @@ export function createPosting(
     },
 
     // The thread is made of the message when something is shown in it first.
-    async openThread(channel, markdown, key) {
+    async openThread(channel, markdown, key, since) {
       const place = { ...channel, thread: channel.channel };
-      const [part = {}] = renderParts({ kind: "notice", markdown });
-      const ref = await call("posting", place, () => postOnce(deps, rest, place, part, `${key}#0`));
+      const [part] = renderParts({ kind: "notice", markdown });
+      if (!part) throw new SurfaceError("rejected", "There is nothing to begin a thread with.");
+      const ref = await call("posting", place, async () => {
+        try {
+          return await postOnce(deps, rest, place, part, `${key}#0`);
+        } catch (error) {
+          if (refusalCode(error) !== noMessages) throw error;
+          const post = await makeForumPost(rest, { channel, message: part, since });
+          return messageRef(channel, { where: post, message: post });
+        }
+      });
       if (!ref) throw new SurfaceError("gone", "Discord no longer has the channel.");
       return { thread: { ...channel, thread: locateMessage(ref).message }, ref };
     },

@@ -9,6 +9,7 @@ import { threadCommands } from "../interactions/commands.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { createCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
+import { createForumTags, type ForumTagNames } from "./forum-tags.ts";
 import { createLookUps } from "./look-ups.ts";
 import { defaultEmoji, placeEmoji, showMark } from "./marks.ts";
 import { createPosting } from "./posting.ts";
@@ -40,6 +41,8 @@ export interface DiscordSurfaceOptions extends DiscordAccess {
   cdnUrl?: string;
   /** Whether messages without a mention can be read; if not, people are told to mention the bot. */
   messageContent: boolean;
+  /** Absent: no post of a forum gets a tag for how it stands. */
+  forumTags?: ForumTagNames | undefined;
   /** After a turn of so many seconds its end mentions whoever asked; 0: never. */
   mentionAfterSeconds?: number;
 }
@@ -57,6 +60,8 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
   const people = createPeople(rest);
   const inThread = createInThread();
   const call = createCall(rest);
+  const { forumTags } = options;
+  const showForumTag = forumTags && createForumTags(rest, forumTags);
   const marks = { emoji: { ...defaultEmoji, ...options.marks }, shown: new Map() };
 
   return {
@@ -109,6 +114,7 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       await call("marking", ref, () =>
         inOpenThread(rest, locateMessage(ref).where, () => showMark(rest, marks, ref, mark, how)),
       );
+      await showForumTag?.(ref, mark, how);
     },
 
     async status(thread, text) {

@@ -8,7 +8,7 @@ import { lockedThread } from "./errors.ts";
 import { nobody } from "./render.ts";
 
 /** Discord's limit is 100. */
-const nameChars = 90;
+export const nameChars = 90;
 
 const unknownChannel = 10_003;
 const unknownMessage = 10_008;
