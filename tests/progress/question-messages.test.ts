@@ -276,6 +276,12 @@ test.each(["||spoiler||", "**x**", "# Big", "_ada_", "a_b", "<@1>", "[x](https:/
   },
 );
 
+test("A title never stands in the place of the call that is asked about", () => {
+  const call = { id: "c1", name: "bash", input: { command: "rm -rf build", title: "Tidy up" } };
+  const { markdown } = renderQuestion(question, call, place);
+  expect(readDiscord(markdown).code.join("\n")).toContain("rm -rf build");
+});
+
 describe("what is to be read before an approval", () => {
   const call = { id: "c1", name: "open_pull_request", input: { repository: "shop", title: "Say hello" } };
   const asking = (text: string): Question => ({ ...question, file: { name: "shop.diff", text } });

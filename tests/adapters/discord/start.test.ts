@@ -45,6 +45,14 @@ describe("start", () => {
     await start(discord, { messageContent: false });
   });
 
+  test("logs no stack beside the sentence", async () => {
+    const discord = await fakeDiscord({ messageContent: false });
+    const lines: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line) => void lines.push(line) });
+    await expect(start(discord, { log })).rejects.toThrow(/Message Content Intent/);
+    expect(lines).toEqual([]);
+  });
+
   test("says that the shards are wrong", async () => {
     const discord = await fakeDiscord();
     const wrong = start(discord, { shards: { ids: [3], total: 2 } });

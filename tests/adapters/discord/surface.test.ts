@@ -585,6 +585,8 @@ describe("files", () => {
     const [ref] = await surface.upload(thread, file, "k");
     await surfaceOf(discord).upload(thread, file, "k");
     expect(replies()).toHaveLength(1);
+    // The answer that follows is what notifies people.
+    expect(replies()[0]?.flags).toBe(MessageFlags.SuppressNotifications);
     expect(replies()[0]?.files).toMatchObject([{ name: "chart.png", content: Buffer.from([1, 2, 3]) }]);
     expect(ref?.message).toBe(`${thread.thread}/${replies()[0]?.id}`);
   });

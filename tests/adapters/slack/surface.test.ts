@@ -467,6 +467,25 @@ describe("status", () => {
     expect(slack.calls.filter(({ method }) => method === "agents.sessions.setStatus")).toHaveLength(1);
   });
 
+  test("gives the session its title, and is shown where Slack takes none", async () => {
+    const { slack, surface, thread, general, root } = await scene();
+    await surface.status?.(thread, "is thinking…", false, "Look at the build");
+    expect([...slack.workspace.titles.values()]).toEqual(["Look at the build"]);
+
+    slack.refuse("agents.sessions.setStatus", () => "unknown_method");
+    const [, other] = [slack.user("ada"), { ...thread, thread: root.ts }];
+    await surface.status?.(other, "is reading…", false, "Look at the build");
+    expect(slack.status(general, root.ts)).toBe("is reading…");
+  });
+
+  test("comes so soon that it stands for the progress of a short turn, and goes with a message by itself", async () => {
+    const { surface } = await scene();
+    const { status, progressMs: [firstProgressMs] = [0] } = surface.limits;
+    expect(status).toMatchObject({ endsWithPosts: true });
+    expect(status?.firstMs).toBeLessThanOrEqual(200);
+    expect(firstProgressMs).toBeGreaterThanOrEqual(1_000);
+  });
+
   test("goes with the next message, and a line that was under way by then is taken away", async () => {
     const { slack, surface, thread, general, root } = await scene();
     await surface.status?.(thread, "is thinking…");
