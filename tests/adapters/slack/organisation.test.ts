@@ -90,7 +90,7 @@ describe("An organisation that installs the app as a whole", () => {
     intake.events.splice(0);
     const [button] = buttonsOf(asked);
     await two.user("ada").presses(button?.action_id ?? "", asked);
-    await two.user("ada").commands(general, "/agent count to three");
+    two.user("ada").commands(general, "/agent count to three");
     await untilAcknowledged(two);
     expect(intake.events).toMatchObject([
       { kind: "action", action: "retry", thread },

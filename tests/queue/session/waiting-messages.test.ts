@@ -53,11 +53,11 @@ describe("What waits in a thread", () => {
         const removed = new Set<number>();
         const deleted = new Set<number>();
         let edits = 0;
-        for (const step of steps) {
-          const { does, n } = step;
+        for (const done of steps) {
+          const { n } = done;
           const waits = waiting.includes(n);
           const others = waiting.filter((other) => other !== n);
-          switch (step.does) {
+          switch (done.does) {
             case "deliver":
               await deliver(redis, thread, message(n), options);
               if (!seen.has(n)) waiting = [...waiting, n];
@@ -71,8 +71,8 @@ describe("What waits in a thread", () => {
               waiting = others;
               break;
             case "move": {
-              const place = Math.min(step.to, waiting.length);
-              expect(await moveWaiting(redis, thread, `m${n}`, step.to)).toEqual(
+              const place = Math.min(done.to, waiting.length);
+              expect(await moveWaiting(redis, thread, `m${n}`, done.to)).toEqual(
                 waits ? { place, count: waiting.length } : undefined,
               );
               if (waits) waiting = others.toSpliced(place - 1, 0, n);

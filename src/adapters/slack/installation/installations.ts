@@ -150,27 +150,35 @@ export function createInstallations(
       organisationTeams.forget(id);
       await redis.hdel(key, id);
     },
-    store: {
-      async storeInstallation({ team, enterprise, bot, isEnterpriseInstall }) {
-        const installed = isEnterpriseInstall ? enterprise : team;
-        if (!installed || !bot)
-          throw new InstallationRefused("Slack has not said what the app was installed for.");
-        if (!allowed.includes(installed.id)) {
-          const what = isEnterpriseInstall ? "organisation" : "workspace";
-          throw new InstallationRefused(
-            `The ${what} ${installed.id} may not install this app: ask whoever runs it to add ${installed.id} to slack.workspaces in heddle.yaml.`,
-          );
-        }
-        const { token: botToken, id: botId, userId: botUserId, refreshToken, expiresAt } = bot;
-        const rotation = refreshToken !== undefined &&
-          // The SDK counts seconds.
-          expiresAt !== undefined && { rotation: { refreshToken, expiresAt: expiresAt * 1_000 } };
-        await write(installed.id, { botToken, botId, botUserId, ...rotation });
-      },
-      // The SDK reads only through us.
-      async fetchInstallation() {
-        throw new Error("Installations are found by workspace.");
-      },
+    store: createStore(allowed, write),
+  };
+}
+
+/** Stores what the SDK has been granted. @param write with the id of the team or organisation */
+function createStore(
+  allowed: readonly string[],
+  write: (id: string, content: Stored) => Promise<unknown>,
+): InstallationStore {
+  return {
+    async storeInstallation({ team, enterprise, bot, isEnterpriseInstall }) {
+      const installed = isEnterpriseInstall ? enterprise : team;
+      if (!installed || !bot)
+        throw new InstallationRefused("Slack has not said what the app was installed for.");
+      if (!allowed.includes(installed.id)) {
+        const what = isEnterpriseInstall ? "organisation" : "workspace";
+        throw new InstallationRefused(
+          `The ${what} ${installed.id} may not install this app: ask whoever runs it to add ${installed.id} to slack.workspaces in heddle.yaml.`,
+        );
+      }
+      const { token: botToken, id: botId, userId: botUserId, refreshToken, expiresAt } = bot;
+      const rotation = refreshToken !== undefined &&
+        // The SDK counts seconds.
+        expiresAt !== undefined && { rotation: { refreshToken, expiresAt: expiresAt * 1_000 } };
+      await write(installed.id, { botToken, botId, botUserId, ...rotation });
+    },
+    // The SDK reads only through us.
+    async fetchInstallation() {
+      throw new Error("Installations are found by workspace.");
     },
   };
 }
