@@ -149,6 +149,8 @@ export interface ChatSurface {
   earlier?(thread: ThreadRef, before: MessageRef, limit: number): Promise<ContextMessage[]>;
   /** What people call the channel; undefined where it has no name. */
   channelName?(thread: ThreadRef): Promise<string | undefined>;
+  /** The address at which people find a message; undefined where it is gone. */
+  linkTo?(ref: MessageRef): Promise<string | undefined>;
   /** Whether everybody who sees the channel may read the thread. Absent where everybody may. */
   isOpenThread?(thread: ThreadRef): Promise<boolean>;
   /** Looks up what a person is there now, for a task from earlier. Absent where everybody is the operator. */

@@ -107,10 +107,14 @@ function describeWaiting(message: UserMessage, now: number): string {
 }
 
 /** On one line; the names of its files for a message without words. */
-export function firstWords({ text, enclosed }: UserMessage, chars = shownChars): string {
-  const words = text.replaceAll(/\s+/g, " ").trim();
+export function firstWords({ text, enclosed }: UserMessage): string {
   const files = enclosed?.files?.map(({ name }) => name).join(", ");
-  return cutText(words || files || "(no text)", chars);
+  return firstCharacters(text) || firstCharacters(files || "(no text)");
+}
+
+/** Of a text, on one line. */
+export function firstCharacters(text: string): string {
+  return cutText(text.replaceAll(/\s+/g, " ").trim(), shownChars);
 }
 
 export function formatAge(ms: number): string {

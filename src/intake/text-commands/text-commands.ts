@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { Author, InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
 import type { ActionButton } from "../../chat/outbound.ts";
+import type { ChatSurface } from "../../chat/surface.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
@@ -8,6 +9,7 @@ import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 import { administer, type AdministerOptions, type SettingAuditEvent } from "../administration/administer.ts";
 import { type AdminCommand, readAdminCommand } from "../administration/commands.ts";
+import { listOpenQuestions } from "../open-questions-list.ts";
 import { chooseModel } from "../choose-model.ts";
 import type { Replies } from "../replies.ts";
 import type { Undoing } from "../undoing.ts";
@@ -32,6 +34,8 @@ export interface TextCommandOptions extends Omit<AdministerOptions, "audit"> {
   models(thread: ThreadRef): ModelOffer;
   audit(event: ScheduleAuditEvent | SettingAuditEvent | ApprovalsAuditEvent): void;
   now(): number;
+  surface(platform: string): ChatSurface;
+  onProblem(problem: string, error: unknown): void;
 }
 
 /** Somebody took back what was approved for the whole thread. */
@@ -174,17 +178,20 @@ function createSchedulesCommand(
   };
 }
 
-/** Creates what runs `!approvals`. */
+/** Creates what runs `!approvals`, which lists what waits for a decision as well. */
 function createApprovalsCommand(
-  { redis, audit, now }: Pick<TextCommandOptions, "redis" | "audit" | "now">,
+  options: Pick<TextCommandOptions, "redis" | "audit" | "now" | "surface" | "onProblem">,
   answerAndMark: Answer,
 ): (event: InboundMessage, command: ApprovalsCommand) => Promise<IntakeResult> {
+  const { redis, audit, now } = options;
   return async (event, command) => {
     const thread = threadId(event.thread);
     if (await isNotOurs(redis, event, thread)) return noSession;
     // Told again, it would take back what was approved since.
     if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
-    const { markdown, takenBack } = await answerApprovalsCommand(redis, thread, command, now());
+    const { markdown: approved, takenBack } = await answerApprovalsCommand(redis, thread, command, now());
+    const open = command === "list" ? await listOpenQuestions(options, event.thread) : undefined;
+    const markdown = open === undefined ? approved : `${open}\n\n${approved}`;
     const rules = takenBack.map(({ rule }) => rule.text);
     if (rules.length > 0) audit({ action: "approvals-cleared", thread, rules, by: event.author });
     return answerAndMark(event, markdown);

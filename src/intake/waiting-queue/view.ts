@@ -7,7 +7,7 @@ import { threadId, type ThreadRef } from "../../chat/threads.ts";
 import { listRequesters } from "../../queue/session/requesters.ts";
 import { readSessionStatus } from "../../queue/session/sessions.ts";
 import { listWaiting } from "../../queue/session/waiting-messages.ts";
-import { readChannelQueue, type WaitingThread } from "../../queue/turns/channel-queue.ts";
+import { readChannelQueue } from "../../queue/turns/channel-queue.ts";
 import type { Access } from "../access.ts";
 import { describeQueue } from "../text-commands/queue.ts";
 import { offerButtons, offerChange, type OfferedMessage } from "./choices.ts";
@@ -78,11 +78,11 @@ export async function keepChangeable(
 }
 
 /** Without the threads that not everybody in the channel may read: nobody else learns what is asked there, and by whom. */
-async function keepOpen(
+export async function keepOpen<Line extends { thread: ThreadRef }>(
   { surface, onProblem }: Pick<QueueViewOptions, "surface" | "onProblem">,
-  threads: readonly WaitingThread[],
-): Promise<WaitingThread[]> {
-  const isOpen = async ({ thread }: WaitingThread): Promise<boolean> => {
+  threads: readonly Line[],
+): Promise<Line[]> {
+  const isOpen = async ({ thread }: Line): Promise<boolean> => {
     try {
       return (await surface(thread.platform).isOpenThread?.(thread)) ?? true;
     } catch (error) {

@@ -572,6 +572,16 @@ test("a person is a member with its roles by now, and external after having left
   expect(await surface.person?.(thread, "404")).toMatchObject({ standing: "external", roles: [] });
 });
 
+test("a message has the address at which people find it", async () => {
+  const { discord, surface, thread, rootRef, root, general } = await scene();
+  const server = discord.guild.id;
+  expect(await surface.linkTo?.(rootRef)).toBe(
+    `https://discord.com/channels/${server}/${general.id}/${root.id}`,
+  );
+  const [ref] = await surface.post(thread, answer("one"), "a");
+  expect(ref && (await surface.linkTo?.(ref))).toMatch(`https://discord.com/channels/${server}/${root.id}/`);
+});
+
 test("a channel has the name that people see, a direct conversation none of its own", async () => {
   const { surface, thread } = await scene();
   expect(await surface.channelName?.(thread)).toBe("general");

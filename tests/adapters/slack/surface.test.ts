@@ -5,6 +5,13 @@ import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import { failure, scene } from "./slack-scene.ts";
 
+test("a message has the address at which people find it", async () => {
+  const { surface, thread, general, root } = await scene();
+  expect(await surface.linkTo?.({ ...thread, message: root.ts })).toBe(
+    `https://fake.slack.com/archives/${general.id}/p${root.ts.replace(".", "")}`,
+  );
+});
+
 test("a channel has the name that people see, a direct conversation none of its own", async () => {
   const { slack, surface, ada, thread } = await scene();
   expect(await surface.channelName?.(thread)).toBe("general");

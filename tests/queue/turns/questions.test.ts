@@ -647,6 +647,7 @@ describe("An approval for the thread", () => {
     await parked(thread);
     expect(runs.commands).toHaveLength(2);
     await thread.commands("!approvals", bob);
+    await shows(chat, "**Waits for a decision**\n\n- May I run `bash`? · Ada, just now");
     await shows(chat, "Nothing is approved for this whole thread");
     expect(thread.audits.map(toAuditFact)).toMatchObject([
       { what: "decision-refused", rules: ["git push*"], by: { id: "U2" } },

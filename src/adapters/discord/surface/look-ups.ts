@@ -1,7 +1,7 @@
 import { ChannelType, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import type { ChatSurface } from "../../../chat/surface.ts";
-import { directWorkspace } from "../connection/ids.ts";
+import { directWorkspace, locateMessage } from "../connection/ids.ts";
 import type { People } from "../connection/people.ts";
 import type { DiscordCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
@@ -20,7 +20,7 @@ export function createLookUps({
   rest: REST;
   call: DiscordCall;
   people: People;
-}): Required<Pick<ChatSurface, "channelName" | "isOpenThread" | "person">> {
+}): Required<Pick<ChatSurface, "channelName" | "isOpenThread" | "linkTo" | "person">> {
   return {
     async channelName(thread) {
       if (thread.workspace === directWorkspace) return "direct messages";
@@ -28,6 +28,12 @@ export function createLookUps({
         rest.get(Routes.channel(thread.channel)),
       );
       return nameSchema.parse(channel).name ?? undefined;
+    },
+
+    async linkTo(ref) {
+      const { where, message } = locateMessage(ref);
+      const server = ref.workspace === directWorkspace ? "@me" : ref.workspace;
+      return `https://discord.com/channels/${server}/${where}/${message}`;
     },
 
     async isOpenThread(thread) {

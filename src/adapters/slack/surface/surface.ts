@@ -211,7 +211,7 @@ function createUnlessGrowing(streams: Streams) {
 function createReadings(
   readers: WebClient,
   findPeople: (thread: ThreadRef) => People,
-): Pick<ChatSurface, "earlier" | "channelName" | "person"> {
+): Pick<ChatSurface, "earlier" | "channelName" | "linkTo" | "person"> {
   return {
     async earlier(thread, before, limit) {
       const messages = await callSlack("conversations.replies", () =>
@@ -223,6 +223,11 @@ function createReadings(
     async channelName({ channel }) {
       const found = await callSlack("conversations.info", () => readers.conversations.info({ channel }));
       return found?.channel?.is_im ? "direct messages" : found?.channel?.name;
+    },
+
+    async linkTo({ channel, message }) {
+      const place = { channel, message_ts: message };
+      return (await callSlack("chat.getPermalink", () => readers.chat.getPermalink(place)))?.permalink;
     },
 
     async person(thread, id) {

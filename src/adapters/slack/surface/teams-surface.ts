@@ -61,6 +61,7 @@ export function createTeamsSurface(installations: Installations, server: SlackSe
       yield* surface.download?.(file, signal) ?? [];
     },
     channelName: async (thread) => (await surfaceOf(thread)).channelName?.(thread),
+    linkTo: async (ref) => (await surfaceOf(ref)).linkTo?.(ref),
     person: async (thread, id) => (await surfaceOf(thread)).person?.(thread, id),
     earlier: async (thread, ...rest) => (await (await surfaceOf(thread)).earlier?.(thread, ...rest)) ?? [],
   };
