@@ -29,7 +29,7 @@ export function checkCall(call: ToolCall, { tools, listed }: Toolbox): CheckedCa
       problem: `invalid JSON arguments for ${tool.name}: ${why}. Send one JSON object.`,
     };
   }
-  const { parsed, taken } = parseInput(tool.input, call.input);
+  const { parsed, taken } = parseInput(tool.input, tool.reshape ? tool.reshape(call.input) : call.input);
   const unknown = findUnknownArguments(tool, taken);
   if (parsed.success && unknown.length === 0) return { ok: true, tool, input: parsed.data };
   const faults = [

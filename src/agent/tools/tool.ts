@@ -110,6 +110,11 @@ export interface Tool<Input = unknown> {
    * left out where the model's service does not take it.
    */
   schema?: Record<string, unknown>;
+  /**
+   * The arguments in the form of `input`, where models often send another one whose meaning is plain. Whatever else it is
+   * given it returns as it is. Must not throw.
+   */
+  reshape?(given: unknown): unknown;
   /** Sent with every request, also where tools with a `schema` of their own are too many (see `deferTools`). */
   always?: boolean;
   effect: ToolEffect;

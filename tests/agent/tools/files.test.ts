@@ -195,6 +195,30 @@ describe("edit_file", () => {
     expect(await content("a.txt")).toBe("1\ntwo\n3\n");
   });
 
+  test("takes a lone edit whose fields stand beside the path, and nothing that could mean two things", async () => {
+    const { use, put, content } = await workspace();
+    await put("a.txt", "one two one");
+    const lone = { path: "a.txt", old_text: "two", new_text: "2" };
+    expect(await use("edit_file", lone)).toMatchObject({ status: "ok" });
+    const nulls = { edits: null, patch: null };
+    const all = { path: "a.txt", old_text: "one", new_text: "1", replace_all: "true", ...nulls };
+    expect(await use("edit_file", all)).toMatchObject({ status: "ok" });
+    expect(await content("a.txt")).toBe("1 2 1");
+    for (const [input, problem] of [
+      [{ path: "a.txt", old_text: "2" }, /edits\.0\.new_text: is missing/],
+      [{ ...lone, edits: [{ old_text: "1", new_text: "3" }] }, /old_text: unknown argument/],
+      [{ ...lone, patch: "*** Begin Patch\n*** End Patch" }, /give either path and edits, or patch/],
+      [{ old_text: "2", new_text: "3" }, /give either path and edits, or patch/],
+      [{ ...lone, regex: true }, /regex: unknown argument/],
+    ] as const) {
+      expect(await use("edit_file", input)).toMatchObject({
+        status: "error",
+        text: expect.stringMatching(problem),
+      });
+    }
+    expect(await content("a.txt")).toBe("1 2 1");
+  });
+
   test("leaves the file as it is when an edit is wrong", async () => {
     const { use, put, content } = await workspace();
     await put("a.txt", "foo\nfoo\nbar");
