@@ -159,6 +159,18 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     expect((await open.use("open_pull_request", own)).text).toContain("expected a branch that begins with");
   });
 
+  test("is no other thread's branch, and nobody is asked about one", async () => {
+    const { use, ask, sh } = await setting.thread();
+    await use("open_repository", { repository: "shop" });
+    await sh("cd shop; echo x > x");
+    const foreign = { ...proposal, branch: "heddle/00000000-other" };
+    expect(await ask("open_pull_request", foreign)).toBeUndefined();
+    expect(await use("open_pull_request", foreign)).toMatchObject({
+      status: "error",
+      text: expect.stringContaining("expected a branch that begins with heddle/"),
+    });
+  });
+
   test("says what its host refuses", async () => {
     setting.github.addToken("reader-token", ["acme/shop"], { contents: "read" });
     setting.github.addToken("pusher-token", ["acme/shop"], { contents: "write" });

@@ -24,6 +24,13 @@ const mostNamed = 20;
 /** What a search shows of one tool, in characters: what is longer is told as cut. */
 const mostChars = 12_000;
 
+/** Once for all turns: describing a schema to the model costs more than the rest of a tool. */
+const findInput = z.object({ query: z.string().trim().min(1).max(500) });
+const callInput = z.object({
+  name: z.string(),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+});
+
 /**
  * Divides a turn's tools into those whose definitions are sent and those that the model has to find.
  *
@@ -52,7 +59,7 @@ export function createDeferredAccess(deferred: readonly Tool[]): Tool[] {
     description:
       `Finds tools that are not listed here, of these servers: ${servers}. Give the words of what you want to do, or a ` +
       `tool's exact name; the best ${mostShown} come with their arguments. Call one with ${callToolName}.`,
-    input: z.object({ query: z.string().trim().min(1).max(500) }),
+    input: findInput,
     effect: "read",
     // A few definitions, whatever their lines.
     limits: { lines: Number.MAX_SAFE_INTEGER, size: 128 * 1024 },
@@ -61,7 +68,7 @@ export function createDeferredAccess(deferred: readonly Tool[]): Tool[] {
   const callTool = defineTool({
     name: callToolName,
     description: `Calls a tool that ${findToolsName} has found.`,
-    input: z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()).default({}) }),
+    input: callInput,
     effect: "external",
     // A call of a tool that there is never gets here: it is taken for a call of that tool, see deferred-calls.ts.
     run: async ({ name }) => ({

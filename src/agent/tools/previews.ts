@@ -10,6 +10,15 @@ const minutes = z
   .min(1)
   .optional()
   .describe("How long; by default as long as the operator allows");
+/** Once for all turns: describing a schema to the model costs more than the rest of a tool. */
+const portInput = z.object({
+  port: z.number().int().min(1).max(65_535).describe("Where the server listens, on 127.0.0.1 or 0.0.0.0"),
+  minutes,
+});
+const folderInput = z.object({
+  path: z.string().min(1).describe("The folder; its index.html comes first"),
+  minutes,
+});
 const ends = "It is a background command: bash_kill ends it, and so does a stop.";
 
 /** The tools that show people what the thread serves. */
@@ -20,15 +29,7 @@ export function createPreviewTools(previews: PreviewAccess): Tool[] {
       description:
         "Show people in a browser what a server of this thread answers, for example a web app that you work on: gives an address " +
         `that you pass on to them. Start the server first, as a background command. ${ends}`,
-      input: z.object({
-        port: z
-          .number()
-          .int()
-          .min(1)
-          .max(65_535)
-          .describe("Where the server listens, on 127.0.0.1 or 0.0.0.0"),
-        minutes,
-      }),
+      input: portInput,
       effect: "external",
       run: (input, context) => share(previews, { port: input.port }, input.minutes, context),
     }),
@@ -37,10 +38,7 @@ export function createPreviewTools(previews: PreviewAccess): Tool[] {
       description:
         "Show people in a browser the files of a folder, for example a built page or a report with pictures: gives an address that " +
         `you pass on to them. Files that change are shown as they are. ${ends}`,
-      input: z.object({
-        path: z.string().min(1).describe("The folder; its index.html comes first"),
-        minutes,
-      }),
+      input: folderInput,
       effect: "external",
       run: (input, context) => share(previews, { folder: input.path }, input.minutes, context),
     }),

@@ -5,6 +5,7 @@ import type { PolicyDecision } from "../../policy-decision.ts";
 import { openPullRequestName, type Repository, type RepositoryAccess } from "../../repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "../tool.ts";
 import { commitScript, pushScript } from "./git-scripts.ts";
+import { cacheByNames } from "./cache-by-names.ts";
 import {
   type ScriptOptions,
   describeDifference,
@@ -17,18 +18,15 @@ import {
 
 const branchName = /^(?!.*(?:\.\.|\/\/|@\{|\.lock$))[\w./-]{1,200}$/;
 
-/** Pushes a repository's folder as a branch of the thread and opens a pull request for it. */
-export function createOpenPullRequest(access: RepositoryAccess): Tool {
-  const { list, branchPrefix } = access;
-  const names = list.map(({ name }) => name);
-  const input = z.object({
-    repository: z.enum(names as [string, ...string[]]),
+/** The same object for the same repositories: describing a schema to the model costs more than the rest of a tool. */
+const inputFor = cacheByNames((names) =>
+  z.object({
+    repository: z.enum(names),
     title: z.string().trim().min(1).max(200).describe("Of the pull request, and of the commit"),
     body: z.string().max(20_000).describe("What was changed and why, for reviewers, in Markdown"),
     branch: z
       .string()
       .regex(branchName)
-      .refine((name) => name.startsWith(branchPrefix), `expected a branch that begins with ${branchPrefix}`)
       .optional()
       .describe(
         "To add to an earlier pull request: its branch. Without it the branch that the folder is on, if open_pull_request has made it, else a new one",
@@ -39,8 +37,13 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       .optional()
       .describe("The branch that it goes to; without it the usual one"),
     draft: z.boolean().default(false),
-  });
-  type Input = z.infer<typeof input>;
+  }),
+);
+type Input = z.infer<ReturnType<typeof inputFor>>;
+
+/** Pushes a repository's folder as a branch of the thread and opens a pull request for it. */
+export function createOpenPullRequest(access: RepositoryAccess): Tool {
+  const { list, branchPrefix } = access;
   /** What was last shown to people, or last looked at: nothing else is pushed. By repository. */
   const looked = new Map<string, string>();
   const find = (name: string) => list.find((each) => each.name === name);
@@ -69,13 +72,16 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       "commit on a branch of this thread, and open a pull request for it. People see the difference and approve it first, " +
       "unless the operator lets it pass. Called again it adds a commit to the same pull request, so it is also how to " +
       "answer a review.",
-    input,
+    input: inputFor(list.map(({ name }) => name)),
     effect: "external",
     timeoutMs: 1_500_000,
 
     async review(given, { sandbox }, signal): Promise<PolicyDecision> {
       const repository = find(given.repository);
       if (!repository || !sandbox) return { action: "allow" };
+      if (given.branch !== undefined && !given.branch.startsWith(branchPrefix)) {
+        return { action: "deny", why: `expected a branch that begins with ${branchPrefix}.` };
+      }
       if (repository.push === "deny") {
         return { action: "deny", why: `The operator lets nothing be pushed to ${repository.title}.` };
       }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { openRepositoryName, type Repository, type RepositoryAccess } from "../../repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool } from "../tool.ts";
+import { cacheByNames } from "./cache-by-names.ts";
 import { cloneScript } from "./git-scripts.ts";
 import { folderOf, runScript } from "./proposal.ts";
 
@@ -8,19 +9,21 @@ const setupMs = 600_000;
 /** Of the set-up's output, at its end, in characters. */
 const shownOutput = 2_000;
 
+/** The same object for the same repositories: describing a schema to the model costs more than the rest of a tool. */
+const inputFor = cacheByNames((names, told) =>
+  z.object({ repository: z.enum(names).describe(told.join("; ")) }),
+);
+
 /** Brings a repository into the workspace. */
 export function createOpenRepository({ list }: RepositoryAccess): Tool {
   const names = list.map(({ name }) => name);
-  const input = z.object({
-    repository: z.enum(names as [string, ...string[]]).describe(list.map(describe).join("; ")),
-  });
-  return defineSandboxTool<z.infer<typeof input>>({
+  return defineSandboxTool<z.infer<ReturnType<typeof inputFor>>>({
     name: openRepositoryName,
     description:
       `Clone one of this channel's repositories into the workspace (${names.join(", ")}), signed in, or fetch what is new ` +
       "where it is there already. Use it before you work on a repository; then work with the other tools. Commit as you " +
       "like; git cannot push from here, open_pull_request does.",
-    input,
+    input: inputFor(names, list.map(describe)),
     effect: "write",
     timeoutMs: 2 * setupMs,
     async run({ repository: name }, context) {
