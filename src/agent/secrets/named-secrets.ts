@@ -25,6 +25,11 @@ const end = `\\\\{0,3}["']?\\]?`;
 /** Each with the value, and what follows it. Tried only where a trigger is. */
 const patterns = {
   assignment: sticky(`${name.source}${end}[ \\t]{0,8}(?:=>|:=|[=:](?![=:~]))[ \\t]{0,8}${value}`),
+  // The name is the value of one field, the secret that of the next; or the secret is a block of YAML below its name.
+  pair: sticky(
+    `${name.source}${end}(?:[ \\t]{0,8},?[ \\t]{0,8}(?:\\r?\\n)?[ \\t]{0,64}\\\\{0,3}["']?[Vv]alue${end}[ \\t]{0,4}[:=]|[ \\t]{0,8}:[ \\t]{0,8}[|>][+-]?[ \\t]{0,8}\\r?\\n)[ \\t]{0,64}${value}`,
+  ),
+  element: sticky(`${name.source}>([^\\s<>"'\`{}]{1,256})(?=<\\/)()`),
   option: sticky(
     `(?<=--[\\w-]{0,24})(?:password|passwd|passphrase|secret|token|api-key|access-key|auth-key)[ \\t]{1,4}(?!-)${value}`,
   ),
@@ -75,6 +80,13 @@ const trigger = new RegExp(
 const triggerChars = 256;
 const isProgram = new RegExp(`^(?:${programs})$`, "i");
 
+const byName: readonly Kind[] = ["assignment", "pair", "element", "option"];
+
+/** The line before the last ends with a name whose secret the last may bring. */
+const openPair = new RegExp(
+  `${name.source}${end}[ \\t]{0,8}(?:,|:[ \\t]{0,8}[|>][+-]?)?[ \\t]{0,8}\\r?\\n[^\\n]*$`,
+);
+
 function kindsAt(beginning: string): readonly Kind[] {
   switch (beginning.toLowerCase()) {
     case "://":
@@ -85,11 +97,11 @@ function kindsAt(beginning: string): readonly Kind[] {
     case "cookie":
       return ["cookie"];
     case "auth":
-      return ["authorization", "assignment", "option"];
+      return ["authorization", ...byName];
     case "pass":
-      return ["assignment", "option", "netrc"];
+      return [...byName, "netrc"];
     default:
-      return isProgram.test(beginning) ? ["command"] : ["assignment", "option"];
+      return isProgram.test(beginning) ? ["command"] : byName;
   }
 }
 
@@ -104,6 +116,9 @@ export function findOpenName(text: string): number {
   for (const { word, end: last } of listNamed(text)) if (last === text.length) open = Math.min(open, word);
   // The beginning of `://`, and the quote before a name.
   open = Math.min(open, text.length - (/(?::\/?|["'])$/.exec(text.slice(-2))?.[0].length ?? 0));
+  const tail = text.slice(-triggerChars);
+  const pair = openPair.exec(tail);
+  if (pair) open = Math.min(open, startOfName(text, text.length - tail.length + pair.index));
   const from = Math.max(text.lastIndexOf("\n") + 1, text.length - triggerChars, 0);
   const [found] = text.slice(from).matchAll(trigger);
   if (!found) return open;
@@ -142,7 +157,7 @@ function readMatch(text: string, kind: Kind, match: RegExpExecArray): NamedSecre
     isShell:
       /^[A-Z][A-Z0-9_]*$/.test(text.slice(word, match.index + 3)) &&
       whole.at(-found.length - next.length - 1) === "=",
-    next: next || (opening ? "" : (text[last] ?? "")),
+    next: next || (opening || kind === "element" ? "" : (text[last] ?? "")),
   });
   return { word, start, end: matched === text.length ? matched : start + inner.length, isSecret };
 }
@@ -192,6 +207,8 @@ function isSecretValue(text: string, place: Place): boolean {
     case "authorization":
       return text.length >= 8 && mixes(text);
     case "assignment":
+    case "pair":
+    case "element":
     case "option":
       return text.length >= 6 && isAssignedSecret(text, place);
   }
