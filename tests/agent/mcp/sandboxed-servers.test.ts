@@ -68,6 +68,13 @@ describe("a server that its sandbox keeps from working says what it lacks, and t
   });
 });
 
+test("a server sees neither the host's secrets nor the folder that it was started from", async () => {
+  const look = `for path in /etc/shadow "$0/package.json"; do cat "$path" >/dev/null 2>&1 && echo seen >&2; done; exit 1`;
+  const told = await problemOf({ command: "sh", args: ["-c", look, repository] });
+  expect(told).toMatch(/exited with code 1/);
+  expect(told).not.toContain("seen");
+});
+
 describe("without a sandbox", () => {
   const explained =
     /^it was not started, because there is no sandbox for it here \(.+\); see `heddle doctor`, or say "sandbox": false in its entry to run it as Heddle's own user/;

@@ -5,6 +5,7 @@ import { createDeferredAccess } from "../../../src/agent/tools/deferred-tools.ts
 import { findSchema } from "../../../src/agent/tools/definition.ts";
 import { createPreviewTools } from "../../../src/agent/tools/previews.ts";
 import { createRepositoryTools } from "../../../src/agent/tools/repositories/repositories.ts";
+import { parseInput } from "../../../src/agent/tools/coerce-input.ts";
 import { createWebTools } from "../../../src/agent/tools/web-search.ts";
 
 /** The part of a channel's repositories that their tools tell the model; each turn has a list of its own. */
@@ -53,5 +54,19 @@ test("A channel with other repositories is told its own", () => {
   for (const [index, names] of [["shop", "site"], ["site"]].entries()) {
     for (const schema of schemas[index] ?? [])
       expect(schema).toMatchObject({ properties: { repository: { enum: names } } });
+  }
+});
+
+test("Each tool takes null for all that may be left out, and for nothing else", () => {
+  for (const tool of toolsOf(repositoriesOf("one-", "shop"))) {
+    const { properties = {}, required = [] } = findSchema(tool) as {
+      properties?: Record<string, unknown>;
+      required?: string[];
+    };
+    const nulls = Object.fromEntries(Object.keys(properties).map((name) => [name, null]));
+    const { parsed, taken } = parseInput(tool.input, nulls);
+    expect([tool.name, taken]).toEqual([tool.name, {}]);
+    const refused = new Set(parsed.error?.issues.flatMap(({ path }) => path.slice(0, 1)));
+    expect([tool.name, [...refused].toSorted()]).toEqual([tool.name, required.toSorted()]);
   }
 });
