@@ -42,9 +42,8 @@ export async function* runCalls(
 ): AsyncGenerator<AgentEvent, CallsResult> {
   const { step, signal, context } = options;
   const outcomes: CallOutcome[] = [];
-  // After a stop nothing more is looked at.
   const undecided = open.filter(isUndecided).map(({ call }) => call);
-  if (!signal.aborted) await options.tools.reviewCalls(undecided, signal);
+  await options.tools.reviewCalls(undecided, signal);
   for (const batch of splitIntoBatches(open, options)) {
     const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
     if (abort && abort.kind !== "stop") break;

@@ -11,7 +11,7 @@ import { checkCall } from "./check-call.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 import { describeTool } from "./definition.ts";
 import { readNamedFiles } from "./named-files.ts";
-import { reviewCall } from "./review-call.ts";
+import { createReviews } from "./review-call.ts";
 import { limitOutput } from "./output-file.ts";
 import { type CallRun, createFailure, pickAccount, runTool, type RunToolDeps } from "./run-tool.ts";
 import type { Tool, ToolServices } from "./tool.ts";
@@ -93,21 +93,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     onError(traceId, error, call);
     return traceId;
   };
-  const reviews = new Map<string, PolicyDecision>();
   const judge = withApprovals(policy, options.areApproved);
-  const review = async (
-    { call, signal }: Pick<CallRun, "call" | "signal">,
-    tool: Tool,
-    input: unknown,
-  ): Promise<PolicyDecision> => {
-    const decision = await reviewCall(tool, input, {
-      services,
-      signal,
-      reportError: (error) => reportError(call, error),
-    });
-    reviews.set(call.id, decision);
-    return decision;
-  };
+  const reviews = createReviews(services, reportError);
   const deps: RunToolDeps = {
     services,
     masker,
@@ -116,7 +103,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const permitted = await options.permit?.();
       if (permitted?.action === "deny") return permitted;
       await judge.look(call, tool, input);
-      return pickStricter(judge.decide(call, tool, input), await review(run, tool, input));
+      return pickStricter(judge.decide(call, tool, input), await reviews.review(run, tool, input));
     },
     breaker,
     graceMs,
@@ -140,7 +127,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         const checked = checkCall(call, toolbox);
         if (!checked.ok) continue;
         await judge.look(call, checked.tool, checked.input);
-        if (checked.tool.review) await review({ call, signal }, checked.tool, checked.input);
+        if (checked.tool.review) await reviews.review({ call, signal }, checked.tool, checked.input);
       }
     },
 
@@ -148,7 +135,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const checked = checkCall(call, toolbox);
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
-      const reviewed = reviews.get(call.id) ?? { action: "allow" };
+      const reviewed = reviews.find(call);
       const rule = pickStricter(judge.decide(call, tool, input), reviewed);
       const own = tool.asks?.(input);
       if (rule.action === "deny") return undefined;
