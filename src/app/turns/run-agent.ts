@@ -47,13 +47,16 @@ export async function* runAgent(
   const helper = options.helper ?? model;
   const asked = listAsked(input);
   const probe = await options.sandbox.refresh();
-  const [sandbox, planning, library, offer, situation] = await Promise.all([
-    probe.ok ? backend.open(thread, claim) : undefined,
+  // What only asks Redis goes first: while its answers are on their way, the mark that says that people were heard leaves.
+  const [planning, situation] = await Promise.all([
     planTurn(options, shared, input, asked),
-    options.skills.current(),
-    options.mcp.offer(signal),
     options.situation?.(thread),
     shared.windows.refresh(),
+  ]);
+  const [sandbox, library, offer] = await Promise.all([
+    probe.ok ? backend.open(thread, claim) : undefined,
+    options.skills.current(),
+    options.mcp.offer(signal),
   ]);
   sandbox?.noteFiles(id);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
@@ -64,11 +67,7 @@ export async function* runAgent(
     sandbox && keepFromWriting(provideSkillFolder(sandbox, skills), planning),
   );
 
-  shared.attached.delete(thread);
-  const note = (path: string, sha256: string) => {
-    const files = shared.attached.get(thread) ?? new Map<string, string>();
-    shared.attached.set(thread, files.set(path, sha256));
-  };
+  const note = noteAttachedOf(shared, thread);
   const reading: Omit<Reading, "fromStart"> = {
     ...(sandbox && { sandbox: noteAttached(sandbox, note) }),
     images: model.limits.images,
@@ -134,6 +133,18 @@ export async function* runAgent(
     await settleWorkspace(options, thread);
   }
   return outcome;
+}
+
+/** Forgets what was attached to the turn before, and notes what is attached to this one. */
+function noteAttachedOf(
+  { attached }: SharedByTurns,
+  thread: ThreadId,
+): (path: string, sha256: string) => void {
+  attached.delete(thread);
+  return (path, sha256) => {
+    const files = attached.get(thread) ?? new Map<string, string>();
+    attached.set(thread, files.set(path, sha256));
+  };
 }
 
 /** What the calls of the turn and of its sub-agents share. */
