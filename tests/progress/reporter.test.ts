@@ -208,6 +208,23 @@ describe("A turn that a limit has paused", () => {
   });
 });
 
+test("Progress tells the time that has passed, which moves on with each edit", async () => {
+  const { show, shows } = reporter({ startedAt: Date.now() - 65_000 });
+  show(...called("bash", { command: "ls" }, "a.txt"));
+  const headline = /^⏳ \*\*Working\*\* · 1 min (\d+) s/;
+  const first = Number(headline.exec(await shows("`ls`"))?.[1]);
+  expect(first).toBeGreaterThanOrEqual(5);
+  await expect
+    .poll(
+      async () => {
+        show(...called("bash", { command: "pwd" }, "/workspace"));
+        return Number(headline.exec(await shows("`pwd`"))?.[1]);
+      },
+      { timeout: 10_000 },
+    )
+    .toBeGreaterThan(first);
+});
+
 test("says beside the thread what it does, once, and takes it away at the end", async () => {
   const { chat, show, close } = reporter();
   show(begins, begins, text("Hello"));

@@ -345,6 +345,19 @@ describe("Ask the agent about this", () => {
     },
   );
 
+  test("quotes what was forwarded, in somebody else's words", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [general, ada] = [discord.channel("general"), discord.user("ada")];
+    const alert = discord.user("bob").says(discord.channel("alerts"), "It broke");
+    const picked = ada.picks("Ask the agent about this", ada.says(general, "", { forwards: alert }));
+    await discord.until(() => picked.modal);
+    ada.fills(picked, "why?");
+    expect((await intake.first(1))[0]).toMatchObject({
+      ...{ text: "why?", about: { text: "(forwarded, in somebody else's words)\nIt broke" } },
+    });
+  });
+
   test("shows as much of a task of many lines as Discord takes", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);
