@@ -47,6 +47,24 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
     expect((await run(echo)).text).toMatch(/the next attempt is possible in 1 s/);
   });
 
+  test("that wants a login from now on says so in the call, without the body of its answer", async () => {
+    const fixture = await serve(kind);
+    const pool = await poolOf({ web: { url: fixture.url, type: kind } });
+    const echo = await toolNamed(pool, "web__echo");
+    await stop(fixture, pool);
+    const closed = createServer((_, response) => response.writeHead(401).end('{"error":"invalid_token"}'));
+    closed.listen(fixture.port, "127.0.0.1");
+    await once(closed, "listening");
+    onTestFinished(() => {
+      closed.close();
+      closed.closeAllConnections();
+    });
+    const { status, text } = await run(echo, { say: "anyone?" });
+    expect(status).toBe("error");
+    expect(text).toContain("it wants a login (HTTP 401): put a token that it takes into `headers`");
+    expect(text).not.toContain("invalid_token");
+  });
+
   /** Streamable HTTP has no standing connection that both sides must give up; an SSE stream is one. */
   async function stop(fixture: HttpFixture, pool: McpPool): Promise<void> {
     await fixture.stop();

@@ -66,10 +66,7 @@ test("Each tool takes null for all that may be left out, and for nothing else", 
     const nulls = Object.fromEntries(Object.keys(properties).map((name) => [name, null]));
     const { parsed, taken } = parseInput(tool.input, nulls);
     expect([tool.name, taken]).toEqual([tool.name, {}]);
-    const refused = new Set(parsed.error?.issues.flatMap(({ path }) => path.slice(0, 1)));
-    expect([tool.name, [...refused].map(String).toSorted((one, other) => one.localeCompare(other))]).toEqual([
-      tool.name,
-      required.toSorted(),
-    ]);
+    const refused = parsed.error?.issues.flatMap(({ path }) => path.slice(0, 1));
+    expect([tool.name, new Set(refused)]).toEqual([tool.name, new Set(required)]);
   }
 });
