@@ -60,6 +60,7 @@ const policies: Record<string, Policy> = {
     none: "opens a form; what is written there is the message",
   },
   "slack view heddle_about": ["message"],
+  "slack use nameTeam": { none: "names the workspace that each event is about, for all handlers" },
   "discord event MESSAGE_CREATE": ["message"],
   "discord event MESSAGE_UPDATE": ["edit", "message"],
   "discord event MESSAGE_DELETE": ["delete"],
@@ -161,6 +162,7 @@ const policies: Record<string, Policy> = {
 const source = resolve(import.meta.dirname, "../../src");
 
 function nameOf(what: unknown): string {
+  if (typeof what === "function") return what.name;
   return typeof what === "string" || what instanceof RegExp ? String(what) : JSON.stringify(what);
 }
 

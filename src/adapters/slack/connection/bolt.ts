@@ -1,4 +1,10 @@
-import { App, type Receiver, type ReceiverEvent } from "@slack/bolt";
+import {
+  type AllMiddlewareArgs,
+  type AnyMiddlewareArgs,
+  App,
+  type Receiver,
+  type ReceiverEvent,
+} from "@slack/bolt";
 import { readContextTeam } from "./context-team.ts";
 import { NotInstalled } from "./team.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
@@ -43,6 +49,13 @@ class PersistFirstApp extends App {
 /** Of so many workspaces it is remembered that their problem was told. */
 const mostTold = 1_000;
 
+/** The workspace that an event is about, for all handlers. */
+async function nameTeam({ body, context, next }: AnyMiddlewareArgs & AllMiddlewareArgs): Promise<void> {
+  const team = readContextTeam(body);
+  if (team !== undefined) context.teamId = team;
+  await next();
+}
+
 /** A Bolt app that makes no calls of its own: each listener finds the team that it listens for. */
 export function createApp(receiver: Receiver, access: SlackServer): PersistFirstApp {
   const sdk = clientOptions(access);
@@ -55,11 +68,7 @@ export function createApp(receiver: Receiver, access: SlackServer): PersistFirst
     logger: sdk.logger,
     clientOptions: sdk,
   });
-  app.use(async ({ body, context, next }) => {
-    const team = readContextTeam(body);
-    if (team !== undefined) context.teamId = team;
-    await next();
-  });
+  app.use(nameTeam);
   const told = new Set<string>();
   app.error(async (error) => {
     const cause = "original" in error ? error.original : undefined;
