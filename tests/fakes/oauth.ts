@@ -19,8 +19,10 @@ export interface FakeOAuth {
   expireTokens(): void;
   /** Ends all refresh tokens as well. */
   revoke(): void;
-  /** From here on it answers no renewal: by silence, or by sending the client elsewhere. */
-  hush(how: "silence" | "redirect"): void;
+  /** From here on it gives out no token, or answers nothing at this path: by silence, or by sending the client elsewhere. */
+  hush(how: "silence" | "redirect", path?: string): void;
+  /** How often somebody followed a redirect of its. */
+  readonly strays: number;
   /** How often a token was renewed. */
   readonly renewals: number;
   /** All tokens that were given out. */
@@ -37,6 +39,8 @@ export interface FakeOAuthOptions {
   lastsSeconds?: number;
   /** Names another resource in its metadata. */
   resource?: string;
+  /** More of the authorization server's metadata. */
+  metadata?: Record<string, unknown>;
 }
 
 interface Grant {
@@ -52,7 +56,8 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   const refresh = new Map<string, string>();
   const tokens: string[] = [];
   let renewals = 0;
-  let hushed: "silence" | "redirect" | undefined;
+  let strays = 0;
+  let hushed: { how: "silence" | "redirect"; path: string } | undefined;
   let origin = "";
 
   const server = createServer((request, response) => {
@@ -69,6 +74,11 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     const json = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const refuse = (error: string) => json(400, { error });
+    if (url.pathname === "/elsewhere") strays += 1;
+    if (hushed?.path === url.pathname) {
+      if (hushed.how === "redirect") response.writeHead(307, { location: "/elsewhere" }).end();
+      return;
+    }
     switch (`${request.method} ${url.pathname}`) {
       case "GET /.well-known/oauth-protected-resource/mcp":
         return void json(200, { resource, authorization_servers: [origin], scopes_supported: ["notes"] });
@@ -83,6 +93,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
           code_challenge_methods_supported: ["S256"],
           token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
           authorization_response_iss_parameter_supported: true,
+          ...options.metadata,
         });
       case "POST /register": {
         if (options.clients) return void json(404, {});
@@ -92,8 +103,6 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         return void json(201, { ...body, client_id: id });
       }
       case "POST /token":
-        if (hushed === "silence") return;
-        if (hushed === "redirect") return void response.writeHead(307, { location: "/elsewhere" }).end();
         return void grantToken(request, new URLSearchParams(await textOf(request)), { json, refuse });
       default:
         if (url.pathname === "/mcp") return guard(request, response);
@@ -193,10 +202,13 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       return back.href;
     },
     expireTokens: () => access.clear(),
-    hush: (how) => void (hushed = how),
+    hush: (how, path = "/token") => void (hushed = { how, path }),
     revoke() {
       access.clear();
       refresh.clear();
+    },
+    get strays() {
+      return strays;
     },
     get renewals() {
       return renewals;

@@ -13,8 +13,12 @@ import { startHttpFixture } from "./servers/http.ts";
 const redirectUrl = new URL("http://127.0.0.1:8421/callback");
 const secret = "a secret of more than thirty-two letters";
 
+interface SceneOptions extends Omit<FakeOAuthOptions, "upstream"> {
+  timeoutMs?: number;
+}
+
 /** An MCP server behind a sign-in, and two processes that share a Redis. */
-async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
+async function scene({ timeoutMs = 5_000, ...options }: SceneOptions = {}) {
   const fixture = await startHttpFixture("http");
   onTestFinished(() => fixture.stop());
   const oauth = await startFakeOAuth({ ...options, upstream: fixture.url });
@@ -23,7 +27,7 @@ async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
   onTestFinished(() => redis.stop());
   const store = createAccountStore(redis.client(), secret);
   const begin = (settings = {}) =>
-    beginSignIn({ name: "notes", url: new URL(oauth.mcp) }, { settings, redirectUrl });
+    beginSignIn({ name: "notes", url: new URL(oauth.mcp) }, { settings, redirectUrl, timeoutMs });
   const signIn = async (settings = {}) => {
     const begun = await begin(settings);
     await store.write("notes", await begun.finish(new URL(await oauth.agree(begun.url.href))));
@@ -110,6 +114,9 @@ test("An answer of somebody else is not taken, nor a code twice", async () => {
   };
   await expect(begun.finish(change("state", "another"))).rejects.toThrow(/not the answer to the sign-in/);
   await expect(begun.finish(change("iss", "https://evil.example"))).rejects.toThrow(/another server/);
+  const unnamed = new URL(good);
+  unnamed.searchParams.delete("iss");
+  await expect(begun.finish(unnamed)).rejects.toThrow(/another server/);
   const denied = change("error", "access_denied");
   denied.searchParams.delete("code");
   await expect(begun.finish(denied)).rejects.toThrow("the sign-in was refused (access_denied)");
@@ -120,6 +127,52 @@ test("An answer of somebody else is not taken, nor a code twice", async () => {
 test("A server that wants tokens for another resource gets none", async () => {
   const { begin } = await scene({ resource: "https://bank.example/mcp" });
   await expect(begin()).rejects.toThrow(/names another resource \(https:\/\/bank\.example\/mcp\)/);
+});
+
+test("A server that registers clients where others can listen is not signed in to", async () => {
+  const { begin } = await scene({ metadata: { registration_endpoint: "http://elsewhere.example/register" } });
+  await expect(begin()).rejects.toThrow("its sign-in at elsewhere.example is not over https");
+});
+
+test("An answer need not say whose it is where its server does not promise that", async () => {
+  const { begin, oauth } = await scene({
+    metadata: { authorization_response_iss_parameter_supported: undefined },
+  });
+  const begun = await begin();
+  const back = new URL(await oauth.agree(begun.url.href));
+  back.searchParams.delete("iss");
+  expect(await begun.finish(back)).toMatchObject({ accessToken: expect.stringMatching(/^at-/) });
+});
+
+const ways = ["silence", "redirect"] as const;
+
+test.each(["/register", "/token"].flatMap((path) => ways.map((how) => ({ path, how }))))(
+  "A sign-in to a server that answers $path with $how ends with a sentence, and goes nowhere else",
+  async ({ path, how }) => {
+    const { begin, oauth } = await scene({ timeoutMs: 300 });
+    oauth.hush(how, path);
+    const signingIn = async () => {
+      const begun = await begin();
+      await begun.finish(new URL(await oauth.agree(begun.url.href)));
+    };
+    await expect(signingIn()).rejects.toThrow(/^notes: /);
+    expect(oauth.strays).toBe(0);
+    expect(oauth.tokens).toEqual([]);
+  },
+);
+
+// Without metadata the protocol has the server's own addresses.
+test.each(
+  ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"].flatMap((path) =>
+    ways.map((how) => ({ path, how })),
+  ),
+)("Where $path answers with $how, a sign-in leads to the server itself or ends", async ({ path, how }) => {
+  const { begin, oauth } = await scene({ timeoutMs: 300 });
+  oauth.hush(how, path);
+  const begun = await begin().catch((error: unknown) => error);
+  if (begun instanceof Error) expect(begun.message).toMatch(/^notes: /);
+  else expect(begun).toMatchObject({ url: { origin: oauth.origin } });
+  expect(oauth.strays).toBe(0);
 });
 
 test("In Redis an account is sealed for its server and its secret", async () => {

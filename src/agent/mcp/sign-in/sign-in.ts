@@ -8,8 +8,12 @@ import {
 } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
 import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { SignInSettings } from "../config.ts";
 import type { Account } from "../../mcp-account.ts";
+
+/** How long each answer of a sign-in may take, ms. */
+const answerMs = 15_000;
 
 /** Why somebody could not sign in: a sentence for that person. */
 export class SignInError extends Error {
@@ -32,6 +36,8 @@ export interface SignIn {
  * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization): the resource's metadata (RFC 9728),
  * the authorization server's (RFC 8414), registration (RFC 7591) where the operator names no client.
  *
+ * The addresses come from the other side: each answer must come within its time and from the address that was asked.
+ *
  * @param redirectUrl on loopback (RFC 8252, 7.3)
  * @throws SignInError
  */
@@ -41,8 +47,10 @@ export async function beginSignIn(
     settings,
     redirectUrl,
     now = Date.now,
-  }: { settings: SignInSettings; redirectUrl: URL; now?: () => number },
+    timeoutMs = answerMs,
+  }: { settings: SignInSettings; redirectUrl: URL; now?: () => number; timeoutMs?: number },
 ): Promise<SignIn> {
+  const fetchFn = createSignInFetch(timeoutMs);
   const explainProblem = async <T>(what: string, work: Promise<T>): Promise<T> => {
     try {
       return await work;
@@ -52,7 +60,10 @@ export async function beginSignIn(
       );
     }
   };
-  const found = await explainProblem("it does not say where to sign in", discoverOAuthServerInfo(server.url));
+  const found = await explainProblem(
+    "it does not say where to sign in",
+    discoverOAuthServerInfo(server.url, { fetchFn }),
+  );
   checkServer(server, found);
   const { authorizationServerUrl, authorizationServerMetadata: metadata, resourceMetadata } = found;
   // As it stands there: a server may compare it letter by letter.
@@ -60,7 +71,7 @@ export async function beginSignIn(
   const scope = settings.scope ?? resourceMetadata?.scopes_supported?.join(" ");
   const client = await explainProblem(
     "it registers no client by itself. Register one there by hand and give signIn.clientId in mcp.json",
-    findClient(found, settings, redirectUrl, scope),
+    findClient(found, { settings, redirectUrl, scope, fetchFn }),
   );
   const state = randomBytes(24).toString("base64url");
   const { authorizationUrl, codeVerifier } = await explainProblem(
@@ -77,7 +88,10 @@ export async function beginSignIn(
   return {
     url: authorizationUrl,
     async finish(returned) {
-      const code = readCode(server.name, returned, { state, issuer: metadata?.issuer });
+      const code = readCode(server.name, returned, {
+        ...{ state, issuer: metadata?.issuer },
+        promisesIssuer: promisesIssuer(metadata),
+      });
       const tokens = await explainProblem(
         "the sign-in was not accepted",
         exchangeAuthorization(authorizationServerUrl, {
@@ -86,6 +100,7 @@ export async function beginSignIn(
           authorizationCode: code,
           codeVerifier,
           redirectUri: redirectUrl,
+          fetchFn,
           ...(resource && { resource }),
         }),
       );
@@ -125,7 +140,8 @@ function checkServer(server: { name: string; url: URL }, found: OAuthServerInfo)
     throw new SignInError(
       `${server.name}: it names another resource (${resourceMetadata.resource}) than its own address.`,
     );
-  const addresses = [authorizationServerUrl, metadata?.authorization_endpoint, metadata?.token_endpoint];
+  const { authorization_endpoint, token_endpoint, registration_endpoint } = metadata ?? {};
+  const addresses = [authorizationServerUrl, authorization_endpoint, token_endpoint, registration_endpoint];
   for (const address of addresses) {
     const url = address === undefined ? undefined : URL.parse(address);
     if (url && !isProtected(url))
@@ -137,19 +153,34 @@ function checkServer(server: { name: string; url: URL }, found: OAuthServerInfo)
     );
 }
 
+/** RFC 9207, 3. The SDK keeps what it does not know. */
+function promisesIssuer(metadata: Readonly<Record<string, unknown>> = {}): boolean {
+  return metadata["authorization_response_iss_parameter_supported"] === true;
+}
+
+/** A redirect would take a code or a secret along to wherever it leads, or reach what only this machine can reach. */
+function createSignInFetch(timeoutMs: number): FetchLike {
+  return (address, init) =>
+    fetch(address, { ...init, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
+}
+
 function isProtected({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || ["127.0.0.1", "[::1]", "localhost"].includes(hostname);
 }
 
 async function findClient(
   { authorizationServerUrl, authorizationServerMetadata: metadata }: OAuthServerInfo,
-  { clientId, clientSecret }: SignInSettings,
-  redirectUrl: URL,
-  scope: string | undefined,
+  {
+    settings: { clientId, clientSecret },
+    redirectUrl,
+    scope,
+    fetchFn,
+  }: { settings: SignInSettings; redirectUrl: URL; scope: string | undefined; fetchFn: FetchLike },
 ): Promise<OAuthClientInformationMixed> {
   if (clientId !== undefined)
     return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
   return registerClient(authorizationServerUrl, {
+    fetchFn,
     ...(metadata && { metadata }),
     ...(scope && { scope }),
     clientMetadata: {
@@ -166,13 +197,15 @@ async function findClient(
 function readCode(
   name: string,
   { searchParams }: URL,
-  expected: { state: string; issuer: string | undefined },
+  expected: { state: string; issuer: string | undefined; promisesIssuer: boolean },
 ): string {
   if (!isSame(searchParams.get("state") ?? "", expected.state))
     throw new SignInError(`${name}: this is not the answer to the sign-in that was begun here. Begin again.`);
-  // RFC 9207: an answer that another server has sent. Its other words are then not to be believed.
+  // RFC 9207, 2.4: an answer that another server has sent, or that does not say whose it is where it should. Its other
+  // words are then not to be believed.
   const issuer = searchParams.get("iss");
-  if (issuer !== null && expected.issuer !== undefined && issuer !== expected.issuer)
+  const isAnothers = issuer !== null && expected.issuer !== undefined && issuer !== expected.issuer;
+  if (isAnothers || (issuer === null && expected.promisesIssuer))
     throw new SignInError(`${name}: the answer comes from another server than the one that was asked.`);
   const code = searchParams.get("code");
   if (code !== null && code !== "") return code;
