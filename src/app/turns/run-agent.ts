@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { type ContextWindow, createContextWindow } from "../../agent/context/compaction.ts";
 import { describeLargeFixed } from "../../agent/context/fixed-part.ts";
 import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
@@ -47,12 +48,14 @@ export async function* runAgent(
   const helper = options.helper ?? model;
   const asked = listAsked(input);
   const probe = await options.sandbox.refresh();
-  // What only asks Redis goes first: while its answers are on their way, the mark that says that people were heard leaves.
+  // What only asks Redis goes first: with its answers the mark that says that people were heard may leave, before all that
+  // takes the event loop for milliseconds.
   const [planning, situation] = await Promise.all([
     planTurn(options, shared, input, asked),
     options.situation?.(thread),
     shared.windows.refresh(),
   ]);
+  await yieldToOthers();
   const [sandbox, library, offer] = await Promise.all([
     probe.ok ? backend.open(thread, claim) : undefined,
     options.skills.current(),

@@ -62,9 +62,18 @@ export async function markMessage(
   const urgency = mark === "waiting" ? "waiting" : "mark";
   if (!isEnd && (await isShown(redis, ref, mark, how))) return;
   const state = openMarkState(redis, ref, mark, ownRank);
+  /** Asked for beside the budget: people wait for the first mark to know that they were heard. */
+  let ahead = how.isNew ? { at: performance.now(), answer: state.raise(aliveMs) } : undefined;
+  ahead?.answer.catch(() => undefined);
+  const raise = () => {
+    const isFresh = ahead !== undefined && performance.now() - ahead.at < aliveMs / 3;
+    const answer = isFresh && ahead ? ahead.answer : state.raise(aliveMs);
+    ahead = undefined;
+    return answer;
+  };
   let hasWritten = false;
   const write = async (): Promise<{ mark: MessageMark; rank: number }> => {
-    const [now, , before, nowRank] = await state.raise(aliveMs);
+    const [now, , before, nowRank] = await raise();
     const isOwn = now === mark && nowRank === ownRank;
     // Whoever has raised it shows it.
     if (!isOwn && !isEnd && !hasWritten) return { mark: now, rank: nowRank };
