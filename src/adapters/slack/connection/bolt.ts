@@ -50,10 +50,10 @@ class PersistFirstApp extends App {
 const mostTold = 1_000;
 
 /** The workspace that an event is about, for all handlers. */
-async function nameTeam({ body, context, next }: AnyMiddlewareArgs & AllMiddlewareArgs): Promise<void> {
+function nameTeam({ body, context, next }: AnyMiddlewareArgs & AllMiddlewareArgs): Promise<void> {
   const team = readContextTeam(body);
   if (team !== undefined) context.teamId = team;
-  await next();
+  return next();
 }
 
 /** A Bolt app that makes no calls of its own: each listener finds the team that it listens for. */
