@@ -19,12 +19,12 @@ export interface FakeOAuth {
   expireTokens(): void;
   /** Ends all refresh tokens as well. */
   revoke(): void;
-  /** From here on it gives out no token, or answers nothing at this path: by silence, or by sending the client elsewhere. */
-  hush(how: "silence" | "redirect", path?: string): void;
-  /** How often somebody followed a redirect of its. */
-  readonly strays: number;
+  /** From here on it answers no renewal: by silence, or by sending the client elsewhere. */
+  hush(how: "silence" | "redirect"): void;
   /** How often a token was renewed. */
   readonly renewals: number;
+  /** How often a client has followed it to `/elsewhere`. */
+  readonly followed: number;
   /** All tokens that were given out. */
   readonly tokens: readonly string[];
   close(): Promise<void>;
@@ -39,8 +39,12 @@ export interface FakeOAuthOptions {
   lastsSeconds?: number;
   /** Names another resource in its metadata. */
   resource?: string;
-  /** More of the authorization server's metadata. */
+  /** Says this too, or instead, in the metadata of the authorization server (RFC 8414). */
   metadata?: Record<string, unknown>;
+  /** Says it as an OpenID provider does (OpenID Connect Discovery 1.0, 3 and 4) instead. */
+  isOpenIdProvider?: boolean;
+  /** Is hostile at that path: answers nothing, or sends the client to `/elsewhere`. */
+  hostile?: { path: string; how: "silence" | "redirect" };
 }
 
 interface Grant {
@@ -56,8 +60,8 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   const refresh = new Map<string, string>();
   const tokens: string[] = [];
   let renewals = 0;
-  let strays = 0;
-  let hushed: { how: "silence" | "redirect"; path: string } | undefined;
+  let followed = 0;
+  let hushed: "silence" | "redirect" | undefined;
   let origin = "";
 
   const server = createServer((request, response) => {
@@ -74,26 +78,24 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     const json = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const refuse = (error: string) => json(400, { error });
-    if (url.pathname === "/elsewhere") strays += 1;
-    if (hushed?.path === url.pathname) {
-      if (hushed.how === "redirect") response.writeHead(307, { location: "/elsewhere" }).end();
+    if (url.pathname === "/elsewhere") followed += 1;
+    if (url.pathname === options.hostile?.path) {
+      if (options.hostile.how === "redirect") response.writeHead(307, { location: "/elsewhere" }).end();
       return;
     }
     switch (`${request.method} ${url.pathname}`) {
       case "GET /.well-known/oauth-protected-resource/mcp":
         return void json(200, { resource, authorization_servers: [origin], scopes_supported: ["notes"] });
       case "GET /.well-known/oauth-authorization-server":
+        if (options.isOpenIdProvider) return void json(404, {});
+        return void json(200, metadata());
+      case "GET /.well-known/openid-configuration":
+        if (!options.isOpenIdProvider) return void json(404, {});
         return void json(200, {
-          issuer: origin,
-          authorization_endpoint: `${origin}/authorize`,
-          token_endpoint: `${origin}/token`,
-          ...(!options.clients && { registration_endpoint: `${origin}/register` }),
-          response_types_supported: ["code"],
-          grant_types_supported: ["authorization_code", "refresh_token"],
-          code_challenge_methods_supported: ["S256"],
-          token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
-          authorization_response_iss_parameter_supported: true,
-          ...options.metadata,
+          ...metadata(),
+          jwks_uri: `${origin}/keys`,
+          subject_types_supported: ["public"],
+          id_token_signing_alg_values_supported: ["RS256"],
         });
       case "POST /register": {
         if (options.clients) return void json(404, {});
@@ -103,11 +105,28 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         return void json(201, { ...body, client_id: id });
       }
       case "POST /token":
+        if (hushed === "silence") return;
+        if (hushed === "redirect") return void response.writeHead(307, { location: "/elsewhere" }).end();
         return void grantToken(request, new URLSearchParams(await textOf(request)), { json, refuse });
       default:
         if (url.pathname === "/mcp") return guard(request, response);
         return void json(404, {});
     }
+  }
+
+  function metadata(): Record<string, unknown> {
+    return {
+      issuer: origin,
+      authorization_endpoint: `${origin}/authorize`,
+      token_endpoint: `${origin}/token`,
+      ...(!options.clients && { registration_endpoint: `${origin}/register` }),
+      response_types_supported: ["code"],
+      grant_types_supported: ["authorization_code", "refresh_token"],
+      code_challenge_methods_supported: ["S256"],
+      token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
+      authorization_response_iss_parameter_supported: true,
+      ...options.metadata,
+    };
   }
 
   function guard(request: IncomingMessage, response: ServerResponse): void {
@@ -202,16 +221,16 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       return back.href;
     },
     expireTokens: () => access.clear(),
-    hush: (how, path = "/token") => void (hushed = { how, path }),
+    hush: (how) => void (hushed = how),
     revoke() {
       access.clear();
       refresh.clear();
     },
-    get strays() {
-      return strays;
-    },
     get renewals() {
       return renewals;
+    },
+    get followed() {
+      return followed;
     },
     tokens,
     async close() {

@@ -13,12 +13,8 @@ import { startHttpFixture } from "./servers/http.ts";
 const redirectUrl = new URL("http://127.0.0.1:8421/callback");
 const secret = "a secret of more than thirty-two letters";
 
-interface SceneOptions extends Omit<FakeOAuthOptions, "upstream"> {
-  timeoutMs?: number;
-}
-
 /** An MCP server behind a sign-in, and two processes that share a Redis. */
-async function scene({ timeoutMs = 5_000, ...options }: SceneOptions = {}) {
+async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
   const fixture = await startHttpFixture("http");
   onTestFinished(() => fixture.stop());
   const oauth = await startFakeOAuth({ ...options, upstream: fixture.url });
@@ -27,7 +23,7 @@ async function scene({ timeoutMs = 5_000, ...options }: SceneOptions = {}) {
   onTestFinished(() => redis.stop());
   const store = createAccountStore(redis.client(), secret);
   const begin = (settings = {}) =>
-    beginSignIn({ name: "notes", url: new URL(oauth.mcp) }, { settings, redirectUrl, timeoutMs });
+    beginSignIn({ name: "notes", url: new URL(oauth.mcp) }, { settings, redirectUrl, stepMs: 1_000 });
   const signIn = async (settings = {}) => {
     const begun = await begin(settings);
     await store.write("notes", await begun.finish(new URL(await oauth.agree(begun.url.href))));
@@ -114,9 +110,6 @@ test("An answer of somebody else is not taken, nor a code twice", async () => {
   };
   await expect(begun.finish(change("state", "another"))).rejects.toThrow(/not the answer to the sign-in/);
   await expect(begun.finish(change("iss", "https://evil.example"))).rejects.toThrow(/another server/);
-  const unnamed = new URL(good);
-  unnamed.searchParams.delete("iss");
-  await expect(begun.finish(unnamed)).rejects.toThrow(/another server/);
   const denied = change("error", "access_denied");
   denied.searchParams.delete("code");
   await expect(begun.finish(denied)).rejects.toThrow("the sign-in was refused (access_denied)");
@@ -124,55 +117,43 @@ test("An answer of somebody else is not taken, nor a code twice", async () => {
   await expect(begun.finish(good)).rejects.toThrow(/was not accepted/);
 });
 
-test("A server that wants tokens for another resource gets none", async () => {
-  const { begin } = await scene({ resource: "https://bank.example/mcp" });
-  await expect(begin()).rejects.toThrow(/names another resource \(https:\/\/bank\.example\/mcp\)/);
-});
-
-test("A server that registers clients where others can listen is not signed in to", async () => {
-  const { begin } = await scene({ metadata: { registration_endpoint: "http://elsewhere.example/register" } });
-  await expect(begin()).rejects.toThrow("its sign-in at elsewhere.example is not over https");
-});
-
-test("An answer need not say whose it is where its server does not promise that", async () => {
-  const { begin, oauth } = await scene({
-    metadata: { authorization_response_iss_parameter_supported: undefined },
+test("An answer that does not say where it comes from is taken only from a server that never says it", async () => {
+  const answer = async (metadata: Record<string, unknown>, isOpenIdProvider = false) => {
+    const { begin, oauth } = await scene({ metadata, isOpenIdProvider });
+    const begun = await begin();
+    const returned = new URL(await oauth.agree(begun.url.href));
+    returned.searchParams.delete("iss");
+    return begun.finish(returned);
+  };
+  await expect(answer({})).rejects.toThrow(/does not say which server it comes from/);
+  await expect(answer({}, true)).rejects.toThrow(/does not say which server it comes from/);
+  expect(await answer({ authorization_response_iss_parameter_supported: false })).toMatchObject({
+    accessToken: expect.stringMatching(/^at-/),
   });
-  const begun = await begin();
-  const back = new URL(await oauth.agree(begun.url.href));
-  back.searchParams.delete("iss");
-  expect(await begun.finish(back)).toMatchObject({ accessToken: expect.stringMatching(/^at-/) });
 });
 
-const ways = ["silence", "redirect"] as const;
-
-test.each(["/register", "/token"].flatMap((path) => ways.map((how) => ({ path, how }))))(
-  "A sign-in to a server that answers $path with $how ends with a sentence, and goes nowhere else",
-  async ({ path, how }) => {
-    const { begin, oauth } = await scene({ timeoutMs: 300 });
-    oauth.hush(how, path);
-    const signingIn = async () => {
-      const begun = await begin();
-      await begun.finish(new URL(await oauth.agree(begun.url.href)));
-    };
-    await expect(signingIn()).rejects.toThrow(/^notes: /);
-    expect(oauth.strays).toBe(0);
-    expect(oauth.tokens).toEqual([]);
+test.each(["authorization_endpoint", "token_endpoint", "registration_endpoint"])(
+  "A sign-in whose %s is in clear is not begun",
+  async (endpoint) => {
+    const { begin } = await scene({ metadata: { [endpoint]: "http://service.example/there" } });
+    await expect(begin()).rejects.toThrow("notes: its sign-in at service.example is not over https.");
   },
 );
 
-// Without metadata the protocol has the server's own addresses.
 test.each(
-  ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"].flatMap((path) =>
-    ways.map((how) => ({ path, how })),
+  ["/.well-known/oauth-authorization-server", "/register", "/token"].flatMap((path) =>
+    (["silence", "redirect"] as const).map((how) => ({ path, how })),
   ),
-)("Where $path answers with $how, a sign-in leads to the server itself or ends", async ({ path, how }) => {
-  const { begin, oauth } = await scene({ timeoutMs: 300 });
-  oauth.hush(how, path);
-  const begun = await begin().catch((error: unknown) => error);
-  if (begun instanceof Error) expect(begun.message).toMatch(/^notes: /);
-  else expect(begun).toMatchObject({ url: { origin: oauth.origin } });
-  expect(oauth.strays).toBe(0);
+)("A service that answers $path with $how ends the sign-in, and is followed nowhere", async (hostile) => {
+  const { signIn, oauth, store } = await scene({ hostile });
+  await expect(signIn()).rejects.toThrow(/^notes: /);
+  expect(oauth.followed).toBe(0);
+  expect(await store.read("notes")).toBeUndefined();
+});
+
+test("A server that wants tokens for another resource gets none", async () => {
+  const { begin } = await scene({ resource: "https://bank.example/mcp" });
+  await expect(begin()).rejects.toThrow(/names another resource \(https:\/\/bank\.example\/mcp\)/);
 });
 
 test("In Redis an account is sealed for its server and its secret", async () => {

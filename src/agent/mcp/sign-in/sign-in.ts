@@ -7,13 +7,18 @@ import {
   startAuthorization,
 } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
-import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
+import { z } from "zod";
 import type { SignInSettings } from "../config.ts";
 import type { Account } from "../../mcp-account.ts";
 
-/** How long each answer of a sign-in may take, ms. */
-const answerMs = 15_000;
+const defaultStepMs = 15_000;
+
+const promiseSchema = z.object({
+  issuer: z.string(),
+  authorization_response_iss_parameter_supported: z.literal(true),
+});
 
 /** Why somebody could not sign in: a sentence for that person. */
 export class SignInError extends Error {
@@ -36,8 +41,6 @@ export interface SignIn {
  * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization): the resource's metadata (RFC 9728),
  * the authorization server's (RFC 8414), registration (RFC 7591) where the operator names no client.
  *
- * The addresses come from the other side: each answer must come within its time and from the address that was asked.
- *
  * @param redirectUrl on loopback (RFC 8252, 7.3)
  * @throws SignInError
  */
@@ -47,22 +50,29 @@ export async function beginSignIn(
     settings,
     redirectUrl,
     now = Date.now,
-    timeoutMs = answerMs,
-  }: { settings: SignInSettings; redirectUrl: URL; now?: () => number; timeoutMs?: number },
+    stepMs = defaultStepMs,
+  }: {
+    settings: SignInSettings;
+    redirectUrl: URL;
+    now?: () => number;
+    /** How long discovery, registration and the exchange of the code may each take. Default: 15 s. */
+    stepMs?: number;
+  },
 ): Promise<SignIn> {
-  const fetchFn = createSignInFetch(timeoutMs);
   const explainProblem = async <T>(what: string, work: Promise<T>): Promise<T> => {
     try {
       return await work;
     } catch (error) {
+      if (error instanceof SignInError) throw error;
       throw new SignInError(
         `${server.name}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
       );
     }
   };
+  const promising = new Set<string>();
   const found = await explainProblem(
     "it does not say where to sign in",
-    discoverOAuthServerInfo(server.url, { fetchFn }),
+    discoverOAuthServerInfo(server.url, { fetchFn: noteIssuers(createFetch(server, stepMs), promising) }),
   );
   checkServer(server, found);
   const { authorizationServerUrl, authorizationServerMetadata: metadata, resourceMetadata } = found;
@@ -71,7 +81,7 @@ export async function beginSignIn(
   const scope = settings.scope ?? resourceMetadata?.scopes_supported?.join(" ");
   const client = await explainProblem(
     "it registers no client by itself. Register one there by hand and give signIn.clientId in mcp.json",
-    findClient(found, { settings, redirectUrl, scope, fetchFn }),
+    findClient(found, { settings, redirectUrl, scope, fetchFn: createFetch(server, stepMs) }),
   );
   const state = randomBytes(24).toString("base64url");
   const { authorizationUrl, codeVerifier } = await explainProblem(
@@ -89,8 +99,9 @@ export async function beginSignIn(
     url: authorizationUrl,
     async finish(returned) {
       const code = readCode(server.name, returned, {
-        ...{ state, issuer: metadata?.issuer },
-        promisesIssuer: promisesIssuer(metadata),
+        state,
+        issuer: metadata?.issuer ?? authorizationServerUrl,
+        isIssuerPromised: promising.size > 0,
       });
       const tokens = await explainProblem(
         "the sign-in was not accepted",
@@ -100,8 +111,8 @@ export async function beginSignIn(
           authorizationCode: code,
           codeVerifier,
           redirectUri: redirectUrl,
-          fetchFn,
           ...(resource && { resource }),
+          fetchFn: createFetch(server, stepMs),
         }),
       );
       return {
@@ -140,12 +151,15 @@ function checkServer(server: { name: string; url: URL }, found: OAuthServerInfo)
     throw new SignInError(
       `${server.name}: it names another resource (${resourceMetadata.resource}) than its own address.`,
     );
-  const { authorization_endpoint, token_endpoint, registration_endpoint } = metadata ?? {};
-  const addresses = [authorizationServerUrl, authorization_endpoint, token_endpoint, registration_endpoint];
+  const addresses = [
+    authorizationServerUrl,
+    metadata?.authorization_endpoint,
+    metadata?.token_endpoint,
+    metadata?.registration_endpoint,
+  ];
   for (const address of addresses) {
     const url = address === undefined ? undefined : URL.parse(address);
-    if (url && !isProtected(url))
-      throw new SignInError(`${server.name}: its sign-in at ${url.host} is not over https.`);
+    if (url && !isProtected(url)) throw createUnprotected(server, url);
   }
   if (metadata?.code_challenge_methods_supported?.includes("S256") === false)
     throw new SignInError(
@@ -153,15 +167,42 @@ function checkServer(server: { name: string; url: URL }, found: OAuthServerInfo)
     );
 }
 
-/** RFC 9207, 3. The SDK keeps what it does not know. */
-function promisesIssuer(metadata: Readonly<Record<string, unknown>> = {}): boolean {
-  return metadata["authorization_response_iss_parameter_supported"] === true;
+function createUnprotected({ name }: { name: string }, { host }: URL): SignInError {
+  return new SignInError(`${name}: its sign-in at ${host} is not over https.`);
 }
 
-/** A redirect would take a code or a secret along to wherever it leads, or reach what only this machine can reach. */
-function createSignInFetch(timeoutMs: number): FetchLike {
-  return (address, init) =>
-    fetch(address, { ...init, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
+/**
+ * `fetch` for one step of a sign-in, whose addresses the server has chosen: it ends in time, goes where it was sent and
+ * nowhere else (a redirect could take code and secret along), and in clear to the configured server only.
+ */
+function createFetch(server: { name: string; url: URL }, stepMs: number): FetchLike {
+  const deadline = AbortSignal.timeout(stepMs);
+  return async (address, init) => {
+    const url = new URL(address);
+    if (!isProtected(url) && url.origin !== server.url.origin) throw createUnprotected(server, url);
+    const response = await fetch(url, { ...init, redirect: "manual", signal: deadline });
+    if (response.status < 300 || response.status > 399) return response;
+    await response.body?.cancel();
+    // Not fetch's own error, which the SDK takes for a browser's and answers by trying without what it looked for.
+    throw new SignInError(`${server.name}: its sign-in at ${url.host} redirects, which is not followed.`);
+  };
+}
+
+/**
+ * Notes the issuers whose metadata promises `iss` in answers (RFC 9207, 3), as they are fetched: the SDK drops that
+ * field from the metadata of OpenID providers.
+ */
+function noteIssuers(fetchFn: FetchLike, promising: Set<string>): FetchLike {
+  return async (address, init) => {
+    const response = await fetchFn(address, init);
+    const metadata: unknown = await response
+      .clone()
+      .json()
+      .catch(() => undefined);
+    const said = promiseSchema.safeParse(metadata);
+    if (said.success) promising.add(said.data.issuer);
+    return response;
+  };
 }
 
 function isProtected({ protocol, hostname }: URL): boolean {
@@ -180,9 +221,9 @@ async function findClient(
   if (clientId !== undefined)
     return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
   return registerClient(authorizationServerUrl, {
-    fetchFn,
     ...(metadata && { metadata }),
     ...(scope && { scope }),
+    fetchFn,
     clientMetadata: {
       client_name: "Heddle",
       redirect_uris: [redirectUrl.href],
@@ -197,16 +238,18 @@ async function findClient(
 function readCode(
   name: string,
   { searchParams }: URL,
-  expected: { state: string; issuer: string | undefined; promisesIssuer: boolean },
+  expected: { state: string; issuer: string; isIssuerPromised: boolean },
 ): string {
   if (!isSame(searchParams.get("state") ?? "", expected.state))
     throw new SignInError(`${name}: this is not the answer to the sign-in that was begun here. Begin again.`);
-  // RFC 9207, 2.4: an answer that another server has sent, or that does not say whose it is where it should. Its other
-  // words are then not to be believed.
-  const issuer = searchParams.get("iss");
-  const isAnothers = issuer !== null && expected.issuer !== undefined && issuer !== expected.issuer;
-  if (isAnothers || (issuer === null && expected.promisesIssuer))
+  // RFC 9207, 2.4: an answer that another server has sent. Its other words, an error too, are then not to be believed.
+  const issuers = searchParams.getAll("iss");
+  if (issuers.some((issuer) => issuer !== expected.issuer))
     throw new SignInError(`${name}: the answer comes from another server than the one that was asked.`);
+  if (issuers.length === 0 && expected.isIssuerPromised)
+    throw new SignInError(
+      `${name}: the answer does not say which server it comes from, as that server does.`,
+    );
   const code = searchParams.get("code");
   if (code !== null && code !== "") return code;
   const reason = /^[\w.-]{1,60}$/.exec(searchParams.get("error") ?? "")?.[0] ?? "no code";
