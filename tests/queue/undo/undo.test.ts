@@ -229,6 +229,32 @@ describe("files and conversation go together", () => {
     },
   );
 
+  test.each<RestoreStep>(["filled", "committed", "moved-away", "moved-in", "noted", "saved"])(
+    "where the worker dies behind “%s” while an undo is taken back",
+    async (at) => {
+      const { promise: died, resolve } = Promise.withResolvers<void>();
+      let isTakenBack = false;
+      const reached = (step: RestoreStep) =>
+        isTakenBack && step === at ? (resolve(), new Promise<void>(() => {})) : Promise.resolve();
+      const first = await afterTwoTurns({ checkpoints: { reached } });
+      await first.says("!undo");
+      await first.run();
+      await first.presses("Undo");
+      await first.run();
+      expect(await first.state()).toEqual(first.before);
+      isTakenBack = true;
+      await first.says("!redo");
+      void first.run();
+      await died;
+
+      const second = await open({ dataDir: first.dataDir, chat: first.chat, thread: first.place });
+      await second.run();
+      expect(await second.conversation()).toEqual(first.after.conversation);
+      expect(await second.shell("head *")).toBe(first.after.files);
+      expect(await second.redis.hmget(keys.head(second.thread), "undo", "restoring")).toEqual([null, null]);
+    },
+  );
+
   test.each<RestoreStep>(["filled", "committed", "moved-away"])(
     "also where the worker stands still behind “%s” and goes on when another has taken over",
     async (at) => {
