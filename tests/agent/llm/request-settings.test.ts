@@ -107,6 +107,17 @@ describe("What the operator sets for a model", () => {
     expect(Object.keys(body ?? {}).toSorted()).toEqual(known);
     const chat = await send("openai", "local", {});
     expect(Object.keys(chat.body ?? {}).toSorted()).toEqual([...known, "stream_options"].toSorted());
+    const responses = await send("responses", "local", {});
+    const ofResponses = [
+      "include",
+      "input",
+      "max_output_tokens",
+      "model",
+      "prompt_cache_key",
+      "store",
+      "stream",
+    ];
+    expect(Object.keys(responses.body ?? {}).toSorted()).toEqual(ofResponses);
   });
 
   test("gives way to the effort of a single request, if the model takes that", async () => {
