@@ -55,6 +55,7 @@ const variable = /\$\{[^{}]*\}|\$(?:[A-Za-z_]\w*|[\d@*#?!-])/g;
 
 /** Variables may stand for nothing at all, and then the words around them are what runs. `$IFS` is a blank. */
 function dropVariables(word: string, index: number): string {
+  if (!word.includes("$")) return word;
   if (index === 0 && /^\$\{?(?:SHELL|BASH|0)\}?$/.test(word)) return "sh";
   return word.replaceAll(/\$(?:IFS\b|\{IFS[^{}]*\})/g, " ").replaceAll(variable, "");
 }
@@ -124,7 +125,8 @@ function collectCommand(command: ReadCommand, depth: number, list: CommandList):
 function collectSubstituted(words: readonly string[], origin: Origin, list: CommandList): void {
   if (!words.some((word) => /[$`]/.test(word))) return;
   const told = words.map(tellSubstituted);
-  for (const expand of [dropVariables, fillDefaults]) {
+  const hasDefaults = told.some(({ text }) => text.includes("${"));
+  for (const expand of hasDefaults ? [dropVariables, fillDefaults] : [dropVariables]) {
     const bare = told.map(({ text }, index) => expand(text, index));
     const isProgramHidden = !told[0]?.isTold && (bare[0] ?? "") === "";
     if (isProgramHidden) list.isTold = false;

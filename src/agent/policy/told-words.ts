@@ -65,6 +65,7 @@ const maxChars = 4_096;
  * a program.
  */
 export function tellSubstituted(word: string): { text: string; isTold: boolean } {
+  if (!/[`(]/.test(word)) return { text: word, isTold: true };
   let isTold = !/\$\([^()]*\(/.test(word);
   const text = word.replaceAll(substitution, (_whole, inner: string = "", quoted: string = "") => {
     const told = tellScript(inner || quoted);
