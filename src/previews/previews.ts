@@ -54,6 +54,7 @@ const busy: Refusal = { status: 503, text: "Too many requests to this preview at
 export async function openPreviews(options: PreviewOptions): Promise<Previews> {
   const { host, lifetimeMs, perThread, now } = options;
   const shown = new Map<string, Shown>();
+  const upgraded = new Set<Duplex>();
   const server = createServer();
   server.maxConnections = mostConnections;
   const port = await listen(server, host, options.port);
@@ -86,6 +87,8 @@ export async function openPreviews(options: PreviewOptions): Promise<Previews> {
     forwardRequest(preview.exposed, request, response, address);
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
     const preview = find(request);
     if ("status" in preview) return refuse(socket, preview.status, preview.text);
     track(preview, socket);
@@ -115,9 +118,12 @@ export async function openPreviews(options: PreviewOptions): Promise<Previews> {
       },
     }),
     async close() {
-      server.closeAllConnections();
+      const closed = once(server, "close");
       server.close();
-      await once(server, "close");
+      server.closeAllConnections();
+      // The server counts them as open, and closes them neither now nor ever (Node's `closeAllConnections`).
+      for (const socket of upgraded) socket.destroy();
+      await closed;
     },
   };
 }

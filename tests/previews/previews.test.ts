@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -141,6 +142,24 @@ test("A WebSocket works both ways, without the console's cookie", async () => {
   const closed = new Promise((resolve) => socket.on("close", resolve));
   await threads.sandbox.killAll();
   await closed;
+});
+
+test("Neither a WebSocket nor a request without an answer holds up the end of the worker", async () => {
+  const silent = telling.replace("let body", 'if (request.url === "/silent") return; let body');
+  await serve(threads.sandbox, silent);
+  const ending = await open();
+  const preview = await show(threads.sandbox, { port: 3000 }, ending.of("one"));
+  const { host } = new URL(preview.address);
+  const socket = connect(ending.port, "127.0.0.1");
+  const cut = once(socket, "close");
+  socket.write(`GET /live HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+  await once(socket, "data");
+  const unanswered = get(`${preview.address}silent`).catch(() => "cut");
+  await get(preview.address);
+  await ending.close();
+  await cut;
+  expect(await unanswered).toBe("cut");
+  expect(preview.job.status().state).toBe("running");
 });
 
 test("After a stop the address is gone, as one that was never given, and another thread's server is at none of them", async () => {
