@@ -29,6 +29,8 @@ export interface HookOptions extends EventOptions {
   repositories?: ReadonlyMap<string, FeedbackSource & { secret: string | undefined }>;
   /** Resolves as `work` does once what it wrote is known to stay. @throws where that cannot be said */
   confirm<T>(work: Promise<T>): Promise<T>;
+  /** How long an event may take to be put into its thread, ms. */
+  answerMs?: number;
   /** How long `close` waits for requests that have not ended, ms. */
   graceMs?: number;
 }
@@ -39,6 +41,11 @@ const mostConnections = 256;
 const arrivalMs = 10_000;
 /** How often that is looked at, ms. */
 const checkMs = 1_000;
+/**
+ * GitHub gives up after ten seconds. The work gives up by itself a second before, but for what is asked of a platform that
+ * does not answer.
+ */
+const answerMs = 9_000;
 /** How long the end of the gateway waits for requests that are being answered, ms. */
 const graceMs = 2_000;
 
@@ -127,7 +134,11 @@ function createAnswer(options: HookOptions): (request: IncomingMessage) => Promi
     const event = await readEvent(request, proof, secret, options.now());
     if ("status" in event) return event;
     try {
-      return toAnswer(await options.confirm(receiver.receive(event)));
+      const taken = options.confirm(receiver.receive(event));
+      return await within(options.answerMs ?? answerMs, taken.then(toAnswer), () => {
+        options.onProblem(`An event of ${what} was not taken, since a service that it needs does not answer.`);
+        return unavailable;
+      });
     } catch (error) {
       const why = error instanceof SurfaceError ? ` ${error.message}` : "";
       const isFull = error instanceof OutOfMemory || isOutOfMemory(error);
@@ -156,6 +167,18 @@ async function readEvent(
   // GitHub's greeting of a new webhook.
   if (proof.verify === "github" && kind === "ping") return { status: 200, body: { result: "pong" } };
   return { kind, payload, delivery: nameDelivery(proof, sent, payload) };
+}
+
+/** The outcome of the work, or `late` after a time. The work goes on: the delivery is repeated, and counts once. */
+async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
+  const { promise: isLate, resolve } = Promise.withResolvers<"late">();
+  const timer = setTimeout(() => resolve("late"), ms);
+  try {
+    const first = await Promise.race([work.then((outcome) => ({ outcome })), isLate]);
+    return first === "late" ? late() : first.outcome;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function toAnswer(result: EventResult): Answer {

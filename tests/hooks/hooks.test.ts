@@ -345,6 +345,28 @@ test("an alert that every Alertmanager of a cluster sends is one delivery, and f
   expect(await listThreads()).toHaveLength(1);
 });
 
+test("a platform that is silent lets no sender wait, and the delivery sent again is one message", async () => {
+  const plain = createConsoleSurface({ redis: server.client() });
+  const { promise: awake, resolve: wakeUp } = Promise.withResolvers<void>();
+  const surface: ChatSurface = {
+    ...plain,
+    async openThread(...args) {
+      await awake;
+      if (!plain.openThread) throw new Error("The console opens threads.");
+      return plain.openThread(...args);
+    },
+  };
+  const post = await gateway({ verify: "github" }, { surface, answerMs: 200 });
+  const body = event();
+  const late = await post(body, github(body));
+  expect([late.status, late.headers.get("retry-after")]).toEqual([503, "10"]);
+  expect(problems).toEqual([expect.stringMatching(/not taken, since a service .* does not answer/)]);
+  wakeUp();
+  await expect.poll(() => woken).toHaveLength(1);
+  expect((await post(body, github(body))).status).toBe(202);
+  expect(await listMessages()).toHaveLength(1);
+});
+
 test("a sender who stops in the middle of a request does not hold up the end of the gateway", async () => {
   await gateway({ verify: "github" }, { graceMs: 50 });
   const hooks = open.at(-1);
