@@ -1,25 +1,22 @@
-import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { checkConsole } from "../adapters/console/server/listen.ts";
 import { readInstance } from "../app/process/instance.ts";
-import { ConfigError } from "../config/config-error.ts";
 import { createAnswersDialog, parseAnswers } from "../setup/answers.ts";
 import { createSetupContext, type SetupContext, type StepResult } from "../setup/context.ts";
 import { type Dialog, SetupCancelled } from "../setup/dialog.ts";
 import { setUpDiscord } from "../setup/discord.ts";
 import { listenForMention } from "../setup/listen.ts";
 import { setUpModel } from "../setup/model.ts";
+import { runSteps, type SetupStep } from "../setup/run-steps.ts";
 import { setUpSlack } from "../setup/slack.ts";
 import { createCommandContext } from "./context.ts";
 import { withDeadline } from "./doctor.ts";
 import { checks } from "./doctor/checks.ts";
-import { type SetupStep, setupSteps as stepNames } from "./setup/steps.ts";
+import { type SetupStep as StepName, setupSteps as stepNames } from "./setup/steps.ts";
 import { createTerminalDialog } from "./setup/terminal-dialog.ts";
 import { UsageError } from "./usage-error.ts";
 
-const steps: Record<SetupStep, { title: string; run(context: SetupContext): Promise<StepResult> }> = {
+const steps: Record<StepName, SetupStep> = {
   surroundings: { title: "This machine", run: lookAround },
   model: { title: "The model", run: setUpModel },
   slack: { title: "Slack", run: setUpSlack },
@@ -34,7 +31,7 @@ const steps: Record<SetupStep, { title: string; run(context: SetupContext): Prom
 const interruptedCode = 130;
 
 /** Leads through what Heddle needs, one step after the other, or through one of them. */
-export async function runSetup(chosen: readonly SetupStep[], options: { answers?: string }): Promise<number> {
+export async function runSetup(chosen: readonly StepName[], options: { answers?: string }): Promise<number> {
   const names = chosen.length > 0 ? chosen : stepNames;
   const { answers } = options;
   if (answers !== undefined) return await runWithAnswers(answers, names);
@@ -44,7 +41,7 @@ export async function runSetup(chosen: readonly SetupStep[], options: { answers?
     );
   const dialog = createTerminalDialog({ input: process.stdin, output: process.stdout });
   try {
-    return await runSteps(dialog, dialog.cancelled, names);
+    return await askThrough(dialog, dialog.cancelled, names);
   } catch (error) {
     if (!(error instanceof SetupCancelled)) throw error;
     dialog.say("\nEnded. What was saved stays; `heddle setup` goes on from there.");
@@ -56,7 +53,7 @@ export async function runSetup(chosen: readonly SetupStep[], options: { answers?
   }
 }
 
-async function runWithAnswers(file: string, names: readonly SetupStep[]): Promise<number> {
+async function runWithAnswers(file: string, names: readonly StepName[]): Promise<number> {
   if (!existsSync(file)) throw new UsageError(`--answers ${file}: there is no such file.`);
   const variables = Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
@@ -64,47 +61,26 @@ async function runWithAnswers(file: string, names: readonly SetupStep[]): Promis
   const answers = parseAnswers(readFileSync(file, "utf8"), variables);
   const dialog = createAnswersDialog(answers, (text) => void process.stdout.write(`${text}\n`));
   const never = new AbortController().signal;
-  return await runSteps(dialog, never, names);
+  return await askThrough(dialog, never, names);
 }
 
 /** Gives 1 when a step has failed. */
-async function runSteps(dialog: Dialog, signal: AbortSignal, names: readonly SetupStep[]): Promise<number> {
+async function askThrough(dialog: Dialog, signal: AbortSignal, names: readonly StepName[]): Promise<number> {
   const context = createSetupContext({ dialog, signal, env: process.env, cwd: process.cwd() });
   dialog.say(
     "Heddle's set-up. Each step can be left out and repeated; Ctrl-C ends it and keeps what was saved.",
   );
-  const results: StepResult[] = [];
-  for (const name of names) {
-    const step = steps[name];
-    dialog.say(`\n${step.title}`);
-    results.push(await runStep(step.run, context));
-  }
-  dialog.say("\nResult");
-  for (const { state, text } of results) dialog.say(`  ${signs[state]} ${text}`);
-  const warning = await findExposedEnv(process.cwd());
-  if (warning) dialog.say(`  ! ${warning}`);
+  const results = await runSteps(
+    context,
+    names.map((name) => steps[name]),
+    process.cwd(),
+  );
   dialog.say(
     (await isServing(context))
       ? "\nHeddle is running: start it again, so that it reads the new settings."
       : "\nStart Heddle: npm start",
   );
   return results.some(({ state }) => state === "failed") ? 1 : 0;
-}
-
-const signs: Record<StepResult["state"], string> = { ready: "✓", skipped: "·", waiting: "…", failed: "✗" };
-
-/** A step that fails says why, and the others go on. */
-async function runStep(
-  run: (context: SetupContext) => Promise<StepResult>,
-  context: SetupContext,
-): Promise<StepResult> {
-  try {
-    return await run(context);
-  } catch (error) {
-    if (error instanceof SetupCancelled || error instanceof ConfigError) throw error;
-    if (!(error instanceof Error)) throw error;
-    return { state: "failed", text: error.message };
-  }
 }
 
 /** What `heddle doctor` says of this machine; the rest has steps of its own. */
@@ -130,18 +106,4 @@ async function isServing(context: SetupContext): Promise<boolean> {
   const { HEDDLE_HOST: host, HEDDLE_PORT: port, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
   const { text } = await checkConsole({ host, port, token, instance: readInstance(config) });
   return text.endsWith("which is running");
-}
-
-/** Whether a commit could take the secrets along. */
-async function findExposedEnv(folder: string): Promise<string | undefined> {
-  const path = join(folder, ".env");
-  if (!existsSync(path)) return undefined;
-  try {
-    await promisify(execFile)("git", ["-C", folder, "check-ignore", "--quiet", path], { timeout: 5_000 });
-  } catch (error) {
-    // 1: not ignored. 128: no work tree. Otherwise there is no git.
-    if (error instanceof Error && "code" in error && error.code === 1)
-      return `${path} lies in a git work tree that does not ignore it: add .env to its .gitignore.`;
-  }
-  return undefined;
 }

@@ -4,6 +4,7 @@ import { parseEnv } from "node:util";
 import { type Config, loadConfig } from "../config/load.ts";
 import type { Dialog } from "./dialog.ts";
 import { changeEnvFile, type EnvChanges } from "./env-file.ts";
+import { addToSetting, setSetting } from "./settings-file.ts";
 
 /** What every step works with. */
 export interface SetupContext {
@@ -20,6 +21,10 @@ export interface SetupContext {
   settingsPath(): string;
   /** Stores variables in `.env` and says so. */
   save(changes: EnvChanges): Promise<void>;
+  /** The same for values that a list of `heddle.yaml` is to have. */
+  addToSetting(setting: readonly string[], values: readonly string[]): Promise<void>;
+  /** The same for a value of `heddle.yaml`. */
+  setSetting(setting: readonly string[], value: boolean): Promise<void>;
 }
 
 /** How a step ended. `waiting`: somebody else has to act before it can go on. */
@@ -36,6 +41,7 @@ export function createSetupContext({
   cwd,
   patienceMs = 20_000,
   listenMs = 60_000,
+  onSaved = () => {},
 }: {
   dialog: Dialog;
   signal: AbortSignal;
@@ -43,21 +49,27 @@ export function createSetupContext({
   cwd: string;
   patienceMs?: number;
   listenMs?: number;
+  /** Told the names of variables and settings that were stored, never a value. */
+  onSaved?(names: string[]): void;
 }): SetupContext {
   const path = join(cwd, ".env");
   const config = () => loadConfig(env, cwd);
+  const settingsPath = () => {
+    const { settingsFile, environment } = config();
+    return settingsFile ?? join(cwd, environment.HEDDLE_CONFIG);
+  };
+  const tellSaved = (file: string, names: string[]) => {
+    dialog.say(`  Saved in ${file}: ${names.join(", ")}.`);
+    onSaved(names);
+  };
   return {
-    ...{ dialog, signal, patienceMs, listenMs, config },
-    settingsPath: () => {
-      const { settingsFile, environment } = config();
-      return settingsFile ?? join(cwd, environment.HEDDLE_CONFIG);
-    },
+    ...{ dialog, signal, patienceMs, listenMs, config, settingsPath },
     async save(changes) {
       const names = Object.keys(changes);
       const before = existsSync(path) ? parseEnv(readFileSync(path, "utf8")) : {};
       if (names.some((name) => before[name] !== changes[name])) {
         const warning = await changeEnvFile(path, changes);
-        dialog.say(`  Saved in ${path}: ${names.join(", ")}.`);
+        tellSaved(path, names);
         if (warning) dialog.say(`  ! ${warning}`);
       }
       for (const name of names) {
@@ -67,6 +79,16 @@ export function createSetupContext({
             `  ! ${name} is also set in the environment, which takes precedence over .env: remove it there.`,
           );
       }
+    },
+    async addToSetting(setting, values) {
+      const file = settingsPath();
+      await addToSetting(file, setting, values);
+      tellSaved(file, [setting.join(".")]);
+    },
+    async setSetting(setting, value) {
+      const file = settingsPath();
+      await setSetting(file, setting, value);
+      tellSaved(file, [setting.join(".")]);
     },
   };
 }

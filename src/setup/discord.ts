@@ -7,7 +7,6 @@ import { findClosedDiscord } from "../config/access.ts";
 import type { SetupContext, StepResult } from "./context.ts";
 import { describeSecret } from "./dialog.ts";
 import { describePasted, readPasted } from "./pasted.ts";
-import { addToSetting, setSetting } from "./settings-file.ts";
 
 type Application = Extract<ApplicationTrial, { ok: true }>;
 
@@ -115,10 +114,8 @@ async function provideIntent(context: SetupContext, token: string, application: 
     dialog.say(`  ✗ ${problem} Switch it on under Bot → Privileged Gateway Intents.`);
     return;
   }
-  await setSetting(context.settingsPath(), ["discord", "messageContent"], false);
-  dialog.say(
-    `  Every message has to mention the bot: discord.messageContent is false in ${context.settingsPath()}.`,
-  );
+  await context.setSetting(["discord", "messageContent"], false);
+  dialog.say("  Every message has to mention the bot: discord.messageContent is false.");
 }
 
 /** Undefined while it is in no server. */
@@ -137,7 +134,7 @@ async function haveInvited(
       "Is it there?",
       [
         { value: "again", label: "Yes: look again" },
-        { value: "skip", label: "Not yet: I will run `heddle setup discord` again" },
+        { value: "skip", label: "Not yet: I will come back to this step" },
       ],
       { standard: "again", unanswered: "skip" },
     );
@@ -166,7 +163,6 @@ async function listServer(context: SetupContext, { guilds, name }: Application):
     const text = "Nobody on Discord may give work yet: list a server under access.discord.guilds.";
     return { state: "waiting", text };
   }
-  await addToSetting(context.settingsPath(), ["access", "discord", "guilds"], [guild.id]);
-  dialog.say(`  Saved in ${context.settingsPath()}: access.discord.guilds.`);
+  await context.addToSetting(["access", "discord", "guilds"], [guild.id]);
   return { state: "ready", text: `Discord: ${name} takes work from members of ${guild.name}.` };
 }

@@ -9,7 +9,6 @@ import type { Downtime } from "../chat/downtime.ts";
 import type { InboundEvent, InboundMessage, Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { SetupContext, StepResult } from "./context.ts";
-import { addToSetting } from "./settings-file.ts";
 
 /** A platform that can be listened to. */
 interface Platform {
@@ -172,8 +171,7 @@ async function offerAdministrator(context: SetupContext, { author, thread }: Inb
   if (administrators.includes(id) || administrators.includes(author.id)) return;
   const question = `Shall ${author.name} (${author.id}) be an administrator, who may do whatever others may and extend budgets?`;
   if (!(await dialog.confirm("administrator", question))) return;
-  await addToSetting(context.settingsPath(), ["access", "administrators"], [id]);
-  dialog.say(`  Saved in ${context.settingsPath()}: access.administrators.`);
+  await context.addToSetting(["access", "administrators"], [id]);
 }
 
 function openPlatforms(context: SetupContext): Platform[] {

@@ -9,7 +9,7 @@ export function describeForm(file: string, link: string): string[] {
     "  1. Open this address, choose your workspace and press Create:",
     `     ${link}`,
     "     If the form comes up empty: From a manifest → YAML, and paste the manifest. It is on the clipboard",
-    `     where your terminal allows that, and in ${file}.`,
+    `     where that is possible, and in ${file}.`,
     "  2. Press Install to Workspace and allow it. In some workspaces an administrator has to approve that first:",
     "     then run `heddle setup slack` again when it is approved.",
     ...describeTokens("  3."),
