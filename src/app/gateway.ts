@@ -18,6 +18,7 @@ import { openConfiguredHooks } from "./hooks.ts";
 import { readInstance } from "./process/instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
+import { openConsoleSetup } from "./setup/console-setup.ts";
 import { type StartedAdapters, startAdapters } from "./start-adapters.ts";
 
 /** Something that the operator has to put right before Heddle can start. */
@@ -35,11 +36,16 @@ function readIdentityHeader({ identityHeader: name, people }: Config["settings"]
   return name === undefined ? undefined : { name, people };
 }
 
-/** Connects to the chat platforms and serves the console. */
+/**
+ * Connects to the chat platforms and serves the console.
+ *
+ * @param options.isWhole whether this process is the worker too, so that what it reads is what all of this Heddle reads
+ */
 export async function startGateway(
   context: AppContext,
   model: () => { id: string },
   { token, byDefault }: ConsoleToken,
+  { isWhole }: { isWhole: boolean },
 ): Promise<Running & { url: string; unreached: string[] }> {
   const { config, configuration, log, redis, server, intake } = context;
   const { environment } = config;
@@ -66,6 +72,11 @@ export async function startGateway(
     now: Date.now,
     onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
   });
+  const setup = openConsoleSetup({
+    ...{ env: process.env, cwd: process.cwd(), isWhole },
+    mask: (text) => context.masker.mask(text),
+    audit: context.telemetry.audit,
+  });
   let started: StartedAdapters | undefined;
   const local = createConsoleAdapter({
     redis,
@@ -79,6 +90,7 @@ export async function startGateway(
     mayUse: context.access.mayUse,
     files,
     operations,
+    setup,
     status: async (): Promise<ConsoleStatus> => ({
       model: model().id,
       demo: model().id === "demo",
@@ -114,6 +126,7 @@ export async function startGateway(
   const endKeeping = startAuditArchiving(redis, config, log);
   const close = async () => {
     endKeeping();
+    setup.close();
     await hooks?.close();
     await started?.close();
     operations.close();

@@ -92,7 +92,9 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   if (role !== "worker") await announceCatchUp(context);
   if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
   if (role !== "worker") {
-    const gateway = await startGateway(context, () => models().model, consoleToken);
+    const gateway = await startGateway(context, () => models().model, consoleToken, {
+      isWhole: role === "all",
+    });
     add("the connections to chat platforms and console to close", gateway);
     ({ url, unreached } = gateway);
   } else if (metricsPort !== undefined) {

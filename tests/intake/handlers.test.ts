@@ -36,6 +36,9 @@ const discordPresses: Record<ComponentAction["kind"], Policy> = {
   about: ["message"],
 };
 
+const connects: Policy = {
+  none: "an operator's set-up of .env and settings: it brings nothing to the agent",
+};
 const manages = { none: "an operator's act on a stored thread: it brings nothing to the agent" };
 
 /**
@@ -116,6 +119,8 @@ const policies: Record<string, Policy> = {
     "/api/v1/sessions/:thread/outline": reads,
     "/api/v1/sessions/:thread/search": reads,
     "/api/v1/sessions/:thread/spans": reads,
+    "/api/v1/setup": connects,
+    "/api/v1/setup/events": connects,
   }),
   ...named("console POST", {
     "/api/v1/session": { none: "the console's token is asked for; it only makes a cookie of it" },
@@ -136,6 +141,9 @@ const policies: Record<string, Policy> = {
     "/api/v1/sessions/:thread/delete": manages,
     "/api/v1/sessions/:thread/queue": ["action"],
     "/api/v1/sessions/:thread/questions/:question": ["action"],
+    "/api/v1/setup": connects,
+    "/api/v1/setup/answers": connects,
+    "/api/v1/setup/end": connects,
   }),
   ...named("terminal", {
     run: ["message", "stop", "action"],

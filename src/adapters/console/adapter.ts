@@ -26,6 +26,8 @@ import { NeedsFeed, shareNeeds } from "./streams/needs-feed.ts";
 import { type Page, readPage } from "./server/page.ts";
 import type { IdentityHeader } from "./server/person.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
+import type { ConsoleSetup } from "./setup-at-console.ts";
+import { SetupStreams } from "./streams/setup-streams.ts";
 import { TimelineStreams } from "./streams/timeline-streams.ts";
 import { Uploads } from "./conversations/uploads.ts";
 
@@ -48,6 +50,7 @@ export interface ConsoleAdapterOptions {
   recheckMs?: number;
   files: WorkspaceFiles;
   operations: Operations;
+  setup: ConsoleSetup;
   status(): Promise<ConsoleStatus>;
   /** Which Heddle this is, for `/healthz`. */
   instance: string;
@@ -87,6 +90,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         server: Server;
         live: LiveStreams;
         timelineStreams: TimelineStreams;
+        setupStreams: SetupStreams;
         url: string;
         sweeping: NodeJS.Timeout;
       }
@@ -114,6 +118,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
       const needs = shareNeeds(new NeedsFeed(operations, onStreamError));
       const live = new LiveStreams(conversations, redis.duplicate(), onStreamError, needs);
       const timelineStreams = new TimelineStreams(operations.threads, onStreamError, needs);
+      const setupStreams = new SetupStreams(options.setup, onStreamError, needs);
       const services: Services = {
         conversations,
         uploads,
@@ -123,6 +128,8 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         recheckMs: options.recheckMs ?? recheckMs,
         live,
         timelineStreams,
+        setup: options.setup,
+        setupStreams,
         files,
         operations,
         authGuard: createAuthGuard({
@@ -138,6 +145,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
           server,
           live,
           timelineStreams,
+          setupStreams,
           sweeping: setInterval(sweep, sweepMs).unref(),
           url: `http://${nameOf(host)}:${await listen(server, port, host)}`,
         };
@@ -149,13 +157,14 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
 
     async stop() {
       if (!running) return;
-      const { server, live, timelineStreams, sweeping } = running;
+      const { server, live, timelineStreams, setupStreams, sweeping } = running;
       running = undefined;
       clearInterval(sweeping);
       const closed = once(server, "close");
       server.close();
       live.close();
       timelineStreams.close();
+      setupStreams.close();
       const late = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
       clearTimeout(late);

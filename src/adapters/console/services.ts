@@ -6,7 +6,9 @@ import type { Problem } from "../../sandbox/sandbox.ts";
 import type { AuthGuard } from "./server/auth-guard.ts";
 import type { Conversations } from "./conversations/conversations.ts";
 import type { ConsoleIntake } from "./conversations/intake.ts";
+import type { ConsoleSetup } from "./setup-at-console.ts";
 import type { LiveStreams } from "./streams/live.ts";
+import type { SetupStreams } from "./streams/setup-streams.ts";
 import type { TimelineStreams } from "./streams/timeline-streams.ts";
 import type { Uploads } from "./conversations/uploads.ts";
 
@@ -45,6 +47,8 @@ export interface Services {
   mayUse(role: Role, act: Act): boolean;
   live: LiveStreams;
   timelineStreams: TimelineStreams;
+  setup: ConsoleSetup;
+  setupStreams: SetupStreams;
   files: WorkspaceFiles;
   authGuard: AuthGuard;
   operations: Operations;

@@ -30,6 +30,12 @@ const liveVariables = new Set<keyof Environment>([
   ...(["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "MINIMAX_BASE_URL"] as const),
 ]);
 
+/** Whether a variable, or a setting such as `access.discord.guilds`, counts without a restart. */
+export function countsWithoutRestart(name: string): boolean {
+  const live: ReadonlySet<string> = new Set([...liveVariables, ...liveSections]);
+  return live.has(name.split(".")[0] ?? name);
+}
+
 /**
  * What was loaded, with everything that needs a restart as the process has started with, and the names of what differs
  * there.

@@ -14,7 +14,8 @@ export type AuditEvent =
   | ScheduleAuditEvent
   | ThreadAuditEvent
   | TokenAuditEvent
-  | PersonAuditEvent;
+  | PersonAuditEvent
+  | SetupAuditEvent;
 
 /** Somebody at the console, or an operator's command, did something with a whole thread. */
 export interface ThreadAuditEvent {
@@ -48,6 +49,11 @@ export interface PersonAuditEvent {
   alias: string;
   by: Speaker;
 }
+
+/** An operator went through the set-up at the console. `names`: steps, or what was saved; never a value. */
+export type SetupAuditEvent =
+  | { action: "setup-begun" | "setup-saved"; names: string[]; by: Speaker }
+  | { action: "setup-ended"; outcome: "done" | "failed" | "cancelled" | "silent"; by: Speaker };
 
 /**
  * What the audit log tells: who asked, edited, deleted, stopped, pressed a button (approvals and denials are
@@ -100,6 +106,9 @@ export type AuditFact =
   | { what: "undo-taken-back" | "thread-forked"; thread: ThreadId; by: Speaker }
   | { what: TokenAuditEvent["action"]; token: string; person: string; role: Role; by: Speaker }
   | { what: PersonAuditEvent["action"]; alias: string; by: Speaker }
+  /** Somebody went through the set-up. `names`: of its steps, or of the variables and settings that were saved. */
+  | { what: "setup-begun" | "setup-saved"; names: string[]; by: Speaker }
+  | { what: "setup-ended"; outcome: string; by: Speaker }
   /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
   | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }
   /** `workspace`: `platform:workspace`; an older Heddle did not write it. */
@@ -191,6 +200,8 @@ export function toAuditFact(event: AuditEvent): AuditFact {
   if ("token" in event)
     return { what: event.action, token: event.token, person: event.person, role: event.role, by };
   if ("alias" in event) return { what: event.action, alias: event.alias, by };
+  if ("names" in event) return { what: event.action, names: event.names, by };
+  if (event.action === "setup-ended") return { what: event.action, outcome: event.outcome, by };
   if (event.action === "setting-changed") {
     const { thread: place, setting, of, was, is } = event;
     return { what: event.action, ...(place !== undefined && { thread: place }), setting, of, was, is, by };

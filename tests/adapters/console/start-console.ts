@@ -24,7 +24,8 @@ import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { readPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
-import type { ThreadAuditEvent } from "../../../src/telemetry/audit/fact.ts";
+import { type ConsoleSetupOptions, openConsoleSetup } from "../../../src/app/setup/console-setup.ts";
+import type { SetupAuditEvent, ThreadAuditEvent } from "../../../src/telemetry/audit/fact.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
@@ -61,6 +62,10 @@ export interface TestConsole extends AsyncDisposable {
   workspace: Map<string, string | Buffer>;
   /** What was written into the audit log about whole threads. */
   audited: ThreadAuditEvent[];
+  /** And about the set-up. */
+  setUp: SetupAuditEvent[];
+  /** Where the set-up stores `.env`. */
+  folder: string;
   status: ConsoleStatus;
   /** What the console logged as errors. */
   errors: unknown[];
@@ -77,6 +82,7 @@ export interface ConsoleSettings {
   access?: object;
   recheckMs?: number;
   budgets?: Partial<BudgetSettings>;
+  setup?: Partial<ConsoleSetupOptions>;
 }
 
 /** The only secret that the test console knows. */
@@ -134,6 +140,13 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     now: Date.now,
     onError: (error) => errors.push(error),
   });
+  const setUp: SetupAuditEvent[] = [];
+  const folder = await mkdtemp(join(tmpdir(), "heddle-console-setup-"));
+  const setup = openConsoleSetup({
+    ...{ env: {}, cwd: folder, isWhole: true, mask: (text) => masker.mask(text) },
+    audit: (event) => void setUp.push(event),
+    ...settings.setup,
+  });
   const adapter = createConsoleAdapter({
     redis: client,
     host,
@@ -146,6 +159,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     ...(settings.recheckMs !== undefined && { recheckMs: settings.recheckMs }),
     files,
     operations,
+    setup,
     status: async () => status,
     instance: "the-loom",
     metrics: { contentType: "text/plain", render: async () => "heddle_redis_up 1" },
@@ -153,10 +167,11 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     log: { error: (error: unknown) => errors.push(error) },
   });
   const release = async () => {
+    setup.close();
     await adapter.stop();
     operations.close();
     await queue.close();
-    await rm(auditFolder, { recursive: true, force: true });
+    for (const made of [auditFolder, folder]) await rm(made, { recursive: true, force: true });
     if (!settings.redis) await redis.stop();
   };
   try {
@@ -172,7 +187,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     intake,
     surface,
     workspace,
-    audited,
+    ...{ audited, setUp, folder },
     status,
     errors,
     [Symbol.asyncDispose]: release,

@@ -11,6 +11,7 @@ import { questionRoutes } from "./question-routes.ts";
 import { reportRoutes } from "./report-routes.ts";
 import { threadRoutes } from "./thread-routes.ts";
 import { describeApi } from "./openapi.ts";
+import { setupRoutes } from "./setup-routes.ts";
 import { outlineRoutes } from "./outline-routes.ts";
 import { type ApiCall, matchRoute, replyNotFound, type Route } from "./route.ts";
 import { toWholeThread } from "../conversations/refs.ts";
@@ -67,6 +68,7 @@ export const routes: readonly Route[] = [
   ...reportRoutes,
   ...manageRoutes,
   ...outlineRoutes,
+  ...setupRoutes,
 ];
 
 async function status(services: Services, { person, by }: ApiCall): Promise<Reply> {
@@ -74,7 +76,8 @@ async function status(services: Services, { person, by }: ApiCall): Promise<Repl
   const { id, name } = author;
   const may = acts.filter((act) => services.mayUse(role, act));
   const me: SignedIn = { ...{ id, name, role, may }, byCookie: by !== undefined && "cookie" in by };
-  return replyJson(200, { ...(await services.status()), me });
+  const connects = me.may.includes("operate") && services.setup.problem() === undefined;
+  return replyJson(200, { ...(await services.status()), connects, me });
 }
 
 /** Answers a request below `/api/`; null when the response is a stream that stays open. */

@@ -48,7 +48,7 @@ export function replyOf(outcome: IntakeResult): string {
   return "reply" in outcome ? (outcome.reply ?? "") : "";
 }
 
-export function getStatus(): Promise<ConsoleStatus & { me: SignedIn }> {
+export function getStatus(): Promise<ConsoleStatus & { connects: boolean; me: SignedIn }> {
   return request("GET", "/api/v1/status");
 }
 

@@ -13,12 +13,13 @@ const signedIn: z.ZodType<SignedIn> = z.strictObject({
   byCookie: z.boolean(),
 });
 
-export const status: z.ZodType<ConsoleStatus & { me: SignedIn }> = z.strictObject({
+export const status: z.ZodType<ConsoleStatus & { connects: boolean; me: SignedIn }> = z.strictObject({
   model: z.string().describe("provider/model"),
   demo: z.boolean(),
   sandbox: z.strictObject({ ok: z.boolean(), summary: z.string(), problems: z.array(problem) }),
   redis: z.literal(["url", "system", "embedded"]),
   adapters: z.array(z.string()),
+  connects: z.boolean().describe("whether whoever asks may go through the set-up here"),
   me: signedIn,
 });
 

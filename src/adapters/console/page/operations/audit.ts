@@ -118,6 +118,7 @@ const kinds: AuditKind[] = [
     "direct-read",
   ] as const),
   ...(["token-created", "token-revoked", "person-forgotten"] as const),
+  ...(["setup-begun", "setup-saved", "setup-ended"] as const),
   ...(["log-broken", "facts-lost"] as const),
 ];
 

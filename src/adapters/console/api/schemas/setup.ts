@@ -1,0 +1,71 @@
+import { z } from "zod";
+import {
+  consoleSetupSteps,
+  type SetupAnswer,
+  type SetupQuestion,
+  type SetupRun,
+} from "../../setup-at-console.ts";
+import type { SetupState } from "../../streams/setup-streams.ts";
+
+/** What is sent and answered about the set-up. */
+
+const asked = { number: z.number().describe("counts the questions of a run"), text: z.string() };
+
+const question: z.ZodType<SetupQuestion> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      ...{ ...asked, kind: z.literal("choice"), standard: z.string() },
+      choices: z.array(z.strictObject({ value: z.string(), label: z.string() })),
+    }),
+    z.strictObject({
+      ...{ ...asked, kind: z.literal("text") },
+      standard: z.string().describe("what an empty answer stands for"),
+    }),
+    z.strictObject({ ...asked, kind: z.literal("secret") }),
+    z.strictObject({ ...asked, kind: z.literal("confirm") }),
+  ])
+  .meta({ id: "SetupQuestion", description: "what a step asks; an answer to `secret` is never told again" });
+
+export const setupRun: z.ZodType<SetupRun> = z
+  .strictObject({
+    ...{ id: z.string(), steps: z.array(z.literal(consoleSetupSteps)) },
+    by: z.strictObject({ id: z.string(), name: z.string() }).describe("who has begun it, and alone answers"),
+    said: z.array(z.string()).describe("lines, as a terminal would show them"),
+    copied: z.string().exactOptional().describe("a text that somebody may want in the clipboard"),
+    question: question.exactOptional().describe("absent while something is tried, and in the end"),
+    ended: z
+      .literal(["done", "failed", "cancelled", "silent"])
+      .exactOptional()
+      .describe("silent: nobody answered in time"),
+  })
+  .meta({ id: "SetupRun", description: "somebody's way through the set-up, without anything secret" });
+
+export const setupState: z.ZodType<SetupState> = z.strictObject({
+  problem: z.string().exactOptional().describe("why the set-up cannot be had here"),
+  run: setupRun.exactOptional().describe("the one that is under way, else the last one"),
+});
+
+export const setupBegin = {
+  schema: z.strictObject({ steps: z.array(z.literal(consoleSetupSteps)).min(1).max(3) }),
+  maxBytes: 1_000,
+  otherwise: "Nothing was begun",
+};
+
+const id = z.string().min(1).max(100);
+
+export const setupAnswer = {
+  schema: z.strictObject({
+    ...{ run: id, question: z.int().min(1) },
+    value: z
+      .union([z.string().max(4_000), z.boolean()])
+      .describe("a text, the value of a choice, or whether it is confirmed"),
+  }) satisfies z.ZodType<SetupAnswer>,
+  maxBytes: 20_000,
+  otherwise: "Nothing was answered",
+};
+
+export const setupEnd = {
+  schema: z.strictObject({ run: id }),
+  maxBytes: 1_000,
+  otherwise: "Nothing was ended",
+};
