@@ -136,7 +136,9 @@ function createAnswer(options: HookOptions): (request: IncomingMessage) => Promi
     try {
       const taken = options.confirm(receiver.receive(event));
       return await within(options.answerMs ?? answerMs, taken.then(toAnswer), () => {
-        options.onProblem(`An event of ${what} was not taken, since a service that it needs does not answer.`);
+        options.onProblem(
+          `An event of ${what} was not taken, since a service that it needs does not answer.`,
+        );
         return unavailable;
       });
     } catch (error) {

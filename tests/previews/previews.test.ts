@@ -192,9 +192,9 @@ test("A preview ends with its time, and with its command", async () => {
 });
 
 test("A server that is gone, while its preview is not, is told as such", async () => {
-  const once =
+  const single =
     'require("node:http").createServer((q, r) => r.end("bye", () => process.exit())).listen(3000, "127.0.0.1", () => console.log("up"))';
-  await serve(threads.sandbox, once);
+  await serve(threads.sandbox, single);
   const preview = await show(threads.sandbox, { port: 3000 });
   await get(preview.address).catch(() => undefined);
   await expect.poll(async () => (await get(preview.address)).status).toBe(502);
