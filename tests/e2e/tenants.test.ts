@@ -64,7 +64,8 @@ const calls = (...made: [name: string, input: object][]): FakeReply => ({
 });
 
 /** Whoever claims a session leaves these; an idle worker may claim a parked one again. */
-const ofClaims = /^(claim|claimedAt|claimedLength|confirmedAt|epoch|handover|holder|holderEpoch|stuck|told|write)$/;
+const ofClaims =
+  /^(claim|claimedAt|claimedLength|confirmedAt|epoch|handover|holder|holderEpoch|stuck|told|write)$/;
 
 /** All that Redis has of the first workspace. */
 async function stateOfFirst(): Promise<Record<string, unknown>> {
