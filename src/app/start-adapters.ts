@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ChatAdapter, PlatformUnreachable } from "../chat/adapter.ts";
 import type { Intake } from "../chat/inbound.ts";
@@ -25,6 +26,7 @@ export async function startAdapters(
   }: { intake: Intake; log: Pick<Logger, "info" | "warn" | "error">; retryMs?: number },
 ): Promise<StartedAdapters> {
   const closing = new AbortController();
+  const ended = once(closing.signal, "abort");
   const started = new Set<ChatAdapter>();
   const retrying = new Map<ChatAdapter, Promise<void>>();
 
@@ -33,12 +35,19 @@ export async function startAdapters(
     started.add(adapter);
   }
 
+  /** A platform that does not answer holds up no end. One that answers later is told at once. */
+  function abandon(adapter: ChatAdapter, attempt: Promise<void>): void {
+    attempt.then(() => adapter.stop()).catch(() => undefined);
+  }
+
   async function retry(adapter: ChatAdapter): Promise<void> {
     for (let waitMs = retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
       await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
       if (closing.signal.aborted) return;
+      const attempt = startOne(adapter);
       try {
-        await startOne(adapter);
+        await Promise.race([attempt, ended]);
+        if (closing.signal.aborted) return abandon(adapter, attempt);
         retrying.delete(adapter);
         log.info(`${adapter.platform} is reached and connected.`);
         return;

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { startAdapters } from "../../src/app/start-adapters.ts";
-import type { ChatAdapter } from "../../src/chat/adapter.ts";
+import { type ChatAdapter, PlatformUnreachable } from "../../src/chat/adapter.ts";
 import type { Intake } from "../../src/chat/inbound.ts";
 import { adapterFor, nobodyWasHere } from "../adapters/slack/connected-adapter.ts";
 import { adapterFor as discordAdapterFor } from "../adapters/discord/connected-adapter.ts";
@@ -91,4 +91,26 @@ test("an end while a platform is being retried is not held up", async () => {
   const started = await startAdapters([adapter], { intake, log, retryMs: 600_000 });
   await started.close();
   expect(started.unreached()).toEqual(["slack"]);
+});
+
+test("an end while a platform that is retried does not answer is not held up, and a late answer is let go", async () => {
+  let attempts = 0;
+  const { promise: answer, resolve: answers } = Promise.withResolvers<void>();
+  const { promise: stopped, resolve: stops } = Promise.withResolvers<void>();
+  const { promise: asked, resolve: asks } = Promise.withResolvers<void>();
+  const adapter: ChatAdapter = {
+    platform: "slack",
+    async start() {
+      attempts += 1;
+      if (attempts === 1) throw new PlatformUnreachable("Slack was not reached.");
+      asks();
+      await answer;
+    },
+    stop: async () => stops(),
+  };
+  const started = await startAdapters([adapter], { intake, log: recordingLog().log, retryMs: 1 });
+  await asked;
+  await started.close();
+  answers();
+  await stopped;
 });

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { nobodyWasHere, startHttpAdapter, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
@@ -84,6 +86,19 @@ describe("requests from Slack", () => {
     await stopped;
     await untilAcknowledged(slack);
     await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test("that stop in the middle do not hold up the end", async () => {
+    const { adapter, url } = await scene();
+    const { hostname, port, pathname } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.on("error", () => {});
+    const cut = once(socket, "close");
+    socket.write(`POST ${pathname} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n`);
+    // The server has begun to read it.
+    await once(socket, "data");
+    await adapter.stop();
+    await cut;
   });
 });
 

@@ -13,6 +13,9 @@ export interface HttpAddress {
   port: number;
 }
 
+/** How long the end waits for requests that have not ended, ms. */
+const graceMs = 2_000;
+
 /**
  * Events as requests that Slack sends to us through a reverse proxy with https. Bolt checks the signature of
  * each and refuses those older than five minutes.
@@ -92,7 +95,10 @@ export function openHttpTransport(
       await finish();
       // Slack keeps the connections of answered requests.
       server?.closeIdleConnections();
+      // A closing server checks no times: without this a sender who stops in the middle would hold up the end.
+      const late = setTimeout(() => server?.closeAllConnections(), graceMs);
       await closed;
+      clearTimeout(late);
     },
   };
 }
