@@ -104,10 +104,15 @@ export async function reportEnds(
 ): Promise<boolean> {
   const fields = readLostHolders(redis, thread, await redis.hgetall(keys.head(thread)))
     .filter((lost) => !lost.reported && isMeant(lost))
-    .map(({ field }) => reportField(field));
+    .map(({ field }) => field);
   if (fields.length === 0) return false;
-  await redis.hset(keys.head(thread), Object.fromEntries(fields.map((field) => [field, "1"])));
-  return true;
+  const head = keys.head(thread);
+  await redis.hset(head, Object.fromEntries(fields.map((field) => [reportField(field), "1"])));
+  // Meanwhile it may have become known otherwise, or the session may be gone: then nobody would take the report away.
+  const stillAsked = await redis.hmget(head, ...fields);
+  const late = fields.filter((_, index) => stillAsked[index] === null);
+  if (late.length > 0) await redis.hdel(head, ...late.map(reportField));
+  return late.length < fields.length;
 }
 
 /** What the head no more needs to say of holders of which all has ended. */
