@@ -52,6 +52,7 @@ describe("requests from Slack", () => {
   test.each([
     ["signed with another secret", { secret: "another" }],
     ["older than five minutes", { ageSeconds: 301 }],
+    ["of a time more than five minutes ahead", { ageSeconds: -302 }],
   ])("are refused when they are %s", async (_what, forgery) => {
     const { slack, intake, requests } = await scene();
     await slack.user("ada").says(slack.channel("general"), "<@BOT> real");

@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { HTTPReceiver } from "@slack/bolt";
 import { InstallationRefused, type Installations } from "../installation/installations.ts";
@@ -18,7 +18,7 @@ const graceMs = 2_000;
 
 /**
  * Events as requests that Slack sends to us through a reverse proxy with https. Bolt checks the signature of
- * each and refuses those older than five minutes.
+ * each and refuses those older than five minutes; those that name a later time are refused here.
  * https://docs.slack.dev/authentication/verifying-requests-from-slack
  *
  * @param installing lets teams install the app at `/slack/install`
@@ -68,6 +68,11 @@ export function openHttpTransport(
       if (!response.headersSent) response.writeHead(503).end();
     },
   });
+  const listen = receiver.requestListener;
+  receiver.requestListener = (request, response) => {
+    if (isFromLater(request.headers)) response.writeHead(401).end();
+    else listen(request, response);
+  };
   let server: Server | undefined;
   return {
     // Bolt would take what it sees of the installing as the way to find tokens.
@@ -101,4 +106,13 @@ export function openHttpTransport(
       clearTimeout(late);
     },
   };
+}
+
+/** How far Slack's clock and ours may differ: as much as a request may be old. */
+const toleranceSeconds = 300;
+
+/** Whether the request names a time that is still to come: it could be sent again for as long. */
+function isFromLater(headers: IncomingHttpHeaders): boolean {
+  const seconds = Number(headers["x-slack-request-timestamp"] ?? 0);
+  return seconds - Date.now() / 1_000 > toleranceSeconds;
 }
