@@ -11,7 +11,7 @@ export function describeForm(file: string, link: string): string[] {
     "     If the form comes up empty: From a manifest → YAML, and paste the manifest. It is on the clipboard",
     `     where that is possible, and in ${file}.`,
     "  2. Press Install to Workspace and allow it. In some workspaces an administrator has to approve that first:",
-    "     then run `heddle setup slack` again when it is approved.",
+    "     then come back to this step (`heddle setup slack`) when it is approved.",
     ...describeTokens("  3."),
   ];
 }

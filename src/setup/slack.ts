@@ -162,7 +162,7 @@ function askToken({ dialog }: SetupContext, missing: "bot" | "app", asked: Set<s
 function leave(tokens: Tokens): StepResult {
   const got = tokens.bot ? "the bot token" : tokens.app ? "the app-level token" : undefined;
   if (!got) return { state: "skipped", text: "Slack is not connected." };
-  const text = `Slack waits for the other token; ${got} is right and was not saved, because Heddle does not start with one of the two. Run \`heddle setup slack\` again.`;
+  const text = `Slack waits for the other token; ${got} is right and was not saved, because Heddle does not start with one of the two. Come back to this step (\`heddle setup slack\`) when you have it.`;
   return { state: "waiting", text };
 }
 

@@ -39,7 +39,7 @@ interface ConsolePage extends AsyncDisposable {
 }
 
 interface ConsolePageOptions
-  extends Pick<ConsoleSettings, "token" | "budgets" | "port" | "proxies" | "identity"> {
+  extends Pick<ConsoleSettings, "token" | "budgets" | "port" | "proxies" | "identity" | "setup"> {
   browser?: BrowserContextOptions;
   /** Before the page is opened. */
   prepare?(console: TestConsole): void | Promise<void>;

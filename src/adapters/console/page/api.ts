@@ -26,6 +26,8 @@ import type { ExportFormat } from "../../../operations/export.ts";
 import type { Done } from "../api/manage-routes.ts";
 import type { NeedSummary } from "../streams/needs-feed.ts";
 import type { Need } from "../api/question-routes.ts";
+import type { ConsoleSetupStep, SetupAnswer } from "../setup-at-console.ts";
+import type { SetupState } from "../streams/setup-streams.ts";
 import type { ConsoleStatus, SignedIn } from "../services.ts";
 
 export class ApiError extends Error {
@@ -170,11 +172,20 @@ async function request<Answer>(method: "GET" | "POST", address: string, body?: o
   const init: RequestInit = { method };
   if (body instanceof Blob)
     Object.assign(init, { body, headers: { "content-type": "application/octet-stream" } });
-  else if (body)
-    Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  else if (body) Object.assign(init, toJson(body));
   const response = await send(address, init);
   if (!response.ok) throw await readFailure(response);
   return await response.json();
+}
+
+/** For what answers with nothing. */
+async function postForNothing(address: string, body: object): Promise<void> {
+  const response = await send(address, { method: "POST", ...toJson(body) });
+  if (!response.ok) throw await readFailure(response);
+}
+
+function toJson(body: object): RequestInit {
+  return { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
 }
 
 async function readFailure(response: Response): Promise<ApiError> {
@@ -327,6 +338,24 @@ function toQuery(fields: object): string {
 
 export function getSystem(): Promise<SystemReport> {
   return request("GET", "/api/v1/system");
+}
+
+/** How the set-up stands, whole, with each change. Returns what closes it. */
+export function watchSetup(on: Connection & { setup(state: SetupState): void }): () => void {
+  return watch("/api/v1/setup/events", on, { setup: (data) => on.setup(JSON.parse(data)) });
+}
+
+export async function beginSetup(steps: ConsoleSetupStep[]): Promise<void> {
+  await request("POST", "/api/v1/setup", { steps });
+}
+
+export function answerSetup(answer: SetupAnswer): Promise<void> {
+  return postForNothing("/api/v1/setup/answers", answer);
+}
+
+/** Ends a run; what was saved stays. */
+export function endSetup(run: string): Promise<void> {
+  return postForNothing("/api/v1/setup/end", { run });
 }
 
 /** A page of the list of all threads, as it changes. Returns what closes it. */

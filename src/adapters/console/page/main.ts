@@ -11,6 +11,7 @@ import { byId } from "./dom.ts";
 import { openDrawer, setUpDrawers } from "./drawers.ts";
 import { openAllThreads } from "./operations/all-threads.ts";
 import { openAudit } from "./operations/audit.ts";
+import { openConnect } from "./operations/connect.ts";
 import { openNeeds } from "./operations/needs-you.ts";
 import type { OpenPage } from "./operations/report.ts";
 import { openSystem } from "./operations/system.ts";
@@ -30,6 +31,7 @@ const reports = new Map<string, { title: string; show: OpenPage; live: boolean }
   ["threads", { title: "All threads", show: openAllThreads, live: true }],
   ["usage", { title: "Usage", show: openUsage, live: false }],
   ["audit", { title: "Audit log", show: openAudit, live: false }],
+  ["connect", { title: "Connect", show: openConnect, live: true }],
   ["system", { title: "System", show: openSystem, live: false }],
 ]);
 

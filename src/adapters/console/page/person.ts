@@ -3,16 +3,23 @@ import type { Act } from "../../../chat/roles.ts";
 import type { SignedIn } from "../services.ts";
 
 let allowed: readonly Act[] | undefined;
+let own = "";
 
 /** Takes over who the server says this is. */
 export function setPerson(me: SignedIn): void {
   allowed = me.may;
+  own = me.id;
   // Styles hide what is for others.
   document.body.dataset.may = me.may.join(" ");
 }
 
 export function may(act: Act): boolean {
   return allowed?.includes(act) ?? true;
+}
+
+/** Whether that is the id of whoever is signed in. */
+export function isMe(id: string): boolean {
+  return id === own;
 }
 
 /** Whether the person may write, answer and stop in that thread of any platform. */

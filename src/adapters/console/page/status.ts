@@ -11,19 +11,13 @@ export function showStatus({
   sandbox,
   redis,
   adapters,
+  connects,
   me,
-}: ConsoleStatus & { me: SignedIn }): void {
+}: ConsoleStatus & { connects: boolean; me: SignedIn }): void {
   setPerson(me);
+  byId("to-connect").hidden = !connects;
   byId("banners").replaceChildren(
-    ...(demo
-      ? [
-          banner(
-            "demo",
-            "This is the demo model.",
-            "It plays a few prepared scenes in a real sandbox. To use a real model, put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and restart Heddle.",
-          ),
-        ]
-      : []),
+    ...(demo ? [demoBanner(connects)] : []),
     ...(sandbox.ok ? [] : [sandboxBanner(sandbox)]),
     ...(redis === "embedded"
       ? [
@@ -49,6 +43,21 @@ export function showStatus({
   ]);
   byId("facts").replaceChildren(...lines);
   byId("sign-out").hidden = !me.byCookie;
+}
+
+function demoBanner(connects: boolean): HTMLElement {
+  const what = "This is the demo model.";
+  const scenes = "It plays a few prepared scenes in a real sandbox.";
+  if (connects)
+    return banner(
+      "demo",
+      what,
+      scenes,
+      element("a", { class: "action", href: "#/connect" }, "Connect a model"),
+    );
+  const how =
+    "To use a real model, put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env and restart Heddle.";
+  return banner("demo", what, `${scenes} ${how}`);
 }
 
 function banner(
