@@ -42,6 +42,8 @@ export async function carryOutUndo(session: HeldSession, deps: UndoDeps): Promis
   } catch (error) {
     // Another order than this one might be carried out; and turns must go on.
     if (error instanceof LeaseLost) throw error;
+    // Whoever gets the thread next begins the order anew.
+    if (session.job.aborted) return;
     deps.onError(error);
     await tell(session, order, "Nothing was undone, because of an error that the log of this host tells of.");
   }

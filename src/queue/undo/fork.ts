@@ -87,11 +87,21 @@ async function openTarget(
     `⑂ **Fork** by ${escapeMarkdown(order.by.name)}: this goes on from another thread, ${about}.`,
   );
   const place = parseThreadId(lease.thread);
-  const opened = await deps.openThread(place, { markdown, key: `fork:${order.id}`, since: order.at }, job);
+  const opening = deps.openThread(place, { markdown, key: `fork:${order.id}`, since: order.at }, job);
+  // A platform that does not answer holds up no worker that ends: the next one finds what was opened, by its key.
+  const opened = await Promise.race([opening, rejectWhenAborted(job)]);
   if ("why" in opened) return opened;
   const thread = threadId(opened.thread);
   await rememberMessages(options.redis, thread, [opened.ref]);
   return { thread };
+}
+
+function rejectWhenAborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  if (signal.aborted) reject(signal.reason);
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** Lets the thread begin with what the conversation was at that point. */

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { shutdown } from "../../../src/queue/turns/turn-worker.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { openUndoHost } from "./undo-host.ts";
 
@@ -57,6 +58,24 @@ describe("a fork", () => {
     expect(await host.conversation(host.forked())).toEqual(host.first);
     expect(await host.shell("ls", host.forked())).toBe("a");
     expect(await host.shell("ls")).toBe("a\nb");
+  });
+
+  test("holds up no worker that ends while the platform is silent, and is done by the next", async () => {
+    const host = await afterTwoTurns();
+    const { surface } = host.chat;
+    const { openThread } = surface;
+    const ending = new AbortController();
+    surface.openThread = () => {
+      ending.abort(shutdown);
+      return new Promise(() => {});
+    };
+    await host.says("!fork");
+    expect(await host.run(undefined, ending.signal)).toBe("handover");
+    expect(host.shown().some(({ markdown }) => /Nothing was undone|Fork/.test(markdown))).toBe(false);
+    if (openThread) surface.openThread = openThread;
+    await host.run();
+    expect(await host.shell("ls", host.forked())).toBe("a\nb");
+    expect(host.problems).toEqual([]);
   });
 
   test("answers in its thread with what it knows", async () => {

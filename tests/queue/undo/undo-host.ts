@@ -146,7 +146,7 @@ export async function openUndoHost(server: TestRedis, options: UndoHostOptions =
       });
     },
     /** A worker claims the thread and does what there is to do. */
-    run: (of = thread) => engine.runSession(of, new AbortController().signal),
+    run: (of = thread, signal = new AbortController().signal) => engine.runSession(of, signal),
     async shell(command: string, of = thread): Promise<string> {
       return output(await backend.open(of), command);
     },
