@@ -95,7 +95,9 @@ describe("requests from Slack", () => {
     const socket = connect(Number(port), hostname);
     socket.on("error", () => {});
     const cut = once(socket, "close");
-    socket.write(`POST ${pathname} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n`);
+    socket.write(
+      `POST ${pathname} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n`,
+    );
     // The server has begun to read it.
     await once(socket, "data");
     await adapter.stop();
