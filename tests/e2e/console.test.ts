@@ -1,6 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
 import { processesWith, running } from "./processes.ts";
 import { newPlace, patienceMs, type Place } from "./program.ts";
@@ -22,8 +25,8 @@ afterEach(async ({ task }) => {
   await place.clean();
 });
 
-async function open(): Promise<{ page: Page; pid: number }> {
-  const program = place.start(["start"]);
+async function open(env: Record<string, string> = {}): Promise<{ page: Page; pid: number }> {
+  const program = place.start(["start"], env);
   const line = await program.line(/console +http/);
   const url = line.trim().split(/ +/)[1] ?? "";
   if (!browser) throw new Error("There is no browser.");
@@ -92,4 +95,33 @@ test("A newcomer stops a command with the button, and nothing of it is left", as
   await page.getByText(/1 command ended .* 0 left alive/).waitFor();
   expect(processesWith("sleep 600").filter((one) => begun.includes(one))).toEqual([]);
   await shot(page, "stopped");
+});
+
+test("A newcomer connects a model on the page, and it answers the next task without a restart", async () => {
+  const key = "sk-ant-api03-secret-of-a-test-9876";
+  const hello = { content: [{ type: "text" as const, text: "Hello from the real one." }] };
+  const service = await startFakeAnthropic({ apiKey: key, replies: () => hello });
+  onTestFinished(() => service.close());
+  const { page } = await open({ ANTHROPIC_BASE_URL: service.url });
+  await page.getByRole("link", { name: "Connect a model" }).click();
+  await page.getByRole("button", { name: "Only Model" }).click();
+  await page.getByRole("button", { name: /Anthropic/ }).click();
+  await page.locator("#setup-answer[type=password]").fill(key);
+  await page.keyboard.press("Enter");
+  await page.locator("#setup-answer[type=text]").press("Enter");
+  await page.getByText("no restart is needed").waitFor();
+  await page.locator("#facts").getByText("anthropic/claude-sonnet-5-5").waitFor();
+  const file = join(place.folder, ".env");
+  expect(parseEnv(await readFile(file, "utf8"))).toMatchObject({ ANTHROPIC_API_KEY: key });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+
+  await page.getByRole("link", { name: "New thread" }).click();
+  await page.getByLabel("Message to Heddle").fill("Are you there?");
+  await page.keyboard.press("Enter");
+  await page.getByText("Hello from the real one.").last().waitFor();
+  await page.getByRole("link", { name: "Audit log" }).click();
+  const saved = page.getByRole("row").filter({ hasText: "setup-saved" });
+  await saved.getByText("ANTHROPIC_API_KEY").waitFor();
+  expect(await page.content()).not.toContain(key);
+  expect(place.outputs()).not.toContain(key);
 });

@@ -13,8 +13,9 @@ import { questionForm } from "./setup-question.ts";
 const stepNames: Record<ConsoleSetupStep, string> = { model: "Model", slack: "Slack", discord: "Discord" };
 const allSteps: ConsoleSetupStep[] = ["model", "slack", "discord"];
 
-/** A changed model counts a moment after it was stored, ms. */
-const takenMs = 2_500;
+/** A changed model counts a moment after it was stored: so often, and in this distance (ms), is looked. */
+const looks = 6;
+const lookEveryMs = 2_000;
 
 /** Shows the page in `root`; returns what ends it. */
 export function openConnect(root: HTMLElement, frame: Frame): () => void {
@@ -41,7 +42,7 @@ export function openConnect(root: HTMLElement, frame: Frame): () => void {
     redraw(controls, [run?.id, run?.ended], () => (run && !run.ended ? [endButton(run)] : beginButtons()));
     if (shown && !shown.ended && run?.ended) {
       controls.scrollIntoView({ block: "nearest" });
-      refreshStatus();
+      refreshStatus(looks);
     }
     shown = run;
   }
@@ -62,10 +63,9 @@ export function openConnect(root: HTMLElement, frame: Frame): () => void {
     asking.querySelector<HTMLElement>("input, button")?.focus({ preventScroll: true });
   }
 
-  function refreshStatus(): void {
-    const refresh = () => void getStatus().then(showStatus, () => {});
-    refresh();
-    timer = setTimeout(refresh, takenMs);
+  function refreshStatus(left: number): void {
+    void getStatus().then(showStatus, () => {});
+    if (left > 1) timer = setTimeout(() => refreshStatus(left - 1), lookEveryMs);
   }
 }
 
