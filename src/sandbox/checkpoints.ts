@@ -37,14 +37,22 @@ export interface Checkpoints {
    *
    * @param commit asked once they are ready; false leaves everything as it is. From its true on, repeating the call brings
    * them back also after a crash.
+   * @param signal heard until they are ready, and then no more
+   * @throws what it was aborted with: everything is as it was
    */
   restore(
     threadId: string,
     name: string,
     commit?: () => Promise<boolean>,
+    signal?: AbortSignal,
   ): Promise<{ ok: true } | { ok: false; why: string }>;
-  /** Fills the workspace of a new thread with what was kept of this one. */
-  copy(threadId: string, name: string, target: string): Promise<{ ok: true } | { ok: false; why: string }>;
+  /** Fills the workspace of a new thread with what was kept of this one. @throws what `signal` was aborted with */
+  copy(
+    threadId: string,
+    name: string,
+    target: string,
+    signal?: AbortSignal,
+  ): Promise<{ ok: true } | { ok: false; why: string }>;
 }
 
 /** How much is kept. */

@@ -217,6 +217,20 @@ describe("a restore", () => {
     if (started.ok) await started.job.kill();
   });
 
+  test("is called off, and changes nothing, where whoever brings it back has to end", async () => {
+    const { sandbox, checkpoints } = await open();
+    await output(sandbox, work);
+    await checkpoints.keep(thread, "t");
+    await output(sandbox, "chmod -R u+w .; rm -rf src; echo 1 >extra");
+    const now = await output(sandbox, look);
+    const ending = new AbortController();
+    const restoring = checkpoints.restore(thread, "t", async () => true, ending.signal);
+    ending.abort(new Error("It ends."));
+    await expect(restoring).rejects.toThrow("It ends.");
+    expect(await output(sandbox, look)).toBe(now);
+    expect(await checkpoints.restore(thread, "t")).toEqual({ ok: true });
+  });
+
   test.each<RestoreStep>(["filled", "committed", "moved-away", "moved-in", "noted", "saved"])(
     "that a process died in behind “%s” is done by whoever repeats it",
     async (at) => {

@@ -1,5 +1,4 @@
 import type { OutboundMessage } from "../../chat/outbound.ts";
-import type { ThreadId } from "../../chat/threads.ts";
 import type { Checkpoints } from "../../sandbox/checkpoints.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import { keys } from "../redis/keys.ts";
@@ -81,6 +80,8 @@ async function finishRestoring(
   { order, files, message }: Restoring,
 ): Promise<void> {
   const failed = files === undefined ? undefined : await restoreAgain(session, deps, files);
+  // Whoever gets the thread next brings them back.
+  if (session.job.aborted) return;
   if (failed === undefined) return say(session, order, message);
   const markdown = `⚠️ The conversation was brought back, and the files were not: ${failed}.`;
   await say(session, order, { kind: "notice", markdown });
@@ -88,17 +89,17 @@ async function finishRestoring(
 
 /** @returns why they are not back */
 async function restoreAgain(
-  { lease }: HeldSession,
+  { lease, job }: HeldSession,
   deps: UndoDeps,
   files: string,
 ): Promise<string | undefined> {
   try {
     const checkpoints = await openCheckpoints(deps);
     // Whoever has taken over may have written since.
-    const restored = await checkpoints?.restore(lease.thread, files, lease.holds);
+    const restored = await checkpoints?.restore(lease.thread, files, lease.holds, job);
     return restored?.ok === true ? undefined : (restored?.why ?? "this host keeps no files");
   } catch (error) {
-    deps.onError(error);
+    if (!job.aborted) deps.onError(error);
     return "of an error that the log of this host tells of";
   }
 }
@@ -214,7 +215,7 @@ async function goBack(
     const done =
       files === undefined
         ? (await commit()) || "the conversation cannot be read"
-        : await restore(checkpoints, session.lease.thread, files, commit);
+        : await restore(checkpoints, session, files, commit);
     if (done === true) return await say(session, order, message);
     await tell(session, order, `Nothing was undone: ${done}.`);
   } catch (error) {
@@ -227,11 +228,11 @@ async function goBack(
 /** True, or why nothing was done. */
 async function restore(
   checkpoints: Checkpoints,
-  thread: ThreadId,
+  { lease, job }: HeldSession,
   files: string,
   commit: () => Promise<boolean>,
 ): Promise<true | string> {
-  const restored = await checkpoints.restore(thread, files, commit);
+  const restored = await checkpoints.restore(lease.thread, files, commit, job);
   return restored.ok || restored.why;
 }
 

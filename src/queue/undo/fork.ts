@@ -44,7 +44,7 @@ export async function fork(
   if (begunBy !== order.id || status !== "idle") {
     if (begunBy !== order.id && (await options.redis.exists(keys.head(thread))) === 1)
       return "Nothing was forked: somebody has already begun something in the new thread.";
-    const copied = await checkpoints.copy(lease.thread, point.files, thread);
+    const copied = await checkpoints.copy(lease.thread, point.files, thread, session.job);
     if (!copied.ok) return `I cannot fork this: ${copied.why}.`;
     await beginSession(session, thread, order, point);
   }

@@ -30,7 +30,7 @@ export interface FileSnapshots {
    *
    * @returns the same as they are there
    */
-  fill(folder: ThreadFolder, key: string, entries: readonly Entry[]): Promise<Entry[]>;
+  fill(folder: ThreadFolder, key: string, entries: readonly Entry[], signal?: AbortSignal): Promise<Entry[]>;
 }
 
 /** Where the programs find the content. */
@@ -125,7 +125,7 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
         if (keeping.get(folder.key) === kept) keeping.delete(folder.key);
       }
     },
-    async fill(folder, key, entries) {
+    async fill(folder, key, entries, signal) {
       await assertRoom(2 * entries.reduce((sum, { bytes }) => sum + bytes, 0));
       await staging.withFile(folder, async (file) => {
         await store.assemble(key, entries, file);
@@ -135,6 +135,7 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
           view: ["--ro-bind", file, packInside],
           timeoutMs: restoreMs,
           mostBytes: 65_536,
+          signal,
         });
       });
       return compareMade(await list(folder), entries);

@@ -61,7 +61,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
 
   /** Makes the files in a folder of their own, and then lets `take` move them to where they belong. */
   async function make(
-    { from, name, to }: { from: string; name: string; to: string },
+    { from, name, to, signal }: { from: string; name: string; to: string; signal: AbortSignal | undefined },
     take: (made: ThreadFolder, entries: Entry[], record: CheckpointRecord) => Promise<string | undefined>,
   ): ReturnType<Checkpoints["restore"]> {
     const kept = await readKept(from, name);
@@ -70,8 +70,9 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
     try {
       let entries: Entry[];
       try {
-        entries = await snapshots.fill(made, host.keyOf(from), kept.entries);
+        entries = await snapshots.fill(made, host.keyOf(from), kept.entries, signal);
       } catch (error) {
+        signal?.throwIfAborted();
         return { ok: false, why: error instanceof Error ? error.message : String(error) };
       }
       const why = await take(made, entries, kept.record);
@@ -120,10 +121,10 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
       const kept = await listKept(threadId, name);
       return kept !== undefined && isEqualListing(await snapshots.list(await lifecycle.open(threadId)), kept);
     },
-    async restore(threadId, name, commit = async () => true) {
+    async restore(threadId, name, commit = async () => true, signal = undefined) {
       if (isBusy(threadId)) return { ok: false, why: "something is running there" };
       const key = host.keyOf(threadId);
-      return make({ from: threadId, name, to: threadId }, async (made, entries, record) => {
+      return make({ from: threadId, name, to: threadId, signal }, async (made, entries, record) => {
         await reached("filled");
         const place = await lifecycle.open(threadId);
         if (!(await commit())) return "it was called off";
@@ -136,8 +137,8 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
         return undefined;
       });
     },
-    async copy(threadId, name, target) {
-      return make({ from: threadId, name, to: target }, async (made) => {
+    async copy(threadId, name, target, signal) {
+      return make({ from: threadId, name, to: target, signal }, async (made) => {
         await swap(await lifecycle.open(target), made);
         await lifecycle.save(target);
         return undefined;
