@@ -61,9 +61,6 @@ const triggerSchema = z
       })
       .describe("whose permission and budget count; access must let that person ask there"),
     perHour: count(1, 1_000).default(30).describe("events that it takes in an hour; the rest gets 429"),
-    perThread: count(1, 1_000)
-      .exactOptional()
-      .describe("how many of these may go to one thread, so that work that causes events of its own ends"),
   })
   .refine(({ verify, header }) => (verify === "hmac") === (header !== undefined), {
     path: ["header"],

@@ -99,7 +99,8 @@ async function receive(of: Receiving): Promise<EventResult> {
       of.onProblem(`An event of the trigger ${name} was refused. ${permission.why}`);
       return { kind: "forbidden" };
     }
-    const retryAfterSeconds = await takeFromLimits(of, key, id);
+    const limit = { name, perHour: trigger.perHour, what: `the trigger ${name}` };
+    const retryAfterSeconds = await takeFromHour(of, limit, id);
     if (retryAfterSeconds > 0) return { kind: "too-many", retryAfterSeconds };
     thread ??= await chooseThread(of, chosen, (await openAndTell(of, key, message)).thread);
   }
@@ -115,22 +116,6 @@ async function receive(of: Receiving): Promise<EventResult> {
 async function chooseThread({ redis }: Receiving, chosen: string, thread: ThreadId): Promise<ThreadId> {
   const isFirst = await redis.set(chosen, thread, "EX", seenSeconds, "NX");
   return isFirst ? thread : ((await redis.get(chosen)) ?? thread);
-}
-
-/**
- * Counts the event for its thread first: one that answers its own work with events leaves the hour of the trigger to
- * the others.
- * @returns 0, or after how many seconds there is room again
- */
-async function takeFromLimits(of: Receiving, key: string, id: string): Promise<number> {
-  const { name, trigger } = of;
-  const what = `the trigger ${name}`;
-  if (trigger.perThread !== undefined) {
-    const ofThread = { name: `${name}:${key}`, perHour: trigger.perThread, what: `${what} in one thread` };
-    const retryAfterSeconds = await takeFromHour(of, ofThread, id);
-    if (retryAfterSeconds > 0) return retryAfterSeconds;
-  }
-  return takeFromHour(of, { name, perHour: trigger.perHour, what }, id);
 }
 
 /** How many events may come from somewhere in an hour. */

@@ -288,24 +288,6 @@ test("what is beyond the hour's limit is refused, said once, and counted", async
   expect(problems[1]).toContain("2 requests of the trigger t were beyond its limit");
 });
 
-test("a thread whose work causes events stops at its own limit, and others go on", async () => {
-  const post = await gateway({
-    ...{ verify: "github", perHour: 3, perThread: 1, threadKey: "{{number}}" },
-  });
-  const send = async (number: number, delivery: string) => {
-    const body = event({ number, delivery });
-    return (await post(body, github(body, delivery))).status;
-  };
-  expect(await send(1, "a")).toBe(200);
-  const loop = await Promise.all(Array.from({ length: 10 }, (_, index) => send(1, `loop-${index}`)));
-  expect(loop).toEqual(Array.from({ length: 10 }, () => 429));
-  expect(await send(1, "a")).toBe(202);
-  expect(problems).toEqual([expect.stringContaining("The trigger t in one thread has brought 1 events")]);
-  // What was refused has taken nothing of the hour.
-  expect([await send(2, "b"), await send(3, "c"), await send(4, "d")]).toEqual([200, 200, 429]);
-  expect(await listMessages()).toHaveLength(3);
-});
-
 test("what the filter does not want, is too large, or may not be asked for begins nothing", async () => {
   const when = [
     { path: "@event", is: "pull_request" },
