@@ -71,6 +71,8 @@ export interface UserMessage {
   scheduled?: true;
   /** Id of the person whose budget pays for the turn that it begins. Default: the author's. */
   paidBy?: string;
+  /** Name of the trigger that brought it, whose budget pays too. */
+  trigger?: string;
   /** The author wants to see a plan, and approve it, before anything is changed. */
   plan?: true;
   /** Its size, counted once; see `context/tokens.ts`. */

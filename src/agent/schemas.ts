@@ -85,6 +85,7 @@ const userMessageFields = z.looseObject({
   trace: optional(z.string()),
   scheduled: optional(z.literal(true)),
   paidBy: optional(z.string()),
+  trigger: optional(z.string()),
   plan: optional(z.literal(true)),
   tokens: optional(z.number()),
 } satisfies Fields<UserMessage>);

@@ -120,7 +120,9 @@ export async function createAppContext(
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
   const output = observe.output(createRateLimiter(redis));
   const access = createAccess(configuration.section("access"));
-  const budgets = openBudgets({ configuration, redis, surface, output, onProblem });
+  const budgets = openBudgets({
+    ...{ triggers: config.settings.triggers, configuration, redis, surface, output, onProblem },
+  });
   const stops = openStopTracking({
     ...{ config, configuration, log, masker, redis, queue, output, surface, observe },
     subscribe: () => server.connect(),
@@ -173,17 +175,21 @@ export async function createAppContext(
 
 /** The budgets as they are configured at the time; whoever nears one is told in the thread. */
 function openBudgets({
+  triggers,
   configuration,
   redis,
   surface,
   output,
   onProblem,
 }: Pick<AppContext, "configuration" | "redis" | "surface" | "output"> & {
+  triggers: Config["settings"]["triggers"];
   onProblem(problem: string, error: unknown): void;
 }): Budgets {
   return createBudgets({
     redis,
     settings: configuration.section("budgets"),
+    // Triggers are read at start only, and so are their budgets.
+    triggers: new Map(Object.entries(triggers).map(([name, { budget }]) => [name, budget])),
     now: Date.now,
     warn(thread, warning) {
       const place = parseThreadId(thread);

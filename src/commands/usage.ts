@@ -3,7 +3,7 @@ import { openRedis } from "../app/redis.ts";
 import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import { createCommandContext } from "./context.ts";
 
-const dimensionOf = { day: "all", user: "user", channel: "channel", model: "model" } as const;
+const dimensionOf = { day: "all", user: "user", channel: "channel", trigger: "trigger", model: "model" } as const;
 
 export interface UsageOptions {
   days: number;
@@ -11,7 +11,7 @@ export interface UsageOptions {
   json?: true;
 }
 
-/** Prints what was used in the last days: by day, or the days together by person, channel or model. */
+/** Prints what was used in the last days: by day, or the days together by person, channel, trigger or model. */
 export async function printUsage({ days: count, by, json }: UsageOptions): Promise<number> {
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log, { adopts: false });

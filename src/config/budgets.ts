@@ -2,7 +2,8 @@ import { z } from "zod";
 
 /** What may be used in a day, in `heddle.yaml`. */
 
-const budget = z.strictObject({
+/** What somebody or something may use in a day. */
+export const budget = z.strictObject({
   cost: z
     .number()
     .positive()

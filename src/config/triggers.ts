@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budget } from "./budgets.ts";
 import { channelId, count, modelName, variableName } from "./values.ts";
 
 /** What starts turns from outside, in `heddle.yaml`. docs/triggers.md explains it. */
@@ -60,6 +61,9 @@ const triggerSchema = z
         name: z.string().min(1).max(80),
       })
       .describe("whose permission and budget count; access must let that person ask there"),
+    budget: budget
+      .prefault({})
+      .describe("what its turns may use in a day, besides the budgets that count for everybody's turns"),
     perHour: count(1, 1_000).default(30).describe("events that it takes in an hour; the rest gets 429"),
   })
   .refine(({ verify, header }) => (verify === "hmac") === (header !== undefined), {

@@ -86,6 +86,7 @@ async function receive(of: Receiving): Promise<EventResult> {
     text: `(This task comes from the trigger ${name}.)\n\n${fillPrompt(trigger.prompt, event)}`,
     at: now(),
     scheduled: true,
+    trigger: name,
     ...(trigger.model !== undefined && { enclosed: { model: trigger.model } }),
   };
 

@@ -14,7 +14,7 @@ const reserveScript = loadScript(new URL("scripts/reserve.lua", import.meta.url)
 const chargeScript = loadScript(new URL("scripts/charge.lua", import.meta.url));
 
 /** What may be used in one day. Absent: without limit. */
-interface DayBudget {
+export interface DayBudget {
   /** US dollars. */
   cost?: number;
   /** Input and output, caches included. */
@@ -37,9 +37,14 @@ export interface BudgetSettings {
   channels: Record<string, DayBudget>;
 }
 
+/** What the turns of a trigger may use in a day, each trigger for itself. */
+export type TriggerBudgets = ReadonlyMap<string, DayBudget>;
+
 export interface BudgetOptions {
   redis: Redis;
   settings: BudgetSettings;
+  /** Of triggers that have a budget of their own, by name. */
+  triggers?: TriggerBudgets;
   now(): number;
   /** A budget has come near its end: to be told in the thread whose turn brought it there. Once a budget and day. */
   warn(thread: ThreadId, warning: { key: string; markdown: string }): void;
@@ -50,7 +55,7 @@ export interface BudgetOptions {
 
 /** The day's budgets of people, channels and everybody together, kept by all workers. */
 export interface Budgets {
-  /** Of a turn: the person whose message began it pays, the channel, and everybody together. */
+  /** Of a turn: the person whose message began it pays, its trigger, the channel, and everybody together. */
   turnBudget(thread: ThreadId, turn: OpenTurn | undefined): TurnBudget;
   /** Whether this budget, used up at some time, is still that of today. */
   isOfToday(budget: string): boolean;
@@ -86,7 +91,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
   const today = () => formatDay(settings.timeZone, options.now());
   return {
     turnBudget(thread, turn) {
-      const concerned = listConcerned(settings, thread, turn);
+      const concerned = listConcerned(options, thread, turn);
       let isNew = turn === undefined || turn.usage.calls === 0;
       return {
         async reserve(estimate) {
@@ -118,8 +123,12 @@ export function createBudgets(options: BudgetOptions): Budgets {
   };
 }
 
-/** Whose budgets the turn uses: of everybody, of its channel, and of the person who pays for it. */
-function listConcerned(settings: BudgetSettings, thread: ThreadId, turn: OpenTurn | undefined): Concerned[] {
+/** Whose budgets the turn uses: of everybody, of its channel, of its trigger, and of the person who pays for it. */
+function listConcerned(
+  { settings, triggers }: Pick<BudgetOptions, "settings" | "triggers">,
+  thread: ThreadId,
+  turn: OpenTurn | undefined,
+): Concerned[] {
   const { platform, workspace, channel } = parseThreadId(thread);
   const place = `${platform}:${workspace}`;
   const first = turn?.asked.find(isFromPerson);
@@ -132,6 +141,12 @@ function listConcerned(settings: BudgetSettings, thread: ThreadId, turn: OpenTur
       whom: "this channel",
     },
   ];
+  if (first?.trigger !== undefined)
+    concerned.push({
+      subject: subjects.trigger(first.trigger),
+      budget: triggers?.get(first.trigger) ?? {},
+      whom: `the trigger ${first.trigger}`,
+    });
   if (payer === undefined) return concerned;
   const user = `${place}:${payer}`;
   const budget = settings.users[user] ?? settings.user;

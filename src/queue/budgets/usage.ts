@@ -3,7 +3,7 @@ import { addUsage, noUsage, type Usage } from "../../agent/model.ts";
 import { keys } from "../redis/keys.ts";
 
 /**
- * What was used and how it was liked, by day and subject: everybody together, a channel, a person, a model. One hash a
+ * What was used and how it was liked, by day and subject: everybody together, a channel, a person, a trigger, a model. One hash a
  * day, whose fields are `<subject> <measure>`; the budgets are checked against these same figures. Cost is in
  * millionths of a dollar.
  */
@@ -12,12 +12,13 @@ export const subjects = {
   all: "all",
   channel: (place: string) => `channel:${place}`,
   user: (place: string) => `user:${place}`,
+  trigger: (name: string) => `trigger:${name}`,
   model: (id: string) => `model:${id}`,
   /** The id of the person that a subject is, without the place. */
   userIn: (subject: string) => /^user:[^:]+:[^:]+:(.+)$/.exec(subject)?.[1],
 } as const;
 
-export const dimensions = ["all", "channel", "user", "model"] as const;
+export const dimensions = ["all", "channel", "user", "trigger", "model"] as const;
 
 /** What a person thinks of an answer; also the measure under which it is counted. */
 export type Rating = "liked" | "disliked";

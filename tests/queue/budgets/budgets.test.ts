@@ -80,6 +80,26 @@ async function refusal(turnBudget: TurnBudget, cost: number, tokens = 0): Promis
 }
 
 describe("A day's budget", () => {
+  test("of a trigger pays for its turns only, beside the person's", async () => {
+    const { open, day, warnings } = newDay({ user: { cost: 5 } });
+    const budgets = open({ triggers: new Map([["alerts", { cost: 1 }]]) });
+    const [message] = ada.asked;
+    if (!message) throw new Error("no message");
+    const from = (trigger: string) => ({ ...ada, asked: [{ ...message, trigger }] });
+    await spend(budgets.turnBudget(general, from("alerts")), used(0.9));
+    expect(await refusal(budgets.turnBudget(random, from("alerts")), 0.2)).toBe(
+      "$1.00 a day for the trigger alerts",
+    );
+    expect(warnings).toHaveLength(0);
+    expect(await refusal(budgets.turnBudget(random, from("deployments")), 0.2)).toBeUndefined();
+    expect(await refusal(budgets.turnBudget(random, ada), 0.2)).toBeUndefined();
+    const rows = await readUsage(server.client(), [day()]);
+    expect(rows.find(({ dimension }) => dimension === "trigger")).toMatchObject({
+      ...{ id: "alerts", turns: 1, usage: { cost: 0.9 } },
+    });
+    expect(rows.find(({ id }) => id === "slack:T:U1")?.usage.cost).toBeCloseTo(0.9, 9);
+  });
+
   test("is never exceeded by what is set aside in parallel, and books to the last token what was used", async () => {
     const call = fc.record({
       worker: fc.nat(2),
