@@ -38,6 +38,22 @@ const triggerSchema = z
       .exactOptional()
       .describe("with hmac and bearer: the header with the delivery's id; without it a hash of the body"),
     when: z.array(condition).max(20).default([]).describe("all of these must hold; other events are ignored"),
+    ownWork: z
+      .array(condition)
+      .max(20)
+      .default([])
+      .describe(
+        "any of these shows that the agent's own work caused the event, which is dropped, e.g. its account at sender.login",
+      ),
+    loopLimit: z
+      .strictObject({
+        events: count(1, 1_000).describe("so many of them"),
+        minutes: count(1, 1_440).describe("within any time of this length"),
+      })
+      .exactOptional()
+      .describe(
+        "events that one thread is given, or all threads together without threadKey; the rest is dropped",
+      ),
     prompt: z
       .string()
       .min(1)

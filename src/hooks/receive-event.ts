@@ -12,7 +12,8 @@ import { daySeconds, keys } from "../queue/redis/keys.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import { rememberMessages } from "../queue/session/message-threads.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
-import { fillKey, fillPrompt, fits, type HookEvent } from "./template.ts";
+import { takeFromWindow } from "./loop-limit.ts";
+import { fillKey, fillPrompt, fits, type HookEvent, isOwnWork } from "./template.ts";
 import { createThreadsOfKeys, type KeyedThread, type ThreadsOfKeys } from "./thread-of-key.ts";
 import { hash } from "./verify.ts";
 
@@ -37,6 +38,8 @@ export type EventResult =
   | { kind: "accepted" | "duplicate"; thread: ThreadId }
   /** The filter does not want it. */
   | { kind: "ignored" }
+  /** The agent would feed on its own work. */
+  | { kind: "dropped"; why: "own-work" | "loop" }
   | { kind: "forbidden" }
   /** The hour's events are used up, or too much waits in the thread. */
   | { kind: "too-many"; retryAfterSeconds: number };
@@ -74,6 +77,7 @@ interface Receiving extends EventOptions {
 async function receive(of: Receiving): Promise<EventResult> {
   const { redis, name, trigger, event, now } = of;
   if (!fits(trigger.when, event)) return { kind: "ignored" };
+  if (isOwnWork(trigger.ownWork, event)) return dropOwnWork(of);
   const id = `hook-${name}-${event.delivery}`;
   const { threadKey, channel } = trigger;
   // The channel too: after it was changed in the settings, threads are opened there.
@@ -100,6 +104,8 @@ async function receive(of: Receiving): Promise<EventResult> {
       of.onProblem(`An event of the trigger ${name} was refused. ${permission.why}`);
       return { kind: "forbidden" };
     }
+    if (await isLooping(of, threadKey === undefined ? hash(channel) : key, message))
+      return { kind: "dropped", why: "loop" };
     const limit = { name, perHour: trigger.perHour, what: `the trigger ${name}` };
     const retryAfterSeconds = await takeFromHour(of, limit, id);
     if (retryAfterSeconds > 0) return { kind: "too-many", retryAfterSeconds };
@@ -111,6 +117,38 @@ async function receive(of: Receiving): Promise<EventResult> {
   if (kind === "full") return { kind: "too-many", retryAfterSeconds: fullSeconds };
   await of.queue.wake(thread);
   return { kind: kind === "duplicate" ? kind : "accepted", thread };
+}
+
+/** The log says so once a day, for what is dropped on purpose is easily taken for lost. */
+async function dropOwnWork({ redis, name, onProblem }: Receiving): Promise<EventResult> {
+  if (await redis.set(keys.hookOwnWork(name), "1", "EX", daySeconds, "NX"))
+    onProblem(
+      `An event of the trigger ${name} was dropped, since the agent's own work had caused it (triggers.${name}.ownWork).`,
+    );
+  return { kind: "dropped", why: "own-work" };
+}
+
+/** Whether the thread has been given all that the loop limit allows. The log and the thread are told once in its window. */
+async function isLooping(of: Receiving, key: string, { id }: UserMessage): Promise<boolean> {
+  const { redis, name, threads, onProblem } = of;
+  const limit = of.trigger.loopLimit;
+  if (!limit) return false;
+  const result = await takeFromWindow(redis, { trigger: name, key, message: id, limit, now: of.now() });
+  if (!result.isBeyond) return false;
+  if (!result.first) return true;
+  const within = `${limit.events} events within ${limit.minutes} minutes`;
+  const place = await threads.find(name, key);
+  const where = place ? ` in ${place.thread}` : "";
+  onProblem(
+    `The trigger ${name} has brought ${within}${where}, its limit against loops: further ones are dropped until fewer have come.`,
+  );
+  if (place)
+    await announce(of, place.thread, {
+      id: `${id}-loop`,
+      markdown: `🔁 Trigger ${escapeMarkdown(name)} has brought ${within}, its limit against loops. Further ones are dropped until fewer have come.`,
+      what: `the trigger ${name}`,
+    });
+  return true;
 }
 
 /** Settles which thread the delivery goes to, for every gateway that gets it. @returns the one that was settled first */

@@ -191,6 +191,8 @@ function toAnswer(result: EventResult): Answer {
       return { status: 202, body: { result: "duplicate", thread: result.thread } };
     case "ignored":
       return { status: 200, body: { result: "ignored" } };
+    case "dropped":
+      return { status: 200, body: { result: "dropped", why: result.why } };
     case "forbidden":
       return refuse(403, "Whoever the trigger acts for may not give work there.");
     case "too-many":

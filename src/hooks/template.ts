@@ -17,11 +17,18 @@ const places = /\{\{\s*(@?[\w.-]+)\s*\}\}/g;
 
 /** Whether all conditions hold. A value that is an object or missing fits none. */
 export function fits(when: TriggerSettings["when"], event: HookEvent): boolean {
-  return when.every((condition) => {
-    const allowed = condition.in ?? [condition.is];
-    const value = readPath(event, condition.path);
-    return value !== undefined && allowed.some((one) => one === value);
-  });
+  return when.every((condition) => holds(condition, event));
+}
+
+/** Whether one of the conditions holds that show the agent's own work. */
+export function isOwnWork(conditions: TriggerSettings["ownWork"], event: HookEvent): boolean {
+  return conditions.some((condition) => holds(condition, event));
+}
+
+function holds(condition: TriggerSettings["when"][number], event: HookEvent): boolean {
+  const allowed = condition.in ?? [condition.is];
+  const value = readPath(event, condition.path);
+  return value !== undefined && allowed.some((one) => one === value);
 }
 
 /** The key with its values. What is missing stands as nothing. */

@@ -43,6 +43,8 @@ export interface ThreadsOfKeys {
     open: (first: string, since: number | undefined) => Promise<ThreadId>,
     signal: AbortSignal,
   ): Promise<KeyedThread>;
+  /** The thread, where one is open. */
+  find(trigger: string, key: string): Promise<KeyedThread | undefined>;
   /** The thread is gone: the next event opens another. */
   forget(trigger: string, key: string): Promise<void>;
 }
@@ -93,6 +95,7 @@ export function createThreadsOfKeys(redis: Redis, now: () => number): ThreadsOfK
   };
 
   return {
+    find,
     findOrOpen(of, open, signal) {
       const name = keys.hookThread(of.trigger, of.key);
       const running = opening.get(name);

@@ -156,6 +156,12 @@ export const keys = {
   hookDelivery: (trigger: string, delivery: string) => `heddle:{hook:${trigger}}:delivery:${delivery}`,
   /** Set: messages that a trigger has brought in that hour. */
   hookTaken: (trigger: string, hour: number) => `heddle:{hook:${trigger}}:taken:${hour}`,
+  /** Sorted set: messages of a trigger that went to the thread of that key in the window of its loop limit. */
+  hookRecent: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:recent`,
+  /** Present while people have been told of that limit. */
+  hookLooping: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:looping`,
+  /** Present for a day after the log has told of an event that the agent's own work had caused. */
+  hookOwnWork: (trigger: string) => `heddle:{hook:${trigger}}:own-work`,
   /** How many more came in that hour and were refused. */
   hookRefused: (trigger: string, hour: number) => `heddle:{hook:${trigger}}:refused:${hour}`,
 
