@@ -3,7 +3,13 @@ import { openRedis } from "../app/redis.ts";
 import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import { createCommandContext } from "./context.ts";
 
-const dimensionOf = { day: "all", user: "user", channel: "channel", trigger: "trigger", model: "model" } as const;
+const dimensionOf = {
+  day: "all",
+  user: "user",
+  channel: "channel",
+  trigger: "trigger",
+  model: "model",
+} as const;
 
 export interface UsageOptions {
   days: number;

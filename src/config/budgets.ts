@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { timeZone } from "./values.ts";
 
 /** What may be used in a day, in `heddle.yaml`. */
 
@@ -21,9 +22,7 @@ const place = (what: string) =>
   z.string().regex(/^[^:]+:[^:]+:[^:]+$/, `expected platform:workspace:${what}`);
 
 export const budgetsSchema = z.strictObject({
-  timeZone: z
-    .string()
-    .refine(isTimeZone, "expected a time zone, e.g. UTC or Europe/Berlin")
+  timeZone: timeZone
     .default("UTC")
     .describe("time zone in which the day starts at midnight, and in which the agent is told the time"),
   day: budget.prefault({}).describe("what all threads together may use in a day; without limit by default"),
@@ -46,12 +45,3 @@ export const budgetsSchema = z.strictObject({
     .describe("what an administrator's “continue” adds to an exhausted budget for the day"),
   keepDays: z.number().int().min(2).max(3_650).default(92).describe("how long the usage of a day is kept"),
 });
-
-function isTimeZone(name: string): boolean {
-  try {
-    Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { budget } from "./budgets.ts";
-import { channelId, count, modelName, variableName } from "./values.ts";
+import { channelId, count, modelName, timeZone, variableName } from "./values.ts";
 
 /** What starts turns from outside, in `heddle.yaml`. docs/triggers.md explains it. */
 
@@ -24,6 +24,16 @@ const condition = z
   .refine((one) => (one.is === undefined) !== (one.in === undefined), "expected either is or in");
 
 const headerName = z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, "expected a header's name, e.g. X-Signature");
+
+const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "expected a time of day, e.g. 22:00");
+
+const quietHours = z
+  .strictObject({
+    from: timeOfDay.describe("when they begin, e.g. 22:00"),
+    to: timeOfDay.describe("and end, e.g. 07:00"),
+    timeZone: timeZone.default("UTC").describe("whose clock that is, e.g. Europe/Berlin"),
+  })
+  .refine(({ from, to }) => from !== to, { path: ["to"], error: "expected another time than from" });
 
 const triggerSchema = z
   .strictObject({
@@ -77,6 +87,9 @@ const triggerSchema = z
         name: z.string().min(1).max(80),
       })
       .describe("whose permission and budget count; access must let that person ask there"),
+    quietHours: quietHours
+      .exactOptional()
+      .describe("what comes in them is stored at once, and its turn begins when they end"),
     budget: budget
       .prefault({})
       .describe("what its turns may use in a day, besides the budgets that count for everybody's turns"),

@@ -40,3 +40,14 @@ export const channelId = z.string().regex(/^[^:]+:[^:]+:[^:]+$/, "expected platf
 export const variableName = z
   .string()
   .regex(/^[A-Za-z_]\w*$/, "expected the name of an environment variable, e.g. GITHUB_HOOK_SECRET");
+
+export const timeZone = z.string().refine(isTimeZone, "expected a time zone, e.g. UTC or Europe/Berlin");
+
+function isTimeZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -6,6 +6,7 @@ import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { findThreadBranch, type RepositoryAddress } from "../queue/stores/pull-requests.ts";
 import { deliver } from "../queue/session/mailbox.ts";
+import { takeFromHour } from "./hour-limit.ts";
 import {
   announce,
   type EventOptions,
@@ -14,7 +15,6 @@ import {
   type GenuineEvent,
   patienceMs,
   seenSeconds,
-  takeFromHour,
 } from "./receive-event.ts";
 
 /** A repository whose host tells what became of pull requests. */

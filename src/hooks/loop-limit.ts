@@ -11,13 +11,13 @@ const windowReply = z.literal([0, 1]);
  * What keeps a trigger from feeding on its own work: where the turn that an event begins causes the next event, only so
  * many are taken within a window.
  */
-export interface LoopLimit {
+interface LoopLimit {
   events: number;
   minutes: number;
 }
 
 /** `first`: nobody was told in this window yet. */
-export type WindowResult = { isBeyond: false } | { isBeyond: true; first: boolean };
+type WindowResult = { isBeyond: false } | { isBeyond: true; first: boolean };
 
 /**
  * Counts a message among those of the last minutes that went to the same thread, once, however often it is delivered.

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
-import { z } from "zod";
 import type { Speaker, UserMessage } from "../agent/messages.ts";
+import { formatInstant } from "../agent/schedule-store.ts";
 import { cutText } from "../agent/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
@@ -12,6 +12,9 @@ import { daySeconds, keys } from "../queue/redis/keys.ts";
 import { deliver } from "../queue/session/mailbox.ts";
 import { rememberMessages } from "../queue/session/message-threads.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import { findQuietEnd } from "./quiet-hours.ts";
+import { dropHeld, type HeldEvent, holdEvent, isHeld, listHeld } from "./held-events.ts";
+import { takeFromHour } from "./hour-limit.ts";
 import { takeFromWindow } from "./loop-limit.ts";
 import { fillKey, fillPrompt, fits, type HookEvent, isOwnWork } from "./template.ts";
 import { createThreadsOfKeys, type KeyedThread, type ThreadsOfKeys } from "./thread-of-key.ts";
@@ -36,6 +39,8 @@ export interface GenuineEvent extends HookEvent {
 /** What became of an event. After `accepted` and `duplicate` it survives any crash. */
 export type EventResult =
   | { kind: "accepted" | "duplicate"; thread: ThreadId }
+  /** It is stored, and goes to its thread when quiet hours end (ms). */
+  | { kind: "held"; isNew: boolean; until: number }
   /** The filter does not want it. */
   | { kind: "ignored" }
   /** The agent would feed on its own work. */
@@ -48,10 +53,7 @@ export type EventResult =
 export const seenSeconds = 4 * daySeconds;
 /** GitHub gives up after ten seconds. */
 export const patienceMs = 8_000;
-const hourMs = 3_600_000;
 const shownChars = 1_500;
-/** What counting an event replies: whether it is new, and how many there are with it. */
-const countsSchema = z.tuple([z.int(), z.int()]).rest(z.unknown());
 /** A full mailbox may have room again by then, s. */
 export const fullSeconds = 60;
 
@@ -66,51 +68,109 @@ export function createEventReceiver(options: EventOptions) {
     receive({ ...options, threads, name, trigger, event, signal: AbortSignal.timeout(patienceMs) });
 }
 
-interface Receiving extends EventOptions {
+/**
+ * Puts what waits of a trigger into its threads, in the order in which it came. What its person may not ask for any
+ * more is dropped; what finds a full mailbox stays, for the next call.
+ */
+export function createHeldRelease(options: EventOptions) {
+  const threads = createThreadsOfKeys(options.redis, options.now);
+  return async (name: string, trigger: TriggerSettings): Promise<void> => {
+    for (const { delivery, event } of await listHeld(options.redis, name)) {
+      const signal = AbortSignal.timeout(patienceMs);
+      const of: Placing = { ...options, threads, name, trigger, signal };
+      const isAllowed = await mayAsk(of);
+      const { key } = event;
+      const arrival = { delivery, key, message: createMessage(name, trigger, event) };
+      const result = isAllowed && (await putIntoThread(of, arrival));
+      if (!result || result.kind !== "too-many") await dropHeld(options.redis, name, delivery);
+    }
+  };
+}
+
+interface Placing extends EventOptions {
   threads: ThreadsOfKeys;
   name: string;
   trigger: TriggerSettings;
-  event: GenuineEvent;
   signal: AbortSignal;
+}
+
+interface Receiving extends Placing {
+  event: GenuineEvent;
+}
+
+interface Arrival {
+  delivery: string;
+  key: string;
+  message: UserMessage;
 }
 
 async function receive(of: Receiving): Promise<EventResult> {
   const { redis, name, trigger, event, now } = of;
   if (!fits(trigger.when, event)) return { kind: "ignored" };
   if (isOwnWork(trigger.ownWork, event)) return dropOwnWork(of);
-  const id = `hook-${name}-${event.delivery}`;
+  const { delivery } = event;
+  const id = `hook-${name}-${delivery}`;
   const { threadKey, channel } = trigger;
   // The channel too: after it was changed in the settings, threads are opened there.
   const keyed = threadKey === undefined ? `delivery ${id}` : `key ${fillKey(threadKey, event)}`;
   const key = hash(`${channel} ${keyed}`);
-  const message: UserMessage = {
-    role: "user",
-    id,
-    author: trigger.onBehalfOf,
-    text: `(This task comes from the trigger ${name}.)\n\n${fillPrompt(trigger.prompt, event)}`,
-    at: now(),
+  const task = { id, text: fillPrompt(trigger.prompt, event), at: now() };
+  const message = createMessage(name, trigger, task);
+
+  const thread = await redis.get(keys.hookDelivery(name, delivery));
+  const isRepeated = thread !== null && (await redis.exists(keys.seen(thread, id))) === 1;
+  const early = isRepeated ? undefined : await admit(of, { delivery, key, message }, task);
+  return early ?? putIntoThread(of, { delivery, key, message });
+}
+
+/** Checks what is not in its thread yet against what the trigger may do now. @returns what else becomes of it */
+async function admit(
+  of: Receiving,
+  { delivery, key, message }: Arrival,
+  task: Pick<HeldEvent, "id" | "text" | "at">,
+): Promise<EventResult | undefined> {
+  const { redis, name, now } = of;
+  const { quietHours, threadKey, channel, perHour } = of.trigger;
+  const until = quietHours && findQuietEnd(quietHours, now());
+  if (until !== undefined && (await isHeld(redis, name, delivery)))
+    return { kind: "held", isNew: false, until };
+  if (!(await mayAsk(of))) return { kind: "forbidden" };
+  if (await isLooping(of, threadKey === undefined ? hash(channel) : key, message))
+    return { kind: "dropped", why: "loop" };
+  const retryAfterSeconds = await takeFromHour(of, { name, perHour, what: `the trigger ${name}` }, task.id);
+  if (retryAfterSeconds > 0) return { kind: "too-many", retryAfterSeconds };
+  return until === undefined ? undefined : hold(of, { version: 1, key, ...task }, until);
+}
+
+function createMessage(
+  name: string,
+  trigger: TriggerSettings,
+  { id, text, at, ...more }: Pick<HeldEvent, "id" | "text" | "at"> & { key?: string },
+): UserMessage {
+  const waited = more.key === undefined ? "" : ` It came at ${formatInstant(at)}, in quiet hours.`;
+  return {
+    ...{ role: "user", id, author: trigger.onBehalfOf, at },
+    text: `(This task comes from the trigger ${name}.${waited})\n\n${text}`,
     scheduled: true,
     trigger: name,
     ...(trigger.model !== undefined && { enclosed: { model: trigger.model } }),
   };
+}
 
+async function hold({ redis, name, event, now }: Receiving, held: HeldEvent, until: number) {
+  const kind = await holdEvent(redis, name, event.delivery, held);
+  if (kind !== "full") return { kind: "held", isNew: kind === "held", until } as const;
+  return { kind: "too-many", retryAfterSeconds: Math.ceil((until - now()) / 1_000) } as const;
+}
+
+/** Puts the task into its thread, which is opened for it where there is none, and wakes it. */
+async function putIntoThread(of: Placing, { delivery, key, message }: Arrival): Promise<EventResult> {
+  const { redis, name, now } = of;
   // Of this delivery, not of the key: another event may have replaced a thread that is gone.
-  const chosen = keys.hookDelivery(name, event.delivery);
-  let thread: ThreadId | undefined = (await redis.get(chosen)) ?? undefined;
-  const isRepeated = thread !== undefined && (await redis.exists(keys.seen(thread, id))) === 1;
-  if (thread === undefined || !isRepeated) {
-    const permission = await of.mayAsk(`${channel}:none`, trigger.onBehalfOf);
-    if (!permission.allowed) {
-      of.onProblem(`An event of the trigger ${name} was refused. ${permission.why}`);
-      return { kind: "forbidden" };
-    }
-    if (await isLooping(of, threadKey === undefined ? hash(channel) : key, message))
-      return { kind: "dropped", why: "loop" };
-    const limit = { name, perHour: trigger.perHour, what: `the trigger ${name}` };
-    const retryAfterSeconds = await takeFromHour(of, limit, id);
-    if (retryAfterSeconds > 0) return { kind: "too-many", retryAfterSeconds };
-    thread ??= await chooseThread(of, chosen, (await openAndTell(of, key, message)).thread);
-  }
+  const chosen = keys.hookDelivery(name, delivery);
+  const thread =
+    (await redis.get(chosen)) ??
+    (await chooseThread(of, chosen, (await openAndTell(of, key, message)).thread));
   const { kind } = await deliver(redis, thread, message, {
     ...{ onlyIfSession: false, seenSeconds, now: now() },
   });
@@ -119,8 +179,14 @@ async function receive(of: Receiving): Promise<EventResult> {
   return { kind: kind === "duplicate" ? kind : "accepted", thread };
 }
 
+async function mayAsk({ name, trigger, mayAsk: ask, onProblem }: Placing): Promise<boolean> {
+  const permission = await ask(`${trigger.channel}:none`, trigger.onBehalfOf);
+  if (!permission.allowed) onProblem(`An event of the trigger ${name} was refused. ${permission.why}`);
+  return permission.allowed;
+}
+
 /** The log says so once a day, for what is dropped on purpose is easily taken for lost. */
-async function dropOwnWork({ redis, name, onProblem }: Receiving): Promise<EventResult> {
+async function dropOwnWork({ redis, name, onProblem }: Placing): Promise<EventResult> {
   if (await redis.set(keys.hookOwnWork(name), "1", "EX", daySeconds, "NX"))
     onProblem(
       `An event of the trigger ${name} was dropped, since the agent's own work had caused it (triggers.${name}.ownWork).`,
@@ -129,7 +195,7 @@ async function dropOwnWork({ redis, name, onProblem }: Receiving): Promise<Event
 }
 
 /** Whether the thread has been given all that the loop limit allows. The log and the thread are told once in its window. */
-async function isLooping(of: Receiving, key: string, { id }: UserMessage): Promise<boolean> {
+async function isLooping(of: Placing, key: string, { id }: UserMessage): Promise<boolean> {
   const { redis, name, threads, onProblem } = of;
   const limit = of.trigger.loopLimit;
   if (!limit) return false;
@@ -152,55 +218,13 @@ async function isLooping(of: Receiving, key: string, { id }: UserMessage): Promi
 }
 
 /** Settles which thread the delivery goes to, for every gateway that gets it. @returns the one that was settled first */
-async function chooseThread({ redis }: Receiving, chosen: string, thread: ThreadId): Promise<ThreadId> {
+async function chooseThread({ redis }: Placing, chosen: string, thread: ThreadId): Promise<ThreadId> {
   const isFirst = await redis.set(chosen, thread, "EX", seenSeconds, "NX");
   return isFirst ? thread : ((await redis.get(chosen)) ?? thread);
 }
 
-/** How many events may come from somewhere in an hour. */
-export interface HourLimit {
-  /** Of what is counted, in its keys. */
-  name: string;
-  perHour: number;
-  /** For the log, e.g. `the trigger alerts`. */
-  what: string;
-}
-
-/** Counts the event among those of the hour, once. @returns 0, or after how many seconds there is room again */
-export async function takeFromHour(
-  { redis, now, onProblem }: Pick<EventOptions, "redis" | "now" | "onProblem">,
-  { name, perHour, what }: HourLimit,
-  id: string,
-): Promise<number> {
-  const at = now();
-  const hour = Math.floor(at / hourMs);
-  const [taken, refused] = [keys.hookTaken(name, hour), keys.hookRefused(name, hour)];
-  // Together: an attempt of the same delivery that is being refused stands in the set for a moment.
-  const counted = await redis
-    .multi()
-    .sadd(taken, id)
-    .scard(taken)
-    .expire(taken, (2 * hourMs) / 1_000)
-    .exec();
-  const [isNew, count] = countsSchema.parse(counted?.map(([error, value]) => error ?? value));
-  if (isNew && count === 1) {
-    const before = await redis.getdel(keys.hookRefused(name, hour - 1));
-    if (before !== null)
-      onProblem(`In the hour before, ${before} requests of ${what} were beyond its limit.`);
-  }
-  if (count <= perHour) return 0;
-  if (isNew) await redis.srem(taken, id);
-  const all = await redis.incr(refused);
-  await redis.expire(refused, (3 * hourMs) / 1_000);
-  if (all === 1)
-    onProblem(
-      `${what.charAt(0).toUpperCase()}${what.slice(1)} has brought ${perHour} events in this hour, which is its limit: it takes no more until the next.`,
-    );
-  return Math.ceil(((hour + 1) * hourMs - at) / 1_000);
-}
-
 /** The event's thread, which shows the task already. One that is gone on its platform is replaced. */
-async function openAndTell(of: Receiving, key: string, message: UserMessage): Promise<KeyedThread> {
+async function openAndTell(of: Placing, key: string, message: UserMessage): Promise<KeyedThread> {
   const { threads, name } = of;
   const find = () =>
     threads.findOrOpen(
@@ -217,7 +241,7 @@ async function openAndTell(of: Receiving, key: string, message: UserMessage): Pr
 }
 
 async function open(
-  { trigger, name, surface: surfaceOf, output, redis, signal }: Receiving,
+  { trigger, name, surface: surfaceOf, output, redis, signal }: Placing,
   postKey: string,
   message: UserMessage,
   since: number | undefined,

@@ -11,6 +11,7 @@ import {
   type EventResult,
   type GenuineEvent,
 } from "./receive-event.ts";
+import { releaseAfterQuietHours } from "./release-held.ts";
 import { type HookRequest, isGenuine, nameDelivery, readHeader } from "./verify.ts";
 
 /** Receives webhooks at `POST /hooks/<name>`. */
@@ -80,6 +81,7 @@ export async function openHooks(options: HookOptions): Promise<Hooks> {
       { cause },
     );
   }
+  const releasing = releaseAfterQuietHours(options, options.triggers);
   const bound = server.address();
   return {
     port: typeof bound === "object" && bound ? bound.port : options.port,
@@ -89,7 +91,7 @@ export async function openHooks(options: HookOptions): Promise<Hooks> {
       server.closeIdleConnections();
       // A closing server checks no times: without this a sender who stops in the middle would hold up the end.
       const late = setTimeout(() => server.closeAllConnections(), options.graceMs ?? graceMs);
-      await closed;
+      await Promise.all([closed, releasing.close()]);
       clearTimeout(late);
     },
   };
@@ -189,6 +191,10 @@ function toAnswer(result: EventResult): Answer {
       return { status: 200, body: { result: "accepted", thread: result.thread } };
     case "duplicate":
       return { status: 202, body: { result: "duplicate", thread: result.thread } };
+    case "held": {
+      const until = new Date(result.until).toISOString();
+      return { status: result.isNew ? 200 : 202, body: { result: "held", until } };
+    }
     case "ignored":
       return { status: 200, body: { result: "ignored" } };
     case "dropped":

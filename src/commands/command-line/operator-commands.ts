@@ -25,7 +25,11 @@ export function addOperatorCommands(program: Command, run: Runner): void {
     .command("usage")
     .description("show tokens, cost and turns of the last days")
     .addOption(wholeNumber("--days <days>", "how many days, today included", 1, 3_650).default(7))
-    .addOption(oneOf("--by <what>", "what the rows are", ["day", "user", "channel", "trigger", "model"]).default("day"))
+    .addOption(
+      oneOf("--by <what>", "what the rows are", ["day", "user", "channel", "trigger", "model"]).default(
+        "day",
+      ),
+    )
     .option(...jsonOption)
     .action((options: UsageOptions) =>
       run(async () => (await import("../usage.ts")).printUsage(options), ofRedis),

@@ -14,7 +14,7 @@ const reserveScript = loadScript(new URL("scripts/reserve.lua", import.meta.url)
 const chargeScript = loadScript(new URL("scripts/charge.lua", import.meta.url));
 
 /** What may be used in one day. Absent: without limit. */
-export interface DayBudget {
+interface DayBudget {
   /** US dollars. */
   cost?: number;
   /** Input and output, caches included. */
@@ -38,7 +38,7 @@ export interface BudgetSettings {
 }
 
 /** What the turns of a trigger may use in a day, each trigger for itself. */
-export type TriggerBudgets = ReadonlyMap<string, DayBudget>;
+type TriggerBudgets = ReadonlyMap<string, DayBudget>;
 
 export interface BudgetOptions {
   redis: Redis;

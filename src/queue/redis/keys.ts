@@ -160,6 +160,8 @@ export const keys = {
   hookRecent: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:recent`,
   /** Present while people have been told of that limit. */
   hookLooping: (trigger: string, key: string) => `heddle:{hook:${trigger}:${key}}:looping`,
+  /** Hash: deliveries of a trigger to JSON of what waits for the end of quiet hours. */
+  hookHeld: (trigger: string) => `heddle:{hook:${trigger}}:held`,
   /** Present for a day after the log has told of an event that the agent's own work had caused. */
   hookOwnWork: (trigger: string) => `heddle:{hook:${trigger}}:own-work`,
   /** How many more came in that hour and were refused. */

@@ -1,0 +1,46 @@
+import type { TriggerSettings } from "../config/triggers.ts";
+import { findQuietEnd } from "./quiet-hours.ts";
+import { createHeldRelease, type EventOptions } from "./receive-event.ts";
+
+/** What waits is looked for at least so often: another gateway may have stored it, and died, ms. */
+const lookMs = 60_000;
+
+/**
+ * Puts what has come in quiet hours into its threads when they end. Every gateway does; each event goes there once.
+ * @returns what ends it, once nothing is under way
+ */
+export function releaseAfterQuietHours(
+  options: EventOptions,
+  triggers: ReadonlyMap<string, TriggerSettings>,
+): { close(): Promise<void> } {
+  const release = createHeldRelease(options);
+  const running = [...triggers].flatMap(([name, trigger]) => {
+    const { quietHours } = trigger;
+    if (!quietHours) return [];
+    let timer: NodeJS.Timeout | undefined;
+    let isClosed = false;
+    const look = async (): Promise<void> => {
+      try {
+        if (findQuietEnd(quietHours, options.now()) === undefined) await release(name, trigger);
+      } catch (error) {
+        options.onProblem(`What waits for the end of the quiet hours of the trigger ${name} stays.`, error);
+      }
+      if (isClosed) return;
+      const now = options.now();
+      const left = (findQuietEnd(quietHours, now) ?? Infinity) - now;
+      timer = setTimeout(() => (looking = look()), Math.max(1, Math.min(left, lookMs))).unref();
+    };
+    let looking = look();
+    const close = async () => {
+      isClosed = true;
+      clearTimeout(timer);
+      await looking;
+    };
+    return [close];
+  });
+  return {
+    async close() {
+      await Promise.all(running.map((close) => close()));
+    },
+  };
+}
