@@ -57,6 +57,7 @@ export async function forgetPerson(
   if (known) audit({ action: "person-forgotten", alias: known.alias });
   await forgetNames(redis, person);
   await redis.hdel(keys.names, person);
+  await redis.hdel(keys.mentionChoices, person);
   const notes = keys.notes("user", person);
   const [noted] = await Promise.all([redis.hlen(notes), redis.unlink(notes)]);
   let inClear = 0;

@@ -1,6 +1,6 @@
-import type { TurnOutcome } from "../agent/events.ts";
 import { isFromPerson, type UserMessage } from "../agent/messages.ts";
 import type { OutboundMessage } from "../chat/outbound.ts";
+import type { Receipt } from "../queue/turns/contracts.ts";
 
 interface CallRules {
   /** When the turn began, ms. */
@@ -10,15 +10,24 @@ interface CallRules {
   mayMention(person: string): boolean;
 }
 
-/** Whom the end of a turn calls: the people who asked, after so long that they may have looked away. */
+/**
+ * Whom the end of a turn calls: the people who asked, after so long that they may have looked away, and those who have
+ * chosen that for each turn.
+ */
 export function listCalled(
   messages: readonly UserMessage[],
-  { kind }: Pick<TurnOutcome, "kind">,
+  { outcome: { kind }, mentionChoices }: Receipt,
   { startedAt, mentionAfterMs = Number.POSITIVE_INFINITY, mayMention }: CallRules,
 ): Pick<OutboundMessage, "mentions"> {
   // Whoever stopped it looks on, and whoever planned it does not wait for it.
-  if (kind === "stopped" || Date.now() - startedAt < mentionAfterMs) return {};
+  if (kind === "stopped") return {};
+  const isLong = Date.now() - startedAt >= mentionAfterMs;
+  const wantsCall = (person: string) => {
+    const choice = mentionChoices?.get(person);
+    return choice === undefined ? isLong : choice === "on";
+  };
   const asked = messages.filter((message) => isFromPerson(message) && !message.scheduled);
-  const mentions = [...new Set(asked.map(({ author }) => author.id))].filter(mayMention);
+  const people = [...new Set(asked.map(({ author }) => author.id))];
+  const mentions = people.filter((person) => wantsCall(person) && mayMention(person));
   return mentions.length > 0 ? { mentions } : {};
 }

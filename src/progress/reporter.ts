@@ -120,7 +120,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const renderLast = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
     const [first, offer] = renderClosing(turn.id, receipt, options);
     const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
-    const mentions = listCalled(messages, receipt.outcome, { ...options, ...surface.limits, ...turn });
+    const mentions = listCalled(messages, receipt, { ...options, ...surface.limits, ...turn });
     const message = mask({ ...first, markdown, ...mentions });
     return offer ? [message, mask(offer)] : [message];
   };
@@ -156,7 +156,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       // The figures stand under the answer.
       const last = isQuiet ? null : work.done(renderHeadline(outcome));
       const mayStay = last === null || progress.isGrowing();
-      const isInPlace = mayStay && isShortAnswer(outcome, message, surface);
+      // What is edited notifies nobody.
+      const isInPlace = mayStay && !message.mentions && isShortAnswer(outcome, message, surface);
       const entries: Record<string, OutboxEntry> = {
         [`${turn.id}:answer`]: { do: "post", message, attempts: 0, ...(isInPlace && { inPlace: true }) },
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),

@@ -8,6 +8,7 @@ import {
 import { readAdminCommand } from "../../src/intake/administration/commands.ts";
 import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import { readModelCommand } from "../../src/intake/text-commands/model.ts";
+import { readNotifyCommand } from "../../src/intake/text-commands/notify.ts";
 import { readPlanTask } from "../../src/intake/text-commands/plan.ts";
 import { readQueueCommand } from "../../src/intake/text-commands/queue.ts";
 import { readScheduleCommand } from "../../src/intake/text-commands/schedules.ts";
@@ -22,6 +23,7 @@ const readings = [
   isContinueCommand,
   readVerbosityCommand,
   readScheduleCommand,
+  readNotifyCommand,
   readQueueCommand,
   readModelCommand,
   readUndoCommand,
@@ -36,6 +38,10 @@ test.each([
   "full",
   "schedules",
   "model",
+  "notify",
+  "notify on",
+  "notify off",
+  "notify default",
   "queue",
   "queue remove m7",
   "queue last m7",

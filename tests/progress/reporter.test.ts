@@ -351,6 +351,14 @@ describe("The end of a long turn", () => {
     expect(ending(Date.now() - 61_000, { ...answered, outcome })).toEqual(["ada", "cleo"]);
   });
 
+  test("calls each person as they have chosen, whatever the operator has set", () => {
+    const mentionChoices = new Map([["ada", "off"] as const, ["cleo", "on"] as const]);
+    expect(ending(Date.now() - 61_000, { ...answered, mentionChoices })).toEqual(["cleo"]);
+    expect(ending(Date.now() - 1_000, { ...answered, mentionChoices })).toEqual(["cleo"]);
+    const outcome = { kind: "stopped", order: { by: "Ada", at: 1 }, steps: 1, usage: noUsage } as const;
+    expect(ending(Date.now(), { ...answered, outcome, mentionChoices })).toBeUndefined();
+  });
+
   test("calls nobody when it was stopped, and that of a short turn neither", () => {
     const outcome = { kind: "stopped", order: { by: "Ada", at: 1 }, steps: 1, usage: noUsage } as const;
     expect(ending(Date.now() - 61_000, { ...answered, outcome })).toBeUndefined();

@@ -20,6 +20,7 @@ export const helpReply = [
     "- `continue` goes on after a limit, `compact` makes room in a long conversation",
     "- `!undo` brings files and conversation back to before the last turn, once you have seen what that changes; `!redo` takes it back, `!fork` begins a new thread from here",
     "- `!quiet`, `!normal` and `!full` say how much of the work I show",
+    "- `!notify on` has me mention you whenever what you asked for has ended, `!notify off` never; it holds in all threads",
     "- `!approvals` lists what waits for a decision in this channel and what is approved for this whole thread, `!approvals clear` takes that back",
     "- `!model` tells which model answers, and chooses another",
     "- `!schedules` lists what is planned",

@@ -17,6 +17,7 @@ import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
 import { answerApprovalsCommand, type ApprovalsCommand, readApprovalsCommand } from "./approvals.ts";
 import { helpReply, isHelpCommand } from "./help.ts";
 import { type ModelOffer, readModelCommand } from "./model.ts";
+import { answerNotifyCommand, type NotifyCommand, readNotifyCommand } from "./notify.ts";
 import { isBarePlan, planHint } from "./plan.ts";
 import { type QueueCommand, readQueueCommand } from "./queue.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
@@ -126,6 +127,13 @@ export function createTextCommands(
     return answerAndMark(event, markdown);
   };
 
+  const runNotify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> => {
+    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+    // Told again, it would undo what was chosen since.
+    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+    return answerAndMark(event, await answerNotifyCommand(redis, event, command));
+  };
+
   const runQueue = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await isNotOurs(redis, event, thread)) return noSession;
@@ -155,6 +163,8 @@ export function createTextCommands(
     if (undo) return runUndo(event, undo);
     const words = readModelCommand(event.text);
     if (words) return runModel(event, words);
+    const notify = readNotifyCommand(event.text);
+    if (notify) return runNotify(event, notify);
     const queueCommand = readQueueCommand(event.text);
     if (queueCommand) return runQueue(event, queueCommand);
     const command = readScheduleCommand(event.text);

@@ -167,6 +167,8 @@ export const keys = {
   /** How many more came in that hour and were refused. */
   hookRefused: (trigger: string, hour: number) => `heddle:{hook:${trigger}}:refused:${hour}`,
 
+  /** Hash: `platform:workspace:id` of a person to whether the end of a turn mentions them. */
+  mentionChoices: "heddle:mention-choices",
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
   names: "heddle:names",
 

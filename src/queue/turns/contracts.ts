@@ -12,6 +12,7 @@ import type { SessionLease } from "../session/lease.ts";
 import type { RenderDecision } from "../session/open-questions.ts";
 import type { ThreadModel } from "../session/thread-model.ts";
 import type { Verbosity } from "../session/verbosity.ts";
+import type { MentionChoice } from "../stores/mention-choices.ts";
 import type { UndoDeps } from "../undo/contracts.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import type { Contact } from "./contact.ts";
@@ -76,6 +77,8 @@ export interface Receipt {
   unproven?: Unproven[];
   /** Queued messages that the stop overtook. */
   withdrawn: UserMessage[];
+  /** What people who asked have chosen, by their ids. */
+  mentionChoices?: ReadonlyMap<string, MentionChoice>;
 }
 
 /** Shows one turn in its thread. Its methods do not throw; what must not be lost goes through the outbox. */

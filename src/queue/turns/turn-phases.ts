@@ -9,6 +9,7 @@ import { abandonQuestions, collectDecisions, mergeChanges } from "../session/ope
 import { readHeadNumber, readMessageRef } from "../session/stored.ts";
 import { readListedAt } from "../session/sweep-list.ts";
 import { readVerbosity } from "../session/verbosity.ts";
+import { fetchMentionChoices } from "../stores/mention-choices.ts";
 import { type CurrentTurn, type HeldSession, readHistory } from "./claimed-session.ts";
 import type { Receipt, TurnDisplay } from "./contracts.ts";
 import { endsBy, writeLost } from "./lost-holders.ts";
@@ -65,9 +66,11 @@ export async function announceTurn(
 export async function finishTurn(
   session: HeldSession,
   { turn, history, head, display }: CurrentTurn,
-  receipt: Receipt,
+  ended: Receipt,
 ): Promise<void> {
   const { lease, options, cancelled, flush } = session;
+  const mentionChoices = await fetchMentionChoices(options.redis, lease.thread, turn.asked);
+  const receipt: Receipt = { ...ended, mentionChoices };
   const now = options.now();
   // Who was told that their end is not known is told when it is.
   const told = session.told.filter((lost) => endsBy(lost) !== undefined);

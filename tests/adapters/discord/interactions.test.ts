@@ -243,6 +243,22 @@ describe("/agent", () => {
     expect(list).toMatchObject({ content: "The list.", menus: [{}] });
   });
 
+  test("whether somebody is mentioned is chosen with the command, also in a channel", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [ada, general] = [discord.user("ada"), discord.channel("general")];
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "acted", thread: "discord:1:2:3", reply: "I mention you." };
+    });
+    const asked = ada.uses("notify", general, { when: "on" });
+    expect(await discord.until(() => asked.reply)).toMatchObject({
+      content: "I mention you.",
+      onlyFor: { username: "ada" },
+    });
+    expect(intake.events).toMatchObject([{ text: "/notify on", tellsRefusal: true }]);
+  });
+
   test("a stop that was ordered is said to the person alone", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);

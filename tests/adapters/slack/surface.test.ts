@@ -98,6 +98,14 @@ describe("post", () => {
     expect(file?.files[0]?.content?.toString()).toBe(markdown);
   });
 
+  test("mentions whoever a finished turn calls, with nothing to decide", async () => {
+    const { surface, thread, replies } = await scene();
+    await surface.post(thread, { kind: "answer", markdown: "Done.", mentions: ["U0ADA"] }, "k");
+    const shown = visibleText(replies().at(-1) ?? expect.fail("There is no answer."));
+    expect(shown).toContain("<@U0ADA>");
+    expect(shown).not.toContain("please decide");
+  });
+
   test("puts the file of a question above its buttons, and says so where files are not allowed", async () => {
     const one = await scene();
     const question = {

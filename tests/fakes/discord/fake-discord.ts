@@ -70,7 +70,7 @@ export interface Person {
     file?: { name: string; content: string },
   ): FakeInteraction;
   /** Uses another command, one without options. */
-  uses(command: string, channel: FakeChannel): FakeInteraction;
+  uses(command: string, channel: FakeChannel, options?: Record<string, string>): FakeInteraction;
   /** Types into an option of `/agent`, and gets what is suggested. */
   types(channel: FakeChannel, option: string, text: string): Promise<string[]>;
   /** Uses a command of the menu of a message. */
@@ -362,7 +362,8 @@ function personOf(world: World, { interactions, context, until }: PersonDeps, us
         options,
         ...(file && { file: keep(file) }),
       }),
-    uses: (command, channel) => interactions.command(user, channel, registered(command), { options: {} }),
+    uses: (command, channel, options = {}) =>
+      interactions.command(user, channel, registered(command), { options }),
     async types(channel, option, text) {
       const asked = interactions.autocomplete(user, channel, registered("agent"), [option, text]);
       return until(() => asked.choices);

@@ -108,6 +108,11 @@ const chatInput = z.strictObject({
         description: z.string().min(1).max(100),
         required: z.boolean().optional(),
         autocomplete: z.boolean().optional(),
+        // https://docs.discord.com/developers/interactions/application-commands#application-command-object-application-command-option-choice-structure
+        choices: z
+          .array(z.strictObject({ name: z.string().min(1).max(100), value: z.string().min(1).max(100) }))
+          .max(25)
+          .optional(),
         max_length: z.number().int().min(1).max(6_000).optional(),
       }),
     )

@@ -21,11 +21,24 @@ export const threadCommands = [
   { name: "stop", description: "Stop what the agent does in this thread" },
   { name: "status", description: "How it stands with the agent in this thread" },
   { name: "model", description: "Which model answers in this thread; choose another" },
+  { name: "notify", description: "Whether you are mentioned when what you asked for has ended" },
   {
     name: "queue",
     description: "What waits for the agent here; take messages out or move them",
   },
 ] as const;
+
+/** What stands behind `!notify`. */
+const notifyOption = {
+  type: ApplicationCommandOptionType.String as const,
+  name: "when",
+  description: "Leave it out to see how it is",
+  choices: [
+    { name: "on: whenever it has ended", value: "on" },
+    { name: "off: never", value: "off" },
+    { name: "default: as it is set up here", value: "default" },
+  ],
+};
 
 const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
   {
@@ -50,6 +63,7 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
     ...where,
     type: ApplicationCommandType.ChatInput as const,
     ...command,
+    ...(command.name === "notify" && { options: [notifyOption] }),
   })),
   { ...where, type: ApplicationCommandType.Message, name: "Ask the agent about this" },
 ];

@@ -35,7 +35,8 @@ export async function runSlashCommand(
   data: SlashCommandData,
 ): Promise<void> {
   const own = threadCommands.find(({ name }) => name === data.name);
-  if (own) return runThreadCommand(options, interaction, own.name);
+  const words = data.options.map(({ value }) => value);
+  if (own) return runThreadCommand(options, interaction, [own.name, ...words].join(" "));
   const task = readTask(data);
   if (task.text.toLowerCase() === "help")
     return replyEphemeral(options.rest, interaction, renderHelp(options.messageContent));

@@ -196,9 +196,10 @@ function smallPrint({ footer = "" }: Pick<OutboundMessage, "footer">): string {
 }
 
 /** A line that calls people, in Slack's own markup; empty without any. */
-function mentionPeople({ mentions = [] }: Pick<OutboundMessage, "mentions">): string {
+function mentionPeople({ kind, mentions = [] }: OutboundMessage): string {
   const people = mentions.filter((id) => /^[UW][A-Z0-9]{1,20}$/.test(id)).slice(0, maxMentions);
-  return people.length === 0 ? "" : `${people.map((id) => `<@${id}>`).join(" ")}, please decide.`;
+  const called = people.map((id) => `<@${id}>`).join(" ");
+  return called !== "" && kind === "question" ? `${called}, please decide.` : called;
 }
 
 interface RenderOptions {
