@@ -46,6 +46,7 @@ const manages = { none: "an operator's act on a stored thread: it brings nothing
  * it brings, or why none: until then this test fails.
  */
 const policies: Record<string, Policy> = {
+  "slack use setContextTeam": { none: "says which workspace an event of an organisation's is of" },
   "slack event app_mention": ["message"],
   "slack event message": ["message", "edit", "delete"],
   "slack event reaction_added": ["stop"],
@@ -87,6 +88,7 @@ const policies: Record<string, Policy> = {
   "discord command agent": ["message"],
   "discord command stop": ["message", "stop"],
   "discord command status": ["message"],
+  "discord command notify": ["message"],
   "discord command queue": ["message"],
   "discord command model": ["message"],
   "discord command Ask the agent about this": ["message"],

@@ -1,6 +1,10 @@
 import type { Redis } from "ioredis";
 import type { InboundMessage } from "../../chat/inbound.ts";
-import { fetchMentionChoice, type MentionChoice, setMentionChoice } from "../../queue/stores/mention-choices.ts";
+import {
+  fetchMentionChoice,
+  type MentionChoice,
+  setMentionChoice,
+} from "../../queue/stores/mention-choices.ts";
 
 /** A text command about whether the end of a turn mentions the person who writes it. */
 export type NotifyCommand = MentionChoice | "default" | "show";
