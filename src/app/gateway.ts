@@ -58,6 +58,7 @@ export async function startGateway(
     redis,
     skills: context.skills,
     access: context.access,
+    queue: context.queue,
   });
   const files = createWorkspaceFiles(context.sandbox);
   const operations = openOperations({

@@ -12,9 +12,11 @@ import type { Config } from "../config/load.ts";
 import type { Access } from "../intake/access.ts";
 import { createDayBudgets } from "../queue/budgets/state.ts";
 import { createRequestLimit } from "../queue/outbox/request-limit.ts";
+import { sendKept } from "../queue/outbox/send-kept.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
 import { countRunningOn } from "../queue/turns/slots.ts";
+import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Configuration } from "./configuration/live-configuration.ts";
 import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
@@ -72,10 +74,12 @@ export async function openAdapters({
   redis,
   skills,
   access,
+  queue,
 }: PlatformDeps & {
   configuration: Pick<Configuration, "current" | "section">;
   skills: SkillLibrary;
   access: Access;
+  queue: Pick<TurnQueue, "wake">;
 }): Promise<ChatAdapter[]> {
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
@@ -110,6 +114,7 @@ export async function openAdapters({
         ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
         ...settings.discord,
         downtime,
+        onWritable: (thread) => sendKept(redis, queue, threadId(thread)),
         countRunning: () => countRunningOn(redis, "discord", Date.now()),
         mayAsk: mayAsk("discord"),
         async choices(place, author) {

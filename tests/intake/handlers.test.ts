@@ -73,6 +73,7 @@ const policies: Record<string, Policy> = {
   "discord event INTERACTION_CREATE": ["message", "stop", "action"],
   "discord event GUILD_CREATE": itself("notes which channel a thread is in"),
   "discord event THREAD_CREATE": itself("notes which channel a thread is in"),
+  "discord event THREAD_UPDATE": itself("what was kept while it was locked is sent"),
   "discord event THREAD_DELETE": ["stop"],
   "discord event CHANNEL_DELETE": ["stop"],
   "discord event CHANNEL_UPDATE": ["stop"],

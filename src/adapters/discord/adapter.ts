@@ -34,6 +34,8 @@ export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
   mayAsk(workspace: string, author: Author): boolean;
   /** What `/agent` suggests there to that person; nothing to those whose tasks are not accepted. */
   choices(place: ThreadRef, author: Author): Promise<Choices>;
+  /** Told of a thread that has changed and can be written into: what was kept while it was locked may be sent. */
+  onWritable?(thread: ThreadRef): Promise<void>;
   /** How soon a connection that Discord has closed for good is tried again, ms. Default: 15,000. */
   reopenMs?: number;
 }
@@ -63,6 +65,13 @@ const guildSchema = z.object({
   id: z.string(),
   channels: z.array(z.unknown()).default([]),
   threads: z.array(z.unknown()).default([]),
+});
+/** https://docs.discord.com/developers/resources/channel#thread-metadata-object */
+const changedThreadSchema = z.object({
+  id: z.string(),
+  guild_id: z.string(),
+  parent_id: z.string(),
+  thread_metadata: z.object({ locked: z.boolean() }),
 });
 const inChannelSchema = z.object({ channel_id: z.string() });
 
@@ -146,7 +155,7 @@ async function open(options: DiscordAdapterOptions, intake: Intake): Promise<Con
 
 /** What becomes of each event that the gateway dispatches. */
 function createDispatch(
-  { options: { log }, channels, reader, readStart, removed, receive }: ConnectionDeps,
+  { options: { log, onWritable }, channels, reader, readStart, removed, receive }: ConnectionDeps,
   {
     queue,
     interact,
@@ -180,6 +189,13 @@ function createDispatch(
       async (data) => (await reader.readReaction(data)) ?? readStart(data),
     ),
     [GatewayDispatchEvents.ThreadDelete]: handIn((data) => removed.readDeletedThread(data)),
+    [GatewayDispatchEvents.ThreadUpdate]: handIn(async (data) => {
+      const { data: changed } = changedThreadSchema.safeParse(data);
+      if (!changed || changed.thread_metadata.locked) return undefined;
+      const { id, guild_id, parent_id } = changed;
+      await onWritable?.({ platform: "discord", workspace: guild_id, channel: parent_id, thread: id });
+      return undefined;
+    }),
     [GatewayDispatchEvents.ChannelDelete]: handIn((data) => removed.readDeletedChannel(data)),
     [GatewayDispatchEvents.ChannelUpdate]: handIn((data) => removed.readChangedChannel(data)),
     [GatewayDispatchEvents.GuildDelete]: handIn((data) => removed.readDeletedGuild(data)),

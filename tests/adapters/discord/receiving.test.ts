@@ -189,6 +189,24 @@ describe("messages", () => {
     ]);
   });
 
+  test("a thread that is unlocked is told of, so that what was kept for it is sent; a locked one is not", async () => {
+    const discord = await fakeDiscord();
+    const told: string[] = [];
+    await startAdapter(discord, {
+      onWritable: async ({ channel, thread }) => void told.push(`${channel} ${thread}`),
+    });
+    const general = discord.channel("general");
+    const [one, other] = ["one", "other"].map((text) =>
+      discord.startThread(discord.user("ada").says(general, text), text),
+    );
+    if (!one || !other) expect.fail("There are no threads.");
+    discord.setLocked(one, true);
+    discord.setLocked(other, true);
+    discord.setLocked(one, false);
+    await discord.until(() => told.length > 0);
+    expect(told).toEqual([`${general.id} ${one.id}`]);
+  });
+
   test("a mention that an edit adds is a message too, once", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);

@@ -129,6 +129,8 @@ export interface FakeDiscord {
   startThread(message: FakeMessage, name: string): FakeChannel;
   /** Deletes a thread, as a moderator would; the message that it started from stays. */
   deleteThread(thread: FakeChannel): void;
+  /** As a moderator does. */
+  setLocked(thread: FakeChannel, isLocked: boolean): void;
   /** Deletes a channel and its threads, as a moderator would. */
   deleteChannel(channel: FakeChannel): void;
   /** Removes the bot from a server, or only tells that the server is out of reach. */
@@ -234,6 +236,10 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
     threadOf: (message) => world.channels.get(message.id),
     startThread: (message, name) => world.startThread(message, name),
     deleteThread: (thread) => world.deleteThread(thread),
+    setLocked(thread, isLocked) {
+      thread.isLocked = isLocked;
+      world.tellChanged(thread);
+    },
     deleteChannel: (channel) => world.deleteChannel(channel),
     removeBot: (from, isOutage = false) => world.removeBot(from, isOutage),
     deny: (channel, permission) => {

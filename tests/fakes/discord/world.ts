@@ -198,7 +198,7 @@ export class World {
     channel.messages.push(posted);
     if (channel.isArchived) {
       channel.isArchived = false;
-      this.tell({ type: "THREAD_UPDATE", data: wireChannel(channel), channel, ...inGuild(channel) });
+      this.tellChanged(channel);
     }
     if (!posted.onlyFor) this.#tellMessage("MESSAGE_CREATE", posted);
     return posted;
@@ -271,6 +271,11 @@ export class World {
     this.tell({ type: "THREAD_CREATE", data: wireChannel(thread), channel: thread, ...inGuild(thread) });
     this.post({ channel: thread, author: this.bot, content: "", ...message, id: thread.id });
     return thread;
+  }
+
+  /** https://docs.discord.com/developers/events/gateway-events#thread-update */
+  tellChanged(channel: FakeChannel): void {
+    this.tell({ type: "THREAD_UPDATE", data: wireChannel(channel), channel, ...inGuild(channel) });
   }
 
   deleteThread(thread: FakeChannel): void {

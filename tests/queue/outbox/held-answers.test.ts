@@ -5,6 +5,7 @@ import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.
 import type { ChatSurface } from "../../../src/chat/surface.ts";
 import { flushOutbox } from "../../../src/queue/outbox/flush.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
+import { sendKept } from "../../../src/queue/outbox/send-kept.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
@@ -105,6 +106,16 @@ test("An answer for which the bot is not invited again for hours is left in the 
   expect(texts()).not.toContain("It is done.");
   expect(await left()).toEqual([]);
   expect(await unsaid()).toBe("1");
+});
+
+test("What is kept for a thread is sent as soon as that is asked for, and nothing is done where nothing is kept", async () => {
+  const redis = server.client();
+  const woken: string[] = [];
+  const queue = { wake: async (thread: string) => void woken.push(thread) };
+  await redis.hset(keys.outbox("discord:1:2:3"), "t:answer", "{}");
+  await sendKept(redis, queue, "discord:1:2:3");
+  await sendKept(redis, queue, "discord:1:2:4");
+  expect(woken).toEqual(["discord:1:2:3"]);
 });
 
 /** An answer on Discord whose thread a moderator has locked while its turn ran. */
