@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, readlink, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { isUsable } from "../../scripts/bootstrap/node.js";
@@ -92,8 +92,25 @@ describe("the packages", () => {
     await start({ env });
     await start({ env });
     expect(await checkout.npmLog()).toEqual([npmCi]);
-    // The tests do miss them, and get them in spite of NODE_ENV.
-    await checkout.run("test.js", { env });
+    // The tests do miss them, and get them in spite of NODE_ENV: added to what is there.
+    const { stderr } = await checkout.run("test.js", { env });
+    expect(stderr).toMatch(
+      /^heddle: adding the packages for development of package-lock\.json \(npm install\)\n/,
+    );
+    // They do not keep a start from starting at once.
+    expect((await start({ env })).stderr).toBe("");
+    expect((await checkout.npmLog()).slice(1)).toEqual([
+      "install --no-save --include=dev --ignore-scripts --no-audit --no-fund",
+    ]);
+  });
+
+  test("of development come with all others where one of those is missing or old", async () => {
+    await start();
+    await checkout.writeLockfile({
+      "node_modules/a": { version: "1.0.1" },
+      "node_modules/lint": { version: "1.0.0", dev: true },
+    });
+    await checkout.run("test.js");
     expect((await checkout.npmLog()).slice(1)).toEqual([
       "ci --include=dev --ignore-scripts --no-audit --no-fund",
     ]);
@@ -162,6 +179,11 @@ describe("Node", () => {
       /^install --prefix .*\/\.node --no-save node-.*@26\.10\.0 --ignore-scripts /,
     );
     expect((await start({ preload: oldNode })).stderr).toBe("");
+    const installed = (await readdir(join(checkout.folder, ".node/node_modules"))).find((name) =>
+      name.startsWith("node-"),
+    );
+    // Without the headers, a third of what it takes on the disk.
+    expect(await readdir(join(checkout.folder, ".node/node_modules", `${installed}`))).toEqual(["bin"]);
   });
 
   test("cannot be brought along for musl, and the sentence says what to do", async () => {

@@ -17,9 +17,9 @@ if (process.env.NPM_FAILS) {
   process.exit(3);
 }
 while (process.env.NPM_WAITS && !existsSync(process.env.NPM_WAITS)) await new Promise((resolve) => setTimeout(resolve, 10));
-if (command === "ci") {
+if (!args.includes("--prefix")) {
   const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
-  if (process.env.NODE_ENV === "production" && !args.includes("--include=dev")) {
+  if (!args.includes("--include=dev") && (process.env.NODE_ENV === "production" || args.includes("--omit=dev"))) {
     for (const name in packages) if (packages[name].dev) delete packages[name];
   }
   mkdirSync("node_modules", { recursive: true });
@@ -28,6 +28,7 @@ if (command === "ci") {
   const [name, version] = args.find((arg) => arg.includes("@")).split("@");
   const folder = args[args.indexOf("--prefix") + 1] + "/node_modules";
   mkdirSync(folder + "/" + name + "/bin", { recursive: true });
+  mkdirSync(folder + "/" + name + "/include/node", { recursive: true });
   symlinkSync(process.execPath, folder + "/" + name + "/bin/node");
   const packages = { ["node_modules/" + name]: { version } };
   writeFileSync(folder + "/.package-lock.json", JSON.stringify({ packages }));
