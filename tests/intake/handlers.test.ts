@@ -46,7 +46,6 @@ const manages = { none: "an operator's act on a stored thread: it brings nothing
  * it brings, or why none: until then this test fails.
  */
 const policies: Record<string, Policy> = {
-  "slack use setContextTeam": { none: "says which workspace an event of an organisation's is of" },
   "slack event app_mention": ["message"],
   "slack event message": ["message", "edit", "delete"],
   "slack event reaction_added": ["stop"],
