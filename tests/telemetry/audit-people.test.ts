@@ -14,6 +14,7 @@ import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { createPeopleSeals, readPeople } from "../../src/telemetry/audit/people.ts";
 import { verifyLog } from "../../src/telemetry/audit/verify.ts";
 import { begin, end, usageOf, write } from "../adapters/console/sessions.ts";
+import { fetchMentionChoice, setMentionChoice } from "../../src/queue/stores/mention-choices.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -176,4 +177,11 @@ test("notes, names and tokens of the person go, and their threads are listed wit
   expect(await forget("local:console:@ada")).toMatchObject({ tokens: 1 });
   expect(await tokens.find({ token })).toBeUndefined();
   expect(await tokens.list()).toHaveLength(1);
+});
+
+test("Forgetting a person takes along whether they want to be mentioned", async () => {
+  const person = { platform: "slack", workspace: "T1", id: "U7" };
+  await setMentionChoice(redis, person, "on");
+  await forget("slack:T1:U7");
+  expect(await fetchMentionChoice(redis, person)).toBeUndefined();
 });
