@@ -28,7 +28,8 @@ export function releaseAfterQuietHours(
       if (isClosed) return;
       const now = options.now();
       const left = (findQuietEnd(quietHours, now) ?? Infinity) - now;
-      timer = setTimeout(() => (looking = look()), Math.max(1, Math.min(left, lookMs))).unref();
+      const again = () => void (looking = look());
+      timer = setTimeout(again, Math.max(1, Math.min(left, lookMs))).unref();
     };
     let looking = look();
     const close = async () => {
