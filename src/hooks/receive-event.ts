@@ -31,6 +31,11 @@ export interface EventOptions {
   onProblem(problem: string, error?: unknown): void;
 }
 
+export interface ReleaseOptions extends EventOptions {
+  /** Resolves as `work` does once what it wrote is known to stay. @throws where that cannot be said */
+  confirm<T>(work: Promise<T>): Promise<T>;
+}
+
 export interface GenuineEvent extends HookEvent {
   /** The same each time that it is delivered. */
   delivery: string;
@@ -72,7 +77,7 @@ export function createEventReceiver(options: EventOptions) {
  * Puts what waits of a trigger into its threads, in the order in which it came. What its person may not ask for any
  * more is dropped; what finds a full mailbox stays, for the next call.
  */
-export function createHeldRelease(options: EventOptions) {
+export function createHeldRelease(options: ReleaseOptions) {
   const threads = createThreadsOfKeys(options.redis, options.now);
   return async (name: string, trigger: TriggerSettings): Promise<void> => {
     for (const { delivery, event } of await listHeld(options.redis, name)) {
@@ -81,7 +86,7 @@ export function createHeldRelease(options: EventOptions) {
       const isAllowed = await mayAsk(of);
       const { key } = event;
       const arrival = { delivery, key, message: createMessage(name, trigger, event) };
-      const result = isAllowed && (await putIntoThread(of, arrival));
+      const result = isAllowed && (await options.confirm(putIntoThread(of, arrival)));
       if (!result || result.kind !== "too-many") await dropHeld(options.redis, name, delivery);
     }
   };

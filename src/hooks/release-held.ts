@@ -1,6 +1,6 @@
 import type { TriggerSettings } from "../config/triggers.ts";
 import { findQuietEnd } from "./quiet-hours.ts";
-import { createHeldRelease, type EventOptions } from "./receive-event.ts";
+import { createHeldRelease, type ReleaseOptions } from "./receive-event.ts";
 
 /** What waits is looked for at least so often: another gateway may have stored it, and died, ms. */
 const lookMs = 60_000;
@@ -10,7 +10,7 @@ const lookMs = 60_000;
  * @returns what ends it, once nothing is under way
  */
 export function releaseAfterQuietHours(
-  options: EventOptions,
+  options: ReleaseOptions,
   triggers: ReadonlyMap<string, TriggerSettings>,
 ): { close(): Promise<void> } {
   const release = createHeldRelease(options);

@@ -7,9 +7,9 @@ import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { createFeedbackReceiver, type FeedbackSource } from "./feedback.ts";
 import {
   createEventReceiver,
-  type EventOptions,
   type EventResult,
   type GenuineEvent,
+  type ReleaseOptions,
 } from "./receive-event.ts";
 import { releaseAfterQuietHours } from "./release-held.ts";
 import { type HookRequest, isGenuine, nameDelivery, readHeader } from "./verify.ts";
@@ -20,7 +20,7 @@ export interface Hooks {
   close(): Promise<void>;
 }
 
-export interface HookOptions extends EventOptions {
+export interface HookOptions extends ReleaseOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;
@@ -28,8 +28,6 @@ export interface HookOptions extends EventOptions {
   triggers: ReadonlyMap<string, TriggerSettings & { secret: string | undefined }>;
   /** The repositories whose hosts tell what became of pull requests, at `POST /hooks/repository/<name>`. */
   repositories?: ReadonlyMap<string, FeedbackSource & { secret: string | undefined }>;
-  /** Resolves as `work` does once what it wrote is known to stay. @throws where that cannot be said */
-  confirm<T>(work: Promise<T>): Promise<T>;
   /** How long an event may take to be put into its thread, ms. */
   answerMs?: number;
   /** How long `close` waits for requests that have not ended, ms. */

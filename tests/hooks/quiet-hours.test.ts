@@ -119,6 +119,24 @@ test("a death in the release, and two gateways that release at once, leave one m
   expect(await server.client().exists("heddle:{hook:t}:held")).toBe(0);
 });
 
+test("an event stays held until what its release has written is known to stay", async () => {
+  const post = await gateway(optionsAt(() => night));
+  expect((await post(7, "a")).result).toBe("held");
+  const unsure = createHeldRelease(
+    optionsAt(() => morning, {
+      async confirm(work) {
+        await work;
+        throw new Error("The primary does not answer.");
+      },
+    }),
+  );
+  await expect(unsure("t", trigger)).rejects.toThrow("does not answer");
+  expect(await server.client().hlen("heddle:{hook:t}:held")).toBe(1);
+  await createHeldRelease(optionsAt(() => morning))("t", trigger);
+  expect(await listMessages()).toHaveLength(1);
+  expect(await server.client().hlen("heddle:{hook:t}:held")).toBe(0);
+});
+
 test("whoever may no longer ask when quiet hours end is not acted for", async () => {
   const post = await gateway(optionsAt(() => night));
   expect((await post(7, "a")).result).toBe("held");
