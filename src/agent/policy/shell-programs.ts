@@ -148,7 +148,9 @@ const synonyms: Readonly<Record<string, readonly (readonly string[])[]>> = {
 export function findSynonyms(program: string, option: string): readonly string[] {
   // `git branch -D` is short for both.
   if (program === "git" && option === "-D") return ["-d", "-f", "--delete", "--force"];
-  return synonyms[program]?.find((group) => group.includes(option)) ?? [];
+  const isCutShort = /^--../.test(option);
+  const isMeant = (name: string) => name === option || (isCutShort && name.startsWith(option));
+  return synonyms[program]?.filter((group) => group.some(isMeant)).flat() ?? [];
 }
 
 /** What a word that is no option says as if it were one: the refspecs of `git push` that force and delete. */

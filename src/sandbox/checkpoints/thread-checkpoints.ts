@@ -34,10 +34,17 @@ export interface ThreadCheckpoints extends Checkpoints {
   clean(): Promise<void>;
 }
 
+/** Files that are to be made as they were kept. */
+interface Making {
+  from: string;
+  name: string;
+  to: string;
+  signal: AbortSignal | undefined;
+}
+
 /** The checkpoints of the workspaces of this host, or of all that share a store. */
 export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheckpoints {
-  const { host, lifecycle, staging, store, snapshots, limits, isBusy, now } = deps;
-  const reached = deps.reached ?? (async () => {});
+  const { host, lifecycle, staging, store, snapshots, limits, isBusy, now, reached = async () => {} } = deps;
 
   async function findRecord(threadId: string, name: string): Promise<CheckpointRecord | undefined> {
     return (await store.records(host.keyOf(threadId))).findLast((record) => record.name === name);
@@ -61,7 +68,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
 
   /** Makes the files in a folder of their own, and then lets `take` move them to where they belong. */
   async function make(
-    { from, name, to, signal }: { from: string; name: string; to: string; signal: AbortSignal | undefined },
+    { from, name, to, signal }: Making,
     take: (made: ThreadFolder, entries: Entry[], record: CheckpointRecord) => Promise<string | undefined>,
   ): ReturnType<Checkpoints["restore"]> {
     const kept = await readKept(from, name);
@@ -121,7 +128,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
       const kept = await listKept(threadId, name);
       return kept !== undefined && isEqualListing(await snapshots.list(await lifecycle.open(threadId)), kept);
     },
-    async restore(threadId, name, commit = async () => true, signal = undefined) {
+    async restore(threadId, name, commit = async () => true, signal?: AbortSignal) {
       if (isBusy(threadId)) return { ok: false, why: "something is running there" };
       const key = host.keyOf(threadId);
       return make({ from: threadId, name, to: threadId, signal }, async (made, entries, record) => {

@@ -173,3 +173,10 @@ describe("What no command line says is not seen", () => {
     expect(judge(command)).toBe("allow");
   });
 });
+
+test("a long option that is cut short stands for its short form, too", () => {
+  const deny = createPolicy([{ tool: "bash", command: "rm -rf*", action: "deny" }], "allow");
+  for (const command of ["rm --rec --fo x", "rm --recursive --for x", "rm -r --fo x"])
+    expect([command, deny(bash, { command }).action]).toEqual([command, "deny"]);
+  expect(deny(bash, { command: "rm --verb x" }).action).toBe("allow");
+});
