@@ -7,8 +7,16 @@ import { delimiter, join } from "node:path";
  *
  * @param {string} name
  */
-export function findOnPath(name) {
-  for (const folder of (process.env.PATH ?? "").split(delimiter).filter(Boolean)) {
+export const findOnPath = (name) => findIn((process.env.PATH ?? "").split(delimiter).filter(Boolean), name);
+
+/**
+ * The executable file of this name in the first of these folders that has one.
+ *
+ * @param {readonly string[]} folders
+ * @param {string} name
+ */
+export function findIn(folders, name) {
+  for (const folder of folders) {
     const file = join(folder, name);
     try {
       accessSync(file, constants.X_OK);

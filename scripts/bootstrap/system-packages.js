@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { findOnPath, runQuietly } from "./commands.js";
+import { findIn, findOnPath, runQuietly } from "./commands.js";
 import { root } from "./root.js";
+import { sandboxPath } from "./sandbox-path.js";
 import { say } from "./speak.js";
 
 /**
@@ -29,6 +30,9 @@ const purposes = {
   server: "Redis or Valkey, which keeps what must survive",
 };
 
+/** As src/sandbox/bubblewrap/inspect-host.ts looks for it. */
+const hasSandbox = () => findIn(sandboxPath, "bwrap") !== undefined;
+
 /** Whether the operator forbids to install anything. */
 export const installingIsForbidden = () => settingOf("HEDDLE_NO_INSTALL") === "1";
 
@@ -38,7 +42,7 @@ export const installingIsForbidden = () => settingOf("HEDDLE_NO_INSTALL") === "1
  * serves, without bubblewrap the agent has no shell and no files, and what to do about that is said.
  */
 export async function provideSystemPackages() {
-  const wantsSandbox = !findOnPath("bwrap");
+  const wantsSandbox = !hasSandbox();
   const wantsServer = !settingOf("REDIS_URL") && !serverPrograms.some(findOnPath);
   if (!wantsSandbox && !(wantsServer && !installingIsForbidden())) return;
 
@@ -70,8 +74,11 @@ export async function provideSystemPackages() {
     say(
       "no server could be installed: the embedded one serves (HEDDLE_NO_INSTALL=1 keeps this from being tried)",
     );
-  if (!wantsSandbox || findOnPath("bwrap")) return;
-  const { reason, output } = failure ?? { reason: "bwrap is still not on PATH", output: "" };
+  if (!wantsSandbox || hasSandbox()) return;
+  const { reason, output } = failure ?? {
+    reason: `bwrap is still in none of ${sandboxPath.join(", ")}`,
+    output: "",
+  };
   if (output) process.stderr.write(output.endsWith("\n") ? output : `${output}\n`);
   sayWithoutSandbox(`, and installing it failed (${reason})`, byHand);
 }

@@ -4,6 +4,7 @@ import { chmod, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { listDescendants } from "../../src/sandbox/thread/processes.ts";
 
 /** The repository that programs are started from. */
 const present = resolve(import.meta.dirname, "../..");
@@ -30,8 +31,12 @@ export interface Place {
   folder: string;
   /** @param version the folder of another version of this repository */
   start(args: string[], env?: Record<string, string>, version?: string): Program;
-  /** Starts it where a system's program is hidden, as on a host that lacks it. */
-  startWithout(program: string, args: string[], env?: Record<string, string>): Program;
+  /**
+   * Starts it where a system's program is hidden, as on a host that lacks it.
+   *
+   * @param script another program of a repository than src/main.ts
+   */
+  startWithout(program: string, args: string[], env?: Record<string, string>, script?: string): Program;
   /** Starts it as on a host outside of any container that has these accounts, in the form of /etc/passwd, and no others. */
   startAmong(accounts: string, args: string[], env?: Record<string, string>): Promise<Program>;
   /** Starts it as on another host: it sees no process of this one, and numbers mean others there. Only as root. */
@@ -69,13 +74,24 @@ export async function newPlace(): Promise<Place> {
     folder,
     start: (args, env = {}, version = present) =>
       add(start(folder, [process.execPath, join(version, "src/main.ts"), ...args], env)),
-    startWithout(hidden, args, env = {}) {
+    startWithout(hidden, args, env = {}, script = join(present, "src/main.ts")) {
       const mounts = [
         "--die-with-parent",
         ...["--dev-bind", "/", "/", "--ro-bind", "/dev/null", `/usr/bin/${hidden}`],
       ];
-      const program = [process.execPath, join(present, "src/main.ts"), ...args];
-      return add(start(folder, ["bwrap", ...mounts, "--", ...program], env));
+      const outer = start(folder, ["bwrap", ...mounts, "--", process.execPath, script, ...args], env);
+      // bwrap passes no signal on, and its death would leave behind what the program has started.
+      const signal = (name: NodeJS.Signals) => {
+        const inside = listDescendants(outer.pid).slice(0, name === "SIGKILL" ? undefined : 1);
+        for (const { pid } of inside) {
+          try {
+            process.kill(pid, name);
+          } catch {
+            // It ended in between.
+          }
+        }
+      };
+      return add({ ...outer, signal });
     },
     async startAmong(accounts, args, env = {}) {
       const passwd = join(folder, "passwd");

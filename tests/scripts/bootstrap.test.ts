@@ -4,6 +4,8 @@ import { mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from "node:
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { isUsable } from "../../scripts/bootstrap/node.js";
+import { sandboxPath } from "../../scripts/bootstrap/sandbox-path.js";
+import { launchEnvironment } from "../../src/sandbox/bubblewrap/command-line.ts";
 import { type Checkout, createCheckout } from "./checkout.ts";
 
 let checkout: Checkout;
@@ -264,6 +266,15 @@ describe.runIf(process.platform === "linux")("bubblewrap", () => {
       code: 0,
       stderr: expect.stringContaining("install your system's package bubblewrap"),
     });
+  });
+
+  test("is looked for where the program looks for it, and nowhere else on PATH", async () => {
+    expect(sandboxPath.join(":")).toBe(launchEnvironment.PATH);
+    const own = join(checkout.folder, "own");
+    await mkdir(own);
+    await writeFile(join(own, "bwrap"), "#!/bin/sh\n", { mode: 0o755 });
+    const { stderr } = await start({ env: { PATH: `${own}:${checkout.bin}` } });
+    expect(stderr).toContain("is not installed. Starting without");
   });
 
   test("is not needed by commands that run nothing", async () => {

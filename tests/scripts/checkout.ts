@@ -53,7 +53,7 @@ export interface Run {
 
 export interface Checkout {
   folder: string;
-  /** The only folder on PATH. */
+  /** The only folder on PATH, and the only one in which bubblewrap is looked for. */
   bin: string;
   /** The program that stands in for npm. */
   npm: string;
@@ -80,6 +80,8 @@ export async function createCheckout(): Promise<Checkout> {
   const folder = join(temporary, "a folder");
   const bin = join(temporary, "bin");
   await cp(join(repository, "scripts"), join(folder, "scripts"), { recursive: true });
+  const sandboxPath = `export const sandboxPath = ${JSON.stringify([bin])};\n`;
+  await writeFile(join(folder, "scripts/bootstrap/sandbox-path.js"), sandboxPath);
   await mkdir(join(folder, "src"));
   await mkdir(bin);
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
