@@ -56,7 +56,7 @@ describe("The command line", () => {
 
   test.each([
     [["usage", "--days", "0"], "--days 0: expected a whole number from 1 to 3650."],
-    [["usage", "--by", "weather"], "--by weather: expected one of day, user, channel, model."],
+    [["usage", "--by", "weather"], "--by weather: expected one of day, user, channel, trigger, model."],
     [["threads", "show", "t", "--before", "soon"], "--before soon: expected a whole number from 1 on."],
   ])("says what a value should have been: %j", async (args, message) => {
     expect((await parse(...args)).error).toMatchObject({ name: "UsageError", message });
