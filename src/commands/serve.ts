@@ -194,8 +194,9 @@ async function endAll({ context, parts }: Started): Promise<void> {
   if (context) await closeAll(ending, context);
 }
 
+/** What a person wants to know at the start; facts that a log of JSON lines has just told are left out. */
 function banner(
-  { server, sandbox, config }: AppContext,
+  { server, sandbox, config, log }: AppContext,
   model: string,
   {
     url,
@@ -206,6 +207,9 @@ function banner(
   const stateOf = (platform: string) =>
     unreached.includes(platform) ? "not reached yet: Heddle keeps trying" : "connected";
   const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
+  // Where both are piped, journals and containers put them into one place. What is wrong is told by both.
+  const isInLog = !process.stderr.isTTY && log.isLevelEnabled("info");
+  const { ok, summary, problems } = sandbox.probe;
   const lines = [
     [
       "model",
@@ -213,9 +217,11 @@ function banner(
         ? "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one."
         : model,
     ],
-    ["redis", server.describe],
-    ["sandbox", sandbox.probe.ok ? sandbox.probe.summary : "none: the agent has no shell and no files"],
-    ...sandbox.probe.problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
+    ...(isInLog ? [] : [["redis", server.describe]]),
+    ...(isInLog && ok && problems.length === 0
+      ? []
+      : [["sandbox", ok ? summary : "none: the agent has no shell and no files"]]),
+    ...problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", stateOf("slack")]] : []),
     ...(url && DISCORD_TOKEN ? [["discord", stateOf("discord")]] : []),
     ...(url ? describeConsole(url, byDefault) : []),

@@ -98,14 +98,21 @@ describe("heddle start", () => {
     await model.close();
   });
 
-  test("tells the limits in force in its log, its banner and on the console, and ends within a moment", async () => {
+  test("tells the limits in force once, and on the console, and ends within a moment", async () => {
     const program = heddle(["start"]);
     const tier = /limits tier [123] \([^)]+\)/;
-    const [banner = ""] = tier.exec(await program.line(/^ {2}sandbox /)) ?? [];
-    expect(banner).not.toBe("");
-    expect(await program.line(/"msg":"Sandbox: /)).toContain(banner);
+    const [limits = ""] = tier.exec(await program.line(/"msg":"Sandbox: /)) ?? [];
+    expect(limits).not.toBe("");
     const [url = ""] = /http\S+/.exec(await program.line(/^ {2}console /)) ?? [];
-    await expect.poll(async () => (await fetch(new URL("/api/system", url))).text()).toContain(banner);
+    await expect.poll(async () => (await fetch(new URL("/api/system", url))).text()).toContain(limits);
+    // Both streams end in one place, as in a journal.
+    expect(program.output().split(limits)).toHaveLength(2);
+    expect(program.output().split(here.redis.path)).toHaveLength(2);
+    const quiet = heddle(["start"], { HEDDLE_LOG_LEVEL: "warn" });
+    expect(await quiet.line(/^ {2}sandbox /)).toContain(limits);
+    expect(await quiet.line(/^ {2}redis /)).toContain(here.redis.path);
+    quiet.signal("SIGTERM");
+    expect(await quiet.ended).toBe(0);
     program.signal("SIGTERM");
     expect(await program.ended).toBe(0);
   });
