@@ -11,6 +11,7 @@ import { fixedPart } from "./figures/fixed-part.ts";
 import { libraries } from "./figures/libraries.ts";
 import { limitedStop } from "./figures/limited-stop.ts";
 import { mention } from "./figures/mention.ts";
+import { newcomer } from "./figures/newcomer.ts";
 import { prefix } from "./figures/prefix.ts";
 import { rules } from "./figures/rules.ts";
 import { sandbox } from "./figures/sandbox.ts";
@@ -38,6 +39,7 @@ const figures: readonly Figure[] = [
   ages,
   workers,
   start,
+  newcomer,
   tokens,
   prefix,
   fixedPart,
