@@ -87,7 +87,7 @@ function describe({
   const left = threads.filter(({ thread }) => !deleted.includes(thread));
   const lines = [
     isSealed
-      ? `The audit log names ${person} no longer; its chain is whole.`
+      ? `The audit log names ${person} no longer; its chain is intact.`
       : `The audit log has no sealed name of ${person}.`,
     ...(inClear > 0
       ? [
