@@ -194,9 +194,8 @@ async function endAll({ context, parts }: Started): Promise<void> {
   if (context) await closeAll(ending, context);
 }
 
-/** What a person wants to know at the start; facts that a log of JSON lines has just told are left out. */
 function banner(
-  { server, sandbox, config, log }: AppContext,
+  context: AppContext,
   model: string,
   {
     url,
@@ -204,12 +203,10 @@ function banner(
     consoleToken: { byDefault },
   }: { url: string; unreached: readonly string[]; consoleToken: ConsoleToken },
 ): string {
+  const { config } = context;
   const stateOf = (platform: string) =>
     unreached.includes(platform) ? "not reached yet: Heddle keeps trying" : "connected";
   const { SLACK_BOT_TOKEN, SLACK_CLIENT_ID, DISCORD_TOKEN } = config.environment;
-  // Where both are piped, journals and containers put them into one place. What is wrong is told by both.
-  const isInLog = !process.stderr.isTTY && log.isLevelEnabled("info");
-  const { ok, summary, problems } = sandbox.probe;
   const lines = [
     [
       "model",
@@ -217,11 +214,7 @@ function banner(
         ? "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one."
         : model,
     ],
-    ...(isInLog ? [] : [["redis", server.describe]]),
-    ...(isInLog && ok && problems.length === 0
-      ? []
-      : [["sandbox", ok ? summary : "none: the agent has no shell and no files"]]),
-    ...problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
+    ...describeBackends(context),
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", stateOf("slack")]] : []),
     ...(url && DISCORD_TOKEN ? [["discord", stateOf("discord")]] : []),
     ...(url ? describeConsole(url, byDefault) : []),
@@ -230,6 +223,20 @@ function banner(
       : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;
+}
+
+/**
+ * Redis and sandbox. Where the log has just told them as JSON they are left out, because journals and containers put
+ * both streams into one place; what is wrong with the sandbox is told by both.
+ */
+function describeBackends({ server, sandbox, log }: AppContext): string[][] {
+  const { ok, summary, problems } = sandbox.probe;
+  if (!process.stderr.isTTY && log.isLevelEnabled("info") && ok && problems.length === 0) return [];
+  return [
+    ["redis", server.describe],
+    ["sandbox", ok ? summary : "none: the agent has no shell and no files"],
+    ...problems.map(({ what, fix }) => ["", `${what} ${fix}`]),
+  ];
 }
 
 /** The link signs in once; it is printed and never logged. */
