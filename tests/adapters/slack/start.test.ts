@@ -158,6 +158,9 @@ describe("the manifest", () => {
     const manifest = parse(slackManifest({ name: "Loom" }));
     expect(manifest.oauth_config.scopes.bot).toEqual([...botScopes]);
     expect(manifest.display_information.name).toBe("Loom");
+    // https://docs.slack.dev/reference/app-manifest: Slack's form shows an error for a shorter one.
+    expect(manifest.display_information.long_description.length).toBeGreaterThanOrEqual(174);
+    expect(manifest.display_information.background_color).toMatch(/^#[0-9a-f]{6}$/);
     expect(manifest.settings.socket_mode_enabled).toBe(true);
   });
 

@@ -5,7 +5,15 @@ import { Refusal } from "./refusal.ts";
 
 /** The limits of https://docs.slack.dev/reference/app-manifest that the fake knows. */
 const schema = z.object({
-  display_information: z.object({ name: z.string().min(1).max(35) }),
+  display_information: z.object({
+    name: z.string().min(1).max(35),
+    description: z.string().max(140).optional(),
+    long_description: z.string().min(174).max(4_000).optional(),
+    background_color: z
+      .string()
+      .regex(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i)
+      .optional(),
+  }),
   oauth_config: z.object({ scopes: z.object({ bot: z.array(z.string()) }) }),
 });
 

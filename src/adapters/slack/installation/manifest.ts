@@ -44,6 +44,10 @@ const botEvents = [
   "tokens_revoked",
 ];
 
+/** What people read who look at the app before they use it. Slack takes 174 to 4,000 characters. */
+const longDescription =
+  "Mention it in a channel and it works in that thread, in a sandboxed workspace that belongs to the thread alone. It shows its progress, takes anything you add in the meantime, and asks first where your team wants to decide. 🛑 on any of its messages stops it, and the receipt says what was killed and confirms that nothing is still running.";
+
 interface ManifestOptions {
   /** How the bot is called, at most 35 characters. */
   name?: string;
@@ -59,7 +63,12 @@ export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): s
   const at = (path: string) => new URL(path, url).href;
   const requests = url === undefined ? undefined : at(eventsPath);
   return stringify({
-    display_information: { name, description: "An agent that works in your threads" },
+    display_information: {
+      name,
+      description: "An agent that works in your threads",
+      long_description: longDescription,
+      background_color: "#3a3f58",
+    },
     features: {
       bot_user: { display_name: name, always_online: true },
       app_home: { home_tab_enabled: true, messages_tab_enabled: true, messages_tab_read_only_enabled: false },
