@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -31,6 +31,8 @@ interface Run {
 
 async function measure(effort: Effort): Promise<Findings> {
   const folder = await mkdtemp(join(tmpdir(), "heddle-newcomer-"));
+  // So that sandbox users can reach the workspaces and everything is removed with the folder.
+  await chmod(folder, 0o711);
   try {
     // A quick run spares the registry.
     const cache = effort.quick ? undefined : join(folder, "cache");
