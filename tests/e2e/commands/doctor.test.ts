@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { startFakeOAuth } from "../../fakes/oauth.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { modelEnvironment, slackEnvironment } from "../environment.ts";
 import { useSetting } from "../hooks.ts";
@@ -64,6 +65,30 @@ describe("heddle doctor", () => {
     expect(program.output()).toMatch(
       /! sandbox +The sandbox has no git, which is needed by the skills .*changelog/,
     );
+  });
+
+  test("names the model for which the instructions are too large, and a server that wants a login", async () => {
+    const [model, oauth] = await Promise.all([
+      startFakeAnthropic(),
+      startFakeOAuth({ upstream: "http://127.0.0.1:9/mcp" }),
+    ]);
+    const settings = {
+      agent: { instructions: "Be kind to everybody, and say so. ".repeat(580) },
+      models: { "anthropic/claude-haiku-4-5": { contextTokens: 16_000, maxOutputTokens: 4_096 } },
+    };
+    const servers = { mcpServers: { notes: { type: "http", url: oauth.mcp } } };
+    await Promise.all([
+      writeFile(join(here.place.folder, "heddle.yaml"), JSON.stringify(settings)),
+      writeFile(join(here.place.folder, "mcp.json"), JSON.stringify(servers)),
+    ]);
+    const environment = { ...modelEnvironment(model), HEDDLE_MODEL: "anthropic/claude-haiku-4-5" };
+    const program = await examine(() => heddle(["doctor"], environment));
+    await program.ended;
+    expect(program.output()).toMatch(/! mcp +notes: failed, .*login/i);
+    expect(program.output()).toMatch(
+      /! +(?:mcp +)?anthropic\/claude-haiku-4-5: Prompt and tools take .* the operator's instructions \(/,
+    );
+    await Promise.all([model.close(), oauth.close()]);
   });
 
   test("shows settings that cannot be used as its one finding", async () => {
