@@ -67,6 +67,7 @@ export const wrappers = new Set([
     "tini",
     "dumb-init",
   ],
+  ...["fd", "fdfind", "perf", "proot", "cgexec", "daemonize", "mosh"],
 ]);
 
 const docker = "--config -c --context -H --host -l --log-level --tlscacert --tlscert --tlskey";

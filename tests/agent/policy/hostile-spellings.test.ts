@@ -106,6 +106,14 @@ const hidden: Record<string, readonly string[]> = {
     "runcon -t x git push",
     "firejail --quiet git push",
     "tini -- git push",
+    "fd . -x git push",
+    "fdfind -e ts --exec git push",
+    "perf stat git push",
+    "perf record -o x -- git push",
+    "proot -r / git push",
+    "cgexec -g cpu:x git push",
+    "daemonize /usr/bin/git push",
+    "mosh host -- git push",
   ],
 };
 
