@@ -1,5 +1,6 @@
 import { addExtras, type MessageExtrasRecord } from "../agent/history.ts";
 import type { AttachmentHandle, Image, Message, Quote, UserMessage } from "../agent/messages.ts";
+import { untilAborted } from "../agent/until-aborted.ts";
 import type { Author } from "../chat/inbound.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
@@ -129,6 +130,7 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
         try {
           const isFirst = reading.fromStart && index === 0;
           const pending = readExtras(thread, message, reading, isFirst);
+          // A stop does not wait for a slow platform, nor for the files of other threads. Abandoned work fails by itself.
           const extras = await untilAborted(pending, reading.signal);
           await reading.store(extras);
           await releaseFiles(thread, message.enclosed.files ?? []);
@@ -141,18 +143,6 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
       return result;
     },
   };
-}
-
-/** A stop does not wait for a slow platform, nor for the files of other threads. Abandoned work fails by itself. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 const aboutHeading = "The message that is pointed at.";

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { untilAborted } from "../agent/until-aborted.ts";
 import type { Allowance } from "../sandbox/egress/allowance.ts";
 import { dialPublic, refusedFor } from "../sandbox/egress/dial.ts";
 import type { Dialer } from "../sandbox/egress/dialer.ts";
@@ -195,19 +196,6 @@ function unpackerOf(encoding: string | undefined, url: URL) {
       return createBrotliDecompress();
     default:
       throw new ExchangeError(`${url.hostname} packs the page in a way that was not asked for.`);
-  }
-}
-
-/** Whatever does not listen to the signal, such as a look-up of a name, is left behind. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }
 

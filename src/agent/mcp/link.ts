@@ -6,6 +6,7 @@ import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/typ
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
 import { describeError, isRefusedLogin, isUnreachable } from "./failure.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { fetchWithReadTimeout } from "./http.ts";
 import type { AccountStore } from "../mcp-account.ts";
 import { createSignedFetch } from "./sign-in/token-source.ts";
@@ -72,14 +73,7 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
     async connect(signal) {
       const connecting = client.connect(carrier.transport, { signal, ...withoutOwnTimeout });
       // An SSE stream that opens and then stays silent does not look at the signal.
-      const aborted = Promise.withResolvers<never>();
-      const onAbort = () => aborted.reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      try {
-        await Promise.race([connecting, aborted.promise]);
-      } finally {
-        signal.removeEventListener("abort", onAbort);
-      }
+      await untilAborted(connecting, signal);
     },
     ended: () => ended,
     explain: (error) => carrier.explain(error),

@@ -66,10 +66,9 @@ export async function markMessage(
   let ahead = how.isNew ? { at: performance.now(), answer: state.raise(aliveMs) } : undefined;
   ahead?.answer.catch(() => undefined);
   const raise = () => {
-    const isFresh = ahead !== undefined && performance.now() - ahead.at < aliveMs / 3;
-    const answer = isFresh && ahead ? ahead.answer : state.raise(aliveMs);
+    const fresh = ahead && performance.now() - ahead.at < aliveMs / 3 ? ahead.answer : undefined;
     ahead = undefined;
-    return answer;
+    return fresh ?? state.raise(aliveMs);
   };
   let hasWritten = false;
   const write = async (): Promise<{ mark: MessageMark; rank: number }> => {

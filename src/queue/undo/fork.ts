@@ -1,3 +1,4 @@
+import { untilAborted } from "../../agent/until-aborted.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { parseThreadId, threadId, type ThreadId } from "../../chat/threads.ts";
 import type { Checkpoints } from "../../sandbox/checkpoints.ts";
@@ -89,19 +90,11 @@ async function openTarget(
   const place = parseThreadId(lease.thread);
   const opening = deps.openThread(place, { markdown, key: `fork:${order.id}`, since: order.at }, job);
   // A platform that does not answer holds up no worker that ends: the next one finds what was opened, by its key.
-  const opened = await Promise.race([opening, rejectWhenAborted(job)]);
+  const opened = await untilAborted(opening, job);
   if ("why" in opened) return opened;
   const thread = threadId(opened.thread);
   await rememberMessages(options.redis, thread, [opened.ref]);
   return { thread };
-}
-
-function rejectWhenAborted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  promise.catch(() => undefined);
-  return promise;
 }
 
 /** Lets the thread begin with what the conversation was at that point. */
