@@ -12,10 +12,9 @@ import {
   type EventOptions,
   type EventResult,
   fullSeconds,
-  type GenuineEvent,
-  patienceMs,
   seenSeconds,
-} from "./receive-event.ts";
+} from "./put-into-thread.ts";
+import { type GenuineEvent, patienceMs } from "./receive-event.ts";
 
 /** A repository whose host tells what became of pull requests. */
 export interface FeedbackSource extends RepositoryAddress {

@@ -5,12 +5,8 @@ import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { createFeedbackReceiver, type FeedbackSource } from "./feedback.ts";
-import {
-  createEventReceiver,
-  type EventResult,
-  type GenuineEvent,
-  type ReleaseOptions,
-} from "./receive-event.ts";
+import { type EventResult } from "./put-into-thread.ts";
+import { createEventReceiver, type GenuineEvent, type ReleaseOptions } from "./receive-event.ts";
 import { releaseAfterQuietHours } from "./release-held.ts";
 import { type HookRequest, isGenuine, nameDelivery, readHeader } from "./verify.ts";
 
