@@ -162,6 +162,8 @@ describe("the set-up at the console", () => {
     expect((await say("demo")).status).toBe(204);
     expect((await say("demo")).status).toBe(409);
     expect((await post("/answers", { run: id, question: 1, value: 5 })).status).toBe(400);
+    // It still writes into the folder, which is removed behind the test.
+    expect(await until("nothing more")).toMatchObject({ ended: "done" });
   });
 
   test("is one person's at a time; another operator may end it, not answer", async () => {
