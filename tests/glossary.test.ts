@@ -25,7 +25,7 @@ const replaced: readonly [old: RegExp, term: string][] = [
   [/\bAmendments?\b/, "MessageChange"],
   [/\bOutputScheduler\b|\bpermit\.lua\b/, "RateLimiter, acquire-write.lua"],
   [/\bawaitRest\b|\brestSince\b|\brest\.lua\b/, "pendingEdits, nextWakeAt, unlist.lua"],
-  [/\bheard\(|\b\w*Deed\b/, "stampOrder, recordNames, AuditEvent"],
+  [/\bheard\(|\b\w*Deed\b/, "recordNames, AuditEvent"],
   [/\bWorkerDiary\b|\bThreadBook\b|\bPassing\b|\bnoting\(/, "WorkerStatus, ThreadIndex, TransientEvent"],
   [/\bWatchedSandbox\b|\bnew Watches\b/, "SandboxHealth, TimelineStreams"],
   [/\bannouncing\(/, "withSessionNotifications"],

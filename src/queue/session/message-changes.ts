@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import type { StopOrder } from "../../agent/events.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
-import { stampOrder } from "../turns/stops.ts";
 
 const editScript = loadScript(new URL("scripts/edit.lua", import.meta.url));
 const deleteScript = loadScript(new URL("scripts/delete.lua", import.meta.url));
@@ -63,18 +63,16 @@ export async function deleteMessage(
     heddle,
     `(${author.name} has deleted one of the messages of this task. Do no more of what only it asked for.)`,
   );
-  const order = await stampOrder(redis, { by: `${author.name}, who deleted the message`, at });
+  const order: StopOrder = { by: `${author.name}, who deleted the message`, at };
   const result = await deleteScript.run(
     redis,
     [
       ...[keys.head(thread), keys.mail(thread), keys.asked(thread), keys.stop(thread)],
       keys.seen(thread, `${message}${separator}deleted`),
     ],
-    [message, scriptJson(note), scriptJson(order), daySeconds],
+    [message, scriptJson(note), scriptJson(order), daySeconds, channels.stops, thread],
   );
-  const done = deletions[z.literal([0, 1, 2, 3, 4]).parse(result)];
-  if (done === "stopping" || done === "repeated") await redis.publish(channels.stops, thread);
-  return done;
+  return deletions[z.literal([0, 1, 2, 3, 4]).parse(result)];
 }
 
 /** What the model reads about it. */

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
 import type { OpenTurn } from "../../agent/history.ts";
 import type { UserMessage } from "../../agent/messages.ts";
@@ -105,6 +106,9 @@ export interface StopAction {
   seconds: number;
 }
 
+/** What stop.lua replies, by its number. */
+const orderings = ["nothing", "ordered", "repeated"] as const;
+
 /**
  * Records a stop order and tells the workers. `nothing`: the thread has nothing to stop. `repeated`: it is recorded, and
  * that action was told before.
@@ -114,29 +118,22 @@ export async function orderStop(
   thread: ThreadId,
   order: StopOrder,
   action: StopAction = { id: `${order.by}~${order.at}`, seconds: daySeconds },
-): Promise<"ordered" | "repeated" | "nothing"> {
+): Promise<(typeof orderings)[number]> {
   const result = await stopScript.run(
     redis,
     [
       ...[keys.head(thread), keys.mail(thread), keys.stop(thread), keys.jobs(thread)],
       keys.seen(thread, `stop~${action.id}`),
     ],
-    [scriptJson(await stampOrder(redis, order)), daySeconds, action.seconds],
+    [scriptJson(order), daySeconds, action.seconds, channels.stops, thread],
   );
-  if (result === 0) return "nothing";
-  await redis.publish(channels.stops, thread);
-  return result === 1 ? "ordered" : "repeated";
+  return orderings[z.literal([0, 1, 2]).parse(result)];
 }
 
 /** How long ago the order was recorded, ms, by the one clock that all processes share. */
 export async function msSinceOrder(redis: Redis, { heardAt }: StopOrder): Promise<number | undefined> {
   if (heardAt === undefined) return undefined;
   return Math.max(0, (await readRedisTime(redis)) - heardAt);
-}
-
-/** The order as it is recorded. */
-export async function stampOrder(redis: Redis, order: StopOrder): Promise<StopOrder> {
-  return { ...order, heardAt: await readRedisTime(redis) };
 }
 
 export async function readStop(redis: Redis, thread: ThreadId): Promise<StopOrder | undefined> {

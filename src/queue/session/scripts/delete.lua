@@ -6,6 +6,7 @@
 
   ARGV[1] id of the message    ARGV[2] record that tells a turn of it (JSON)
   ARGV[3] stop order (JSON)    ARGV[4] seconds to remember the deletion and to keep the order
+  ARGV[5] channel on which the workers are told of the stop    ARGV[6] thread
 
   Output
     1  it waited and is gone
@@ -17,6 +18,7 @@
 -- @include decode
 -- @include find-waiting
 -- @include mail-size
+-- @include time
 -- @include newest-stop
 local head, mail, asked, stop, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local message, note, order, seconds = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -38,7 +40,7 @@ for _, id in ipairs(redis.call("SMEMBERS", asked)) do
   end
 end
 if others == 0 and redis.call("LLEN", mail) == 0 then
-  keepNewestStop(stop, order, seconds, head, redis.call("EXISTS", seen) == 1)
+  keepNewestStop(stop, order, seconds, head, redis.call("EXISTS", seen) == 1, 5)
   return redis.call("SET", seen, "1", "NX", "EX", seconds) and 3 or 4
 end
 redis.call("SREM", asked, message)

@@ -7,11 +7,15 @@ import type { Worker } from "node:worker_threads";
 import { Redis } from "ioredis";
 import { ClientSession, RedisServerState } from "js-redis-server/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { StopOrder } from "../../../../src/agent/events.ts";
 import { connectRedis } from "../../../../src/queue/redis/choose-server.ts";
 import { createRecordingExecutor } from "../../../../src/queue/redis/local/embedded/executor.ts";
 import { compact } from "../../../../src/queue/redis/local/embedded/files.ts";
 import { serveEmbedded } from "../../../../src/queue/redis/local/embedded/server.ts";
 import type { RedisServer } from "../../../../src/queue/redis/server.ts";
+import { readRedisTime } from "../../../../src/queue/redis/time.ts";
+import { deliver } from "../../../../src/queue/session/mailbox.ts";
+import { orderStop, watchStops } from "../../../../src/queue/turns/stops.ts";
 
 let dataDir = "";
 let opened: RedisServer[] = [];
@@ -70,6 +74,23 @@ describe("the embedded server", () => {
     await client.set("key", "other");
     await second.close();
     expect(await (await open()).connect().get("key")).toBe("other");
+  });
+
+  test("tells who watches of a stop, with the time of its own clock", async () => {
+    const server = await open();
+    const redis = server.connect();
+    const thread = "memory:w:c:t";
+    const message = { role: "user", id: "m1", author: { id: "U1", name: "Ada" }, text: "go", at: 1 } as const;
+    await deliver(redis, thread, message, { onlyIfSession: false, now: 1 });
+    const stops = await watchStops(redis, server.connect(), () => undefined);
+    const { promise: order, resolve } = Promise.withResolvers<StopOrder>();
+    stops.listen(thread, resolve);
+    const before = await readRedisTime(redis);
+    await orderStop(redis, thread, { by: "Bob", at: 2 });
+    const { heardAt = 0, ...heard } = await order;
+    expect(heard).toEqual({ by: "Bob", at: 2, seq: 2 });
+    expect(heardAt).toBeGreaterThanOrEqual(before);
+    await stops.close();
   });
 
   test("has its data again after a restart", async () => {
