@@ -1,4 +1,4 @@
-/** Settings of git that name programs: what `git -c` and git's variables make it run. */
+/** Settings that name programs: what variables before a command, and `git -c`, make it run. */
 
 /** What runs besides the command itself: scripts for a shell, and commands as words. */
 export interface Configured {
@@ -12,15 +12,31 @@ const programs =
 
 /** Variables with the same meaning, git(1) and those that it reads from the environment. */
 const programVariables =
-  /^(?:GIT_(?:SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)|SSH_ASKPASS|PAGER|MANPAGER|EDITOR|VISUAL|BROWSER|LESSOPEN|PROMPT_COMMAND)=(.*)$/s;
+  /^(?:GIT_(?:SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)|SSH_ASKPASS|PAGER|MANPAGER|EDITOR|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PROMPT_COMMAND|PS[0-4])$/;
 
 /** Values that nobody means to judge: they are no programs, or show what they are given. */
 const harmless = /^(?:|true|false|:|cat|less(?: -\w+)*|more)$/;
 
-/** The command line that an assignment before a command gives to it. */
+/** The script that an assignment, before a command or by `export`, gives to what runs behind it. */
 export function findVariableProgram(assignment: string): string | undefined {
-  const value = programVariables.exec(assignment)?.[1];
-  return value === undefined || harmless.test(value) ? undefined : value;
+  const [, name = "", value = ""] = /^(\w+)\+?=(.*)$/s.exec(assignment) ?? [];
+  if (harmless.test(value)) return undefined;
+  if (programVariables.test(name)) return value;
+  // What a shell reads at its start.
+  if (/^(?:BASH_)?ENV$/.test(name)) return value.startsWith("<(") ? `. ${value}` : undefined;
+  // git-config(1), "Environment": settings in pairs of variables, and those that `git -c` hands on, quoted.
+  if (/^GIT_CONFIG_VALUE_\d+$/.test(name)) return scriptOfSetting(value);
+  if (name !== "GIT_CONFIG_PARAMETERS") return undefined;
+  return value
+    .split("=", maxSettings + 1)
+    .slice(1)
+    .map((part) => scriptOfSetting(part.replaceAll("'", " ").trim()))
+    .join("\n");
+}
+
+/** What a setting may run whose key is not known: an alias for a shell or of a subcommand, or a program. */
+function scriptOfSetting(value: string): string {
+  return value.startsWith("!") ? value.slice(1) : `git ${value}\n${value}`;
 }
 
 /** What `git -c key=value …` runs: an alias where it is the subcommand, and programs that it sets. */
@@ -28,18 +44,38 @@ export function findConfigured(rest: readonly string[]): Configured {
   const found: Configured = { scripts: [], commands: [] };
   const known = new Set(rest);
   for (const [index, word] of rest.entries()) {
-    const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(rest[index - 1] === "-c" ? word : "") ?? [];
-    const alias = /^alias\.(.+)$/i.exec(key)?.[1];
-    const at = alias !== undefined && known.has(alias) ? rest.indexOf(alias, index + 1) : -1;
-    if (at >= 0) addAlias(value, rest.slice(at + 1), found);
-    else if (programs.test(key) && !harmless.test(value)) found.scripts.push(value.replace(/^!/, ""));
+    const before = rest[index - 1];
+    if (before === "-c") addSetting(word, rest, index, known, found);
+    // Its value stands in a variable, which counts as not told.
+    const named = before === "--config-env" ? word : /^--config-env=(.*)$/s.exec(word)?.[1];
+    if (named !== undefined && namesProgram(named)) found.scripts.push(notTold);
     if (found.scripts.length + found.commands.length < maxSettings) continue;
     // No plain command has so many: what the others run counts as not told.
-    return { ...found, scripts: [...found.scripts, "$(cat)"] };
+    return { ...found, scripts: [...found.scripts, notTold] };
   }
   return found;
 }
 
+function addSetting(
+  word: string,
+  rest: readonly string[],
+  at: number,
+  known: ReadonlySet<string>,
+  found: Configured,
+): void {
+  const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
+  const alias = /^alias\.(.+)$/i.exec(key)?.[1];
+  const used = alias !== undefined && known.has(alias) ? rest.indexOf(alias, at + 1) : -1;
+  if (used >= 0) addAlias(value, rest.slice(used + 1), found);
+  else if (programs.test(key) && !harmless.test(value)) found.scripts.push(value.replace(/^!/, ""));
+}
+
+function namesProgram(setting: string): boolean {
+  return /^alias\./i.test(setting) || programs.test(setting.replace(/=.*$/s, ""));
+}
+
+/** What a program prints whose output is not told. */
+const notTold = "$(cat)";
 const maxSettings = 16;
 
 function addAlias(value: string, behind: readonly string[], found: Configured): void {

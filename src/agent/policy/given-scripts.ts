@@ -6,11 +6,22 @@ import { evaluators, shells } from "./shell-programs.ts";
 export function findScript(name: string, rest: readonly string[]): string | undefined {
   if (name === "eval") return rest.slice(rest[0] === "--" ? 1 : 0).join(" ");
   if (evaluators.has(name)) return rest.flatMap(separateScript).join("\n");
+  // `bind -x '"key": command'`, where it is pressed.
+  if (name === "bind") return rest[rest.indexOf("-x") + 1 || rest.length]?.replace(/^[^:]*:/, "");
   if (name === "trap") return rest.find((word) => !word.startsWith("-"));
   if (name === "alias") return rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n");
   if (name === "env") return findSplitString(rest);
   if (completing.has(name)) return rest[rest.indexOf("-C") + 1 || rest.length];
   return shells.has(name) ? findShellScript(rest) : undefined;
+}
+
+/** The `<(…)` that is read as a script: of a shell with `-c`, only the file of its start. */
+export function findReadFile(name: string, rest: readonly string[], hasScript: boolean): string | undefined {
+  if (!/^(?:source|\.)$/.test(name) && !shells.has(name)) return undefined;
+  return rest.find(
+    (word, index) =>
+      word.startsWith("<(") && (!hasScript || /^--(?:init-file|rcfile)$/.test(rest[index - 1] ?? "")),
+  );
 }
 
 /** Builtins of bash that run the value of `-C`. */

@@ -231,9 +231,9 @@ class CommandWords {
     this.#dropWord();
   }
 
-  /** The next word is the target of a redirection; a number directly before it is a file descriptor. */
+  /** The next word is the target of a redirection; a number or `{name}` directly before it is a file descriptor. */
   redirect(operator: string): void {
-    if (this.#pieces.length === 1 && /^\d+$/.test(this.#pieces[0] ?? "")) this.#dropWord();
+    if (this.#pieces.length === 1 && /^(?:\d+|\{\w+\})$/.test(this.#pieces[0] ?? "")) this.#dropWord();
     this.endWord();
     this.#operator = operator;
   }

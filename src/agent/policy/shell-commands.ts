@@ -1,8 +1,9 @@
 import { CommandList } from "./command-list.ts";
 import type { ListedCommand } from "./command-pattern.ts";
 import { findConfigured, findVariableProgram } from "./git-config.ts";
-import { findScript, findSubscripts, startsShell } from "./given-scripts.ts";
+import { findReadFile, findScript, findSubscripts, startsShell } from "./given-scripts.ts";
 import { maxDepth, type ReadCommand, readScript } from "./read-script.ts";
+import { fillHole, nameHole } from "./replaced-words.ts";
 import {
   completers,
   findSteeringVariable,
@@ -148,6 +149,7 @@ function derive(all: readonly string[], origin: Origin, list: CommandList): void
   if (program === undefined) {
     // A variable of the shell itself holds for the commands behind it, and a file is emptied, without any program.
     for (const word of assignments) list.add([word], { ...origin, assignments: [] });
+    collectSettings("", [], { ...origin, assignments }, list);
     if (origin.writes.length > 0) list.add([], origin);
     return;
   }
@@ -165,11 +167,15 @@ function derive(all: readonly string[], origin: Origin, list: CommandList): void
 /** Programs that settings of git and variables before a command name, and what brackets substitute. */
 function collectSettings(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
   const { scripts, commands } = name === "git" ? findConfigured(rest) : { scripts: [], commands: [] };
-  const others = [...origin.assignments.map(findVariableProgram), findSubscripts(name, rest)];
+  const assignments = [...origin.assignments, ...(declaring.has(name) ? rest : [])];
+  const others = [...assignments.map(findVariableProgram), findSubscripts(name, rest)];
   for (const script of [...scripts, ...others])
     if (script !== undefined) collectGiven(script, origin.depth, list);
   for (const words of commands) derive(words, { ...origin, assignments: [] }, list);
 }
+
+/** Builtins that set variables for the commands behind them. */
+const declaring = new Set(["export", "declare", "typeset", "readonly", "local"]);
 
 /** Skips assignments and words of the grammar, and keeps the assignments that matter. */
 function skipBefore(all: readonly string[], origin: Origin) {
@@ -227,34 +233,6 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
   if (hole > from) derive(own.slice(from, hole), { ...completed, isOpen: true }, list);
 }
 
-/** A word with what is read in the place of `{}`; what is all of a word follows the command's words instead. */
-function fillHole(word: string, words: readonly string[]): string[] {
-  if (!word.includes("{}")) return [word];
-  if (word === "{}") return [];
-  const value = words.join(" ");
-  // What is not known counts as the output of a program that is not told.
-  const isKnown = value !== "" && value.length <= maxFilled;
-  return [
-    word
-      .split("{}")
-      .slice(0, maxHoles)
-      .join(isKnown ? value : "$(cat)"),
-  ];
-}
-
-const maxFilled = 1_024;
-const maxHoles = 16;
-
-/** The command's words with `{}` where `-I` has named another sign. */
-function nameHole(own: readonly string[]): readonly string[] {
-  const at = own.findIndex((word) => /^(?:-I|--replace=)/.test(word));
-  if (at < 0) return own;
-  const attached = (own[at] ?? "").replace(/^(?:-I|--replace=)/, "");
-  const from = at + (attached === "" ? 2 : 1);
-  const sign = attached === "" ? own[at + 1] : attached;
-  return sign ? own.map((word, index) => (index < from ? word : word.replaceAll(sign, "{}"))) : own;
-}
-
 /** Words before the command that xargs and parallel may have as values of their options. */
 const maxOptions = 4;
 
@@ -264,20 +242,18 @@ function deriveGiven(name: string, words: readonly string[], origin: Origin, lis
   const rest = words.slice(1);
   if (startsShell(name, rest)) feedShell(origin, list);
   const given = findScript(name, rest);
+  const source = findReadFile(name, rest, given !== undefined);
+  if (source !== undefined) {
+    const told = tellSubstituted(`$${source.slice(1)}`);
+    if (told.isTold) collectGiven(told.text, depth, list);
+    else list.isTold = false;
+  }
   if (given !== undefined && given !== "{}") {
     if (/^(?:\$\{?\w+\}?|\$[@*])$/.test(given.trim())) list.isTold = false;
     collectGiven(given, depth, list);
     return;
   }
-  const isShell = shells.has(name);
-  const source =
-    /^(?:source|\.)$/.test(name) || isShell ? rest.find((word) => word.startsWith("<(")) : undefined;
-  if (source !== undefined) {
-    const told = tellSubstituted(`$${source.slice(1)}`);
-    if (told.isTold) collectGiven(told.text, depth, list);
-    else list.isTold = false;
-    return;
-  }
+  if (source !== undefined) return;
   if (given === "{}" || schedulers.has(name) || readsCommands(words)) feedShell(origin, list);
 }
 

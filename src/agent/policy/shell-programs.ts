@@ -68,6 +68,7 @@ export const wrappers = new Set([
     "dumb-init",
   ],
   ...["fd", "fdfind", "perf", "proot", "cgexec", "daemonize", "mosh"],
+  ...["rsh", "remsh", "linux32", "linux64", "sem", "capsh", "gpg-agent", "multitime"],
 ]);
 
 const docker = "--config -c --context -H --host -l --log-level --tlscacert --tlscert --tlskey";
@@ -166,7 +167,7 @@ export function findImpliedOptions(program: string, word: string): readonly stri
  * search paths, and those that name a program to run.
  */
 const steering =
-  /^(?:(?:LD|DYLD|BASH|GIT|PYTHON|PERL5?|RUBY|NODE|NPM_CONFIG|JAVA_TOOL|JDK_JAVA|MAVEN|GRADLE|CARGO|RUSTC|DOCKER|KUBE|SSH|AWS)_?\w*|(?:\w*_)?(?:PATH|ENV|IFS|PS4|PRELOAD|OPT|OPTS|OPTIONS|FLAGS|ARGS|CMD|COMMAND|PROGRAM|PAGER|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|BROWSER|SHELL|SHELLOPTS|HOME|HOST|CONFIG|RC|INIT|LIB|LIBRARY|PROXY|MODULE|PLUGIN|WRAPPER|ASKPASS|INCLUDE|CC|CXX|AR|AS)|\w*PATH|MAKEFLAGS|GOFLAGS|GLOBIGNORE)$/i;
+  /^(?:(?:LD|DYLD|BASH|GIT|PYTHON|PERL5?|RUBY|NODE|NPM_CONFIG|JAVA_TOOL|JDK_JAVA|MAVEN|GRADLE|CARGO|RUSTC|DOCKER|KUBE|SSH|AWS)_?\w*|(?:\w*_)?(?:PATH|ENV|IFS|PS[0-4]|PRELOAD|OPT|OPTS|OPTIONS|FLAGS|ARGS|CMD|COMMAND|PROGRAM|(?:MAN)?PAGER|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|BROWSER|SHELL|SHELLOPTS|HOME|HOST|CONFIG|RC|INIT|LIB|LIBRARY|PROXY|MODULE|PLUGIN|WRAPPER|ASKPASS|INCLUDE|CC|CXX|AR|AS)|\w*PATH|MAKEFLAGS|GOFLAGS|GLOBIGNORE)$/i;
 /** Of those names, the ones that steer nothing. */
 const harmless = new Set(["NODE_ENV", "RUST_BACKTRACE", "CARGO_TERM_COLOR", "PYTHONUNBUFFERED"]);
 

@@ -1,7 +1,9 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
+import type { Decision, Question } from "../../../src/agent/questions.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
+import { renderDecision, renderQuestion } from "../../../src/progress/question-messages.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import { failure, scene } from "./slack-scene.ts";
 
@@ -104,6 +106,33 @@ describe("post", () => {
     const shown = visibleText(replies().at(-1) ?? expect.fail("There is no answer."));
     expect(shown).toContain("<@U0ADA>");
     expect(shown).not.toContain("please decide");
+  });
+
+  test("calls those who decide alone, whatever the call, a name, a reason and a question hold", async () => {
+    const { surface, thread, replies, ada } = await scene();
+    const hostile = `<!channel> <@U0EVE> <!subteam^S1|x> @here </x> \`\`\` *b* &lt;!here&gt;`;
+    const someone = { id: ada.user.id, name: hostile };
+    const asked = { id: "q1", callId: "c1", tool: "bash", requester: someone, askedAt: 0, expiresAt: 60_000 };
+    const place = { messageChars: 11_500, deciders: [ada.user.id], mask: (text: string) => text };
+    const call = { id: "c1", name: "bash", input: { command: `echo ${hostile}`, [hostile]: hostile } };
+    const questions: Question[] = [
+      { ...asked, kind: "approval", why: "It leaves.", files: [{ path: hostile, sha256: "x" }] },
+      { ...asked, kind: "choice", text: hostile, choices: [hostile, "b"] },
+    ];
+    const ends: Decision[] = [
+      { kind: "denied", by: someone, reason: hostile, at: 1 },
+      { kind: "answered", by: someone, text: hostile, at: 1 },
+      { kind: "approved", by: someone, at: 1, rules: [{ id: "r", text: hostile }] },
+    ];
+    for (const question of questions) {
+      const [ref] = await surface.post(thread, renderQuestion(question, call, place), question.kind);
+      const posted = replies().at(-1) ?? expect.fail("It is not posted.");
+      expect([...new Set(notified(posted))]).toEqual([`@${ada.user.id}`]);
+      for (const end of ends) {
+        if (ref) await surface.edit(ref, renderDecision(question, call, place, end));
+        expect(notified(replies().at(-1) ?? posted)).toEqual([]);
+      }
+    }
   });
 
   test("puts the file of a question above its buttons, and says so where files are not allowed", async () => {

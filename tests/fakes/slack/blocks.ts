@@ -286,9 +286,12 @@ function feedbackButtons({ elements }: z.infer<typeof contextActions>) {
   );
 }
 
-/** Whom a message notifies: users and groups that its text or its blocks mention. */
+/**
+ * Whom a message notifies: users and groups that its text or its blocks mention. `plain_text` takes no markup,
+ * docs.slack.dev/reference/block-kit/composition-objects/text-object.
+ */
 export function notified(message: FakeMessage): string[] {
-  const explicit = [message.text, ...message.blocks.flatMap(texts)].join("\n");
+  const explicit = [message.text, ...message.blocks.flatMap(markedUpTexts)].join("\n");
   // Whether Slack decodes before or after it looks for mentions in Markdown is not documented: both may not notify.
   const decoded = explicit.replaceAll(/&(?:lt|#60|#x3c);?/gi, "<");
   // In its own markup Slack looks for names too, unless it is told not to.
@@ -297,6 +300,14 @@ export function notified(message: FakeMessage): string[] {
     ...decoded.matchAll(/<(@[A-Z0-9]+|!(?:channel|here|everyone|subteam\^[A-Z0-9]+))/gi),
     ...names.matchAll(/(?<!\w)@(channel|here|everyone)\b/g),
   ].map(([, whom = ""]) => whom);
+}
+
+function markedUpTexts(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  if ("type" in value && value.type === "plain_text") return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === "text" && typeof inner === "string" ? [inner] : markedUpTexts(inner),
+  );
 }
 
 /** Texts in Slack's own markup in which it looks for names. */
