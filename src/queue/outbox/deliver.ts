@@ -167,7 +167,9 @@ function noteRefused({ entry }: PendingPost, answered: readonly MarkEntry[], err
     delete beside.paused;
   }
   const marks = answered.map(({ key, entry: beside }) => [key, JSON.stringify(beside)]);
-  return { fields: { unsaid: "1" }, outbox: Object.fromEntries(marks) };
+  // A stop in a place that is gone is shown as what it was: there is nobody left to tell.
+  const isOver = entry.message.kind === "receipt" && error.kind === "gone";
+  return { fields: isOver ? {} : { unsaid: "1" }, outbox: Object.fromEntries(marks) };
 }
 
 /** The parts that are there already, as far as the platform tells. @param grows see `ChatSurface.find` */

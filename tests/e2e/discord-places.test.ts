@@ -1,0 +1,84 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { runs } from "../fakes/anthropic-replies.ts";
+import { type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { type FakeDiscord, startFakeDiscord } from "../fakes/discord/fake-discord.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { modelEnvironment } from "./environment.ts";
+import { processesWith, running, uniqueSleep } from "./processes.ts";
+import { newPlace, patienceMs, type Place } from "./program.ts";
+
+/** Places on Discord that go away, and the connection to it, as the whole program takes them. */
+let redis: TestRedis;
+let place: Place;
+let discord: FakeDiscord;
+let model: FakeModelServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  [place, discord, model] = await Promise.all([
+    newPlace(),
+    startFakeDiscord({ patienceMs }),
+    startFakeAnthropic(),
+  ]);
+  const access = { discord: { guilds: [discord.guild.id] } };
+  await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ access }));
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+  await Promise.all([discord.close(), model.close(), redis.client().flushall()]);
+});
+
+/** @returns the address of its console */
+async function heddle(): Promise<string> {
+  const program = place.start(["start"], {
+    REDIS_URL: redis.path,
+    DISCORD_TOKEN: discord.token,
+    DISCORD_API_URL: discord.url,
+    DISCORD_CDN_URL: discord.cdnUrl,
+    ...modelEnvironment(model),
+  });
+  const [, url = ""] = /console +(http\S+)/.exec(await program.line(/console +http/)) ?? [];
+  await program.line(/Heddle is ready/);
+  return url;
+}
+
+type Channel = ReturnType<FakeDiscord["channel"]>;
+
+test.each<[what: string, remove: (discord: FakeDiscord, general: Channel, thread: Channel) => void]>([
+  ["Its thread is deleted", ({ deleteThread }, _general, thread) => deleteThread(thread)],
+  ["Its channel is deleted", ({ deleteChannel }, general) => deleteChannel(general)],
+  ["Its server removes the bot", ({ removeBot, guild }) => removeBot(guild)],
+])("%s: no process of the turn is left, no model is called, and its session is free", async (_what, remove) => {
+  const { command, seconds } = uniqueSleep();
+  model.push(runs(`for i in 1 2 3; do setsid sleep ${seconds} & done; ${command}`));
+  const url = await heddle();
+  const general = discord.channel("general");
+  const question = discord.user("ada").says(general, "<@BOT> sleep");
+  await running(command);
+  await expect.poll(() => discord.threadOf(question), { timeout: patienceMs }).toBeDefined();
+  remove(discord, general, discord.threadOf(question) ?? expect.fail("There is no thread."));
+  await expect.poll(() => processesWith(seconds), { timeout: patienceMs }).toEqual([]);
+  const sessions = async () => {
+    const listed = await fetch(`${url}/api/v1/sessions`);
+    return JSON.stringify(await listed.json());
+  };
+  await expect.poll(sessions, { timeout: patienceMs }).toMatch(/"state":"idle".*"ended":"stopped"/);
+  expect(model.bodies).toHaveLength(1);
+});
+
+test("A gateway that Discord closed for good makes /readyz say why, until Discord takes it again", async () => {
+  const url = await heddle();
+  const readiness = async () => {
+    const probe = await fetch(`${url}/readyz`);
+    return `${probe.status} ${await probe.text()}`;
+  };
+  expect(await readiness()).toMatch(/^200 /);
+  discord.gateway.cut(4004);
+  await expect.poll(readiness, { timeout: patienceMs }).toMatch(/^503 .*Nothing is heard from discord/);
+  await expect.poll(readiness, { timeout: patienceMs }).toMatch(/^200 /);
+});
