@@ -1,3 +1,4 @@
+import type { SkillLibrary } from "../agent/skills/library.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { Settings } from "../config/schema.ts";
 
@@ -17,6 +18,17 @@ export function modelChoicesIn(
   thread: ThreadId,
 ): readonly string[] {
   return channelSettings(settings, thread).modelChoices ?? settings.modelChoices;
+}
+
+/** The names of the skills that a thread has. */
+export async function listSkillNames(
+  settings: ByChannel,
+  library: Pick<SkillLibrary, "current">,
+  thread: ThreadId,
+): Promise<string[]> {
+  const { skills: listed } = channelSettings(settings, thread);
+  const { skills } = await library.current();
+  return skills.map(({ name }) => name).filter((name) => isListed(listed, name));
 }
 
 /** Whether a channel's list has the name, itself or by its beginning (`github__*`). Without a list it has all. */

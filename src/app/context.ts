@@ -35,6 +35,7 @@ import type { Configuration, LiveConfiguration } from "./configuration/live-conf
 import { createLiveConfiguration } from "./configuration/live-configuration.ts";
 import { reloadConfiguration } from "./configuration/load.ts";
 import { openAdministration } from "./configuration/administration.ts";
+import { listSkillNames } from "./channel-settings.ts";
 import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
@@ -133,6 +134,7 @@ export async function createAppContext(
     afterStop: stops.afterStop,
     ...(config.settings.feedback && { ratings: createRatings(redis, configuration.section("budgets")) }),
     models: (thread) => offerModels(configuration.current(), threadId(thread)),
+    skills: (thread) => listSkillNames(configuration.current().settings, skills, threadId(thread)),
     administration: openAdministration(configuration, redis),
     status: (thread) => describeStatus(redis, thread),
     ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),

@@ -19,7 +19,7 @@ import { countRunningOn } from "../queue/turns/slots.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Configuration } from "./configuration/live-configuration.ts";
-import { channelSettings, isListed, modelChoicesIn } from "./channel-settings.ts";
+import { listSkillNames, modelChoicesIn } from "./channel-settings.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
 interface PlatformDeps {
@@ -121,11 +121,9 @@ export async function openAdapters({
           if (!access.mayAsk(place, author)) return { models: [], skills: [] };
           const thread = threadId(place);
           const { settings: now } = configuration.current();
-          const listed = channelSettings(now, thread).skills;
-          const names = (await skills.current()).skills.map(({ name }) => name);
           return {
             models: modelChoicesIn(now, thread),
-            skills: names.filter((name) => isListed(listed, name)),
+            skills: await listSkillNames(now, skills, thread),
           };
         },
         log,

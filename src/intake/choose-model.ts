@@ -13,8 +13,8 @@ export interface ModelChoiceOptions {
 const noSession =
   "Nobody has asked me anything in this thread yet. Give me a task first, then say which model to use.";
 
-/** What choosing a model came to. `menus` offer the others, for the person who asked. */
-export type ModelAnswer =
+/** What choosing a model or a skill came to. `menus` offer the others, for the person who asked. */
+export type ChoiceAnswer =
   | { kind: "answered"; markdown: string; menus: ChoiceMenu[] }
   | { kind: "refused"; markdown: string };
 
@@ -27,7 +27,7 @@ export async function chooseModel(
   { redis, models }: ModelChoiceOptions,
   place: ThreadRef,
   words: readonly string[],
-): Promise<ModelAnswer> {
+): Promise<ChoiceAnswer> {
   const thread = threadId(place);
   const current = await fetchThreadModel(redis, thread);
   const offer = models(place);

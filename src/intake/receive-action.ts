@@ -3,19 +3,21 @@ import { threadId } from "../chat/threads.ts";
 import { type Ratings, readRatingAction } from "../queue/budgets/ratings.ts";
 import { readContinueAction } from "../queue/session/continue-offer.ts";
 import { chooseModel, type ModelChoiceOptions } from "./choose-model.ts";
+import { chooseSkill, type SkillChoiceOptions } from "./choose-skill.ts";
 import type { Continuing } from "./continue-paused.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
 import { readModelChoice } from "./text-commands/model.ts";
+import { readSkillChoice } from "./text-commands/skill.ts";
 import type { Undoing } from "./undoing.ts";
 import type { WaitingQueue } from "./waiting-queue/waiting-queue.ts";
 
-export interface ActionOptions extends ModelChoiceOptions {
+export interface ActionOptions extends ModelChoiceOptions, SkillChoiceOptions {
   /** Absent where answers do not ask for a rating. */
   ratings?: Ratings;
 }
 
-/** Creates what takes presses of buttons and choices: ratings, what waits, a model, Continue, and the answers to questions. */
+/** Creates what takes presses of buttons and choices: ratings, what waits, a model or skill, Continue, and the answers to questions. */
 export function createActionReceiver(
   options: ActionOptions,
   {
@@ -35,9 +37,15 @@ export function createActionReceiver(
   const { ratings } = options;
 
   const choose = async ({ thread, action }: InboundAction): Promise<IntakeResult | undefined> => {
-    const model = readModelChoice(action);
-    if (model === undefined) return undefined;
-    const { kind, markdown: reply, ...rest } = await chooseModel(options, thread, [model]);
+    const [model, skill] = [readModelChoice(action), readSkillChoice(action)];
+    if (model === undefined && skill === undefined) return undefined;
+    const {
+      kind,
+      markdown: reply,
+      ...rest
+    } = model === undefined
+      ? await chooseSkill(options, thread, skill)
+      : await chooseModel(options, thread, [model]);
     if (kind === "refused") return { kind, reply };
     return { kind: "acted", thread: threadId(thread), reply, ...rest };
   };

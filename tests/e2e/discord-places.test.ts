@@ -53,23 +53,26 @@ test.each<[what: string, remove: (discord: FakeDiscord, general: Channel, thread
   ["Its thread is deleted", ({ deleteThread }, _general, thread) => deleteThread(thread)],
   ["Its channel is deleted", ({ deleteChannel }, general) => deleteChannel(general)],
   ["Its server removes the bot", ({ removeBot, guild }) => removeBot(guild)],
-])("%s: no process of the turn is left, no model is called, and its session is free", async (_what, remove) => {
-  const { command, seconds } = uniqueSleep();
-  model.push(runs(`for i in 1 2 3; do setsid sleep ${seconds} & done; ${command}`));
-  const url = await heddle();
-  const general = discord.channel("general");
-  const question = discord.user("ada").says(general, "<@BOT> sleep");
-  await running(command);
-  await expect.poll(() => discord.threadOf(question), { timeout: patienceMs }).toBeDefined();
-  remove(discord, general, discord.threadOf(question) ?? expect.fail("There is no thread."));
-  await expect.poll(() => processesWith(seconds), { timeout: patienceMs }).toEqual([]);
-  const sessions = async () => {
-    const listed = await fetch(`${url}/api/v1/sessions`);
-    return JSON.stringify(await listed.json());
-  };
-  await expect.poll(sessions, { timeout: patienceMs }).toMatch(/"state":"idle".*"ended":"stopped"/);
-  expect(model.bodies).toHaveLength(1);
-});
+])(
+  "%s: no process of the turn is left, no model is called, and its session is free",
+  async (_what, remove) => {
+    const { command, seconds } = uniqueSleep();
+    model.push(runs(`for i in 1 2 3; do setsid sleep ${seconds} & done; ${command}`));
+    const url = await heddle();
+    const general = discord.channel("general");
+    const question = discord.user("ada").says(general, "<@BOT> sleep");
+    await running(command);
+    await expect.poll(() => discord.threadOf(question), { timeout: patienceMs }).toBeDefined();
+    remove(discord, general, discord.threadOf(question) ?? expect.fail("There is no thread."));
+    await expect.poll(() => processesWith(seconds), { timeout: patienceMs }).toEqual([]);
+    const sessions = async () => {
+      const listed = await fetch(`${url}/api/v1/sessions`);
+      return JSON.stringify(await listed.json());
+    };
+    await expect.poll(sessions, { timeout: patienceMs }).toMatch(/"state":"idle".*"ended":"stopped"/);
+    expect(model.bodies).toHaveLength(1);
+  },
+);
 
 test("A gateway that Discord closed for good makes /readyz say why, until Discord takes it again", async () => {
   const url = await heddle();

@@ -85,11 +85,14 @@ describe("In a Discord channel", () => {
     );
     await discord.until(() => [...question.reactions.keys()].join() === "✅");
 
+    ada.says(answer.channel, "!skill changelog");
+    await discord.message(({ content }) => content.includes("the skill changelog is used here"));
     ada.says(answer.channel, "and now?");
     await discord.message(
       ({ content, channel }) => content.includes("Still here.") && channel === answer.channel,
     );
     expect(model.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
+    expect(JSON.stringify(model.bodies.at(-1)?.messages.at(-1))).toContain("chosen the skill changelog");
   });
 });
 

@@ -91,6 +91,7 @@ const policies: Record<string, Policy> = {
   "discord command notify": ["message"],
   "discord command queue": ["message"],
   "discord command model": ["message"],
+  "discord command skill": ["message"],
   "discord command Ask the agent about this": ["message"],
   ...named("discord press", discordPresses),
   ...named("console GET", {

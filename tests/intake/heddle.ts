@@ -74,6 +74,7 @@ export async function openHeddle(
     audit() {},
     access: createAccess(settingsSchema.parse({ access: options.access ?? {} }).access),
     models: () => offer(),
+    skills: async () => [],
     ahead: async () => 0,
     status: async () => "",
     now: Date.now,

@@ -51,6 +51,7 @@ function thread(rules: object = {}, earlier: readonly ContextMessage[] = []) {
     queue,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => offer("openai/small"),
+    skills: async () => ["csv-report", "changelog"],
     ahead: async () => 0,
     status: async () => "as always",
     audit: (dedupeKey) => void deeds.push(dedupeKey.action),
@@ -573,6 +574,40 @@ describe("A choice", () => {
     expect((await waiting()).map(({ text }) => text)).toEqual(["start", "which model is this?"]);
     await says(ada, "with that one", { options: { model: "openai/small" } });
     expect([await head("model"), await head("effort")]).toEqual([null, null]);
+  });
+
+  test("of a skill, by !skill or a menu, is for a thread with a session and for skills that it has", async () => {
+    const { says, waiting, head, intake, ref } = thread();
+    const alone = { tellsRefusal: true } as const;
+    expect(await says(ada, "!skill changelog", alone)).toMatchObject({
+      kind: "refused",
+      reply: expect.stringContaining("Give me a task first"),
+    });
+    await says(ada, "start");
+    expect(await says(ada, "/skill", alone)).toMatchObject({
+      kind: "acted",
+      reply: expect.stringMatching(/^No skill is chosen here; there are csv-report, changelog\./),
+      menus: [{ options: [{ id: "skill:none" }, { id: "skill:csv-report" }, { id: "skill:changelog" }] }],
+    });
+    expect(await says(ada, "!skill Changelog", { addressed: "follow-up" })).toMatchObject({ kind: "acted" });
+    expect(await head("skill")).toBe("changelog");
+    const chooses = (action: string) =>
+      intake.receive({
+        ...{ kind: "action", thread: ref, ref: { ...ref, message: "shown" }, author: ada, action, at: 99 },
+        ...alone,
+      });
+    expect(await chooses("skill:csv-report")).toMatchObject({
+      kind: "acted",
+      reply: "From the next task on, the skill csv-report is used here.",
+      menus: [{ options: [{ id: "skill:none" }, { about: "used here" }, { id: "skill:changelog" }] }],
+    });
+    expect(await chooses("skill:../../etc")).toMatchObject({
+      reply: expect.stringContaining("cannot be chosen here: choose one of csv-report, changelog."),
+    });
+    expect(await head("skill")).toBe("csv-report");
+    expect(await chooses("skill:none")).toMatchObject({ kind: "acted" });
+    expect(await head("skill")).toBeNull();
+    expect((await waiting()).map(({ text }) => text)).toEqual(["start"]);
   });
 
   test("of a model by a menu is as one by !model, and gives the menu as it is then", async () => {

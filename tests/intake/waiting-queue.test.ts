@@ -47,6 +47,7 @@ function channel(rules: object = {}, secret: readonly string[] = []) {
     }),
     afterStop: (id) => queue.wake(id),
     models: () => offer(),
+    skills: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit: (event) => void deeds.push(event),

@@ -9,38 +9,48 @@ export interface Situation {
   timeZone: string;
   /** Where the conversation is, e.g. `the channel #deploys on Slack`. */
   place: string;
+  /** The skill that people have chosen for the thread. */
+  skill?: string;
 }
 
 /** Ends the id of such a message. */
 export const situationMark = ":situation";
 
 const placed = "This conversation is in ";
+const chosen = "For this conversation people have chosen ";
+const noSkill = `${chosen}no skill any more.`;
 
 /** The time is told again to whoever writes later than this after it was told, ms. */
 const freshMs = 10 * 60_000;
 
 /** What to tell the model at `now`; undefined while it has all of it in view and the time is fresh. */
 export function findNewSituation(
-  { timeZone, place }: Situation,
+  { timeZone, place, skill }: Situation,
   messages: readonly Message[],
   now: number,
 ): string | undefined {
   const told = messages.findLast(isSituation);
   const where = `${placed}${place}.`;
-  const isPlaceTold = isNewestPlace(where, messages);
+  const choice =
+    skill === undefined ? noSkill : `${chosen}the skill ${skill}: load it with get_skill and follow it.`;
+  const news = [
+    !isNewest(placed, where, messages) && where,
+    // Where none was ever chosen, there is nothing to say of it.
+    !isNewest(chosen, choice, messages, skill === undefined) && choice,
+  ].filter(Boolean);
   const age = told ? now - told.at : Infinity;
-  if (isPlaceTold && age >= 0 && age < freshMs) return undefined;
-  const time = `It is ${formatTime(now, timeZone)}.`;
-  return isPlaceTold ? `(${time})` : `(${time} ${where})`;
+  if (news.length === 0 && age >= 0 && age < freshMs) return undefined;
+  return `(${[`It is ${formatTime(now, timeZone)}.`, ...news].join(" ")})`;
 }
 
 export function isSituation(message: Message): message is UserMessage {
   return isNudge(message, situationMark);
 }
 
-function isNewestPlace(where: string, messages: readonly Message[]): boolean {
-  const newest = messages.filter(isSituation).findLast(({ text }) => text.includes(placed));
-  return newest?.text.includes(where) ?? false;
+/** Whether the newest of what begins like that is what it says. @param unsaid where nothing does */
+function isNewest(begin: string, sentence: string, messages: readonly Message[], unsaid = false): boolean {
+  const newest = messages.filter(isSituation).findLast(({ text }) => text.includes(begin));
+  return newest?.text.includes(sentence) ?? unsaid;
 }
 
 /** For example `Sunday, 2026-11-22 23:40 (UTC+01:00, Europe/Berlin)`. */

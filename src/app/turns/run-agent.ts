@@ -6,6 +6,7 @@ import { createMeteredModel } from "../../agent/llm/metered-model.ts";
 import { describeLeftOut, limitTools } from "../../agent/llm/tool-limit.ts";
 import { buildSystemPrompt, type PromptParts } from "../../agent/loop/prompt.ts";
 import { runTurn } from "../../agent/loop/run-turn.ts";
+import type { Situation } from "../../agent/loop/situation.ts";
 import type { TurnOffer } from "../../agent/loop/turn.ts";
 import { formatServerInstructions } from "../../agent/mcp/instructions.ts";
 import type { McpOffer } from "../../agent/mcp/offer.ts";
@@ -14,6 +15,7 @@ import type { LanguageModel } from "../../agent/model.ts";
 import { limitToPlanning, type Planning } from "../../agent/planning.ts";
 import { formatSkillCatalogue } from "../../agent/skills/catalogue.ts";
 import type { CircuitBreaker } from "../../agent/tools/circuit-breaker.ts";
+import type { Skill } from "../../agent/skills/library.ts";
 import { provideSkillFolder } from "../../agent/skills/skill-folder.ts";
 import { createProposePlan } from "../../agent/tools/propose-plan.ts";
 import type { ToolServices } from "../../agent/tools/tool.ts";
@@ -86,7 +88,7 @@ export async function* runAgent(
     ...describeSurroundings(options, thread, probe),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
-  const place = situation && { situation };
+  const place = situation && { situation: withSkill(situation, chosen.skill, skills) };
   const told = {
     ...place,
     ...(sandbox && provideProjectReader(options, { sandbox, model, signal, log })),
@@ -226,6 +228,16 @@ function contextOf(
     contexts.get(model) ?? createContextWindow({ model, summariser, counter, policy: compaction, learnt });
   contexts.set(model, context);
   return context;
+}
+
+/** The situation with the skill that people have chosen, if the thread still has it. */
+function withSkill(
+  situation: Situation,
+  chosen: string | undefined,
+  skills: readonly Pick<Skill, "name">[],
+): Situation {
+  const skill = skills.find(({ name }) => name === chosen)?.name;
+  return { ...situation, ...(skill !== undefined && { skill }) };
 }
 
 function listAsked({ history }: RunInput): UserMessage[] {

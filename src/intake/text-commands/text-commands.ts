@@ -10,7 +10,8 @@ import { readStop } from "../../queue/turns/stops.ts";
 import { administer, type AdministerOptions, type SettingAuditEvent } from "../administration/administer.ts";
 import { type AdminCommand, readAdminCommand } from "../administration/commands.ts";
 import { listOpenQuestions } from "../open-questions-list.ts";
-import { chooseModel } from "../choose-model.ts";
+import { type ChoiceAnswer, chooseModel } from "../choose-model.ts";
+import { chooseSkill, type SkillChoiceOptions } from "../choose-skill.ts";
 import type { Replies } from "../replies.ts";
 import type { Undoing } from "../undoing.ts";
 import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
@@ -22,11 +23,12 @@ import { isBarePlan, planHint } from "./plan.ts";
 import { type QueueCommand, readQueueCommand } from "./queue.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
 import { isStatusCommand } from "./status.ts";
+import { readSkillCommand } from "./skill.ts";
 import { isStopCommand } from "./stop.ts";
 import { readUndoCommand, type UndoCommand } from "./undo.ts";
 import { readVerbosityCommand, verbosityReply } from "./verbosity.ts";
 
-export interface TextCommandOptions extends Omit<AdministerOptions, "audit"> {
+export interface TextCommandOptions extends Omit<AdministerOptions, "audit">, SkillChoiceOptions {
   redis: Redis;
   stop(event: InboundStop): Promise<IntakeResult>;
   /** The answer to `/status`. */
@@ -117,16 +119,6 @@ export function createTextCommands(
     return refuse(event, planHint);
   };
 
-  const runModel = async (event: InboundMessage, words: readonly string[]): Promise<IntakeResult> => {
-    const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    const answered = await chooseModel(options, event.thread, words);
-    const { markdown } = answered;
-    if (answered.kind === "refused") return refuse(event, markdown);
-    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus: answered.menus };
-    return answerAndMark(event, markdown);
-  };
-
   const runNotify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> => {
     if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
     // Told again, it would undo what was chosen since.
@@ -145,6 +137,7 @@ export function createTextCommands(
 
   const runSchedules = createSchedulesCommand(options, answerAndMark);
   const runApprovals = createApprovalsCommand(options, answerAndMark);
+  const runChoice = createChoiceCommand(redis, refuse, answerAndMark);
   const runUndo = createUndoCommand(redis, { refuse, mark, undoing });
   const runAdministration = createAdministration(options, { refuse, answerAndMark });
 
@@ -161,8 +154,8 @@ export function createTextCommands(
     if (approvals) return runApprovals(event, approvals);
     const undo = readUndoCommand(event.text);
     if (undo) return runUndo(event, undo);
-    const words = readModelCommand(event.text);
-    if (words) return runModel(event, words);
+    const choose = readChoice(options, event);
+    if (choose) return runChoice(event, choose);
     const notify = readNotifyCommand(event.text);
     if (notify) return runNotify(event, notify);
     const queueCommand = readQueueCommand(event.text);
@@ -204,6 +197,33 @@ function createApprovalsCommand(
     const markdown = open === undefined ? approved : `${open}\n\n${approved}`;
     const rules = takenBack.map(({ rule }) => rule.text);
     if (rules.length > 0) audit({ action: "approvals-cleared", thread, rules, by: event.author });
+    return answerAndMark(event, markdown);
+  };
+}
+
+/** What a message does that chooses a model or a skill for its thread, or asks which is used; undefined for others. */
+function readChoice(
+  options: TextCommandOptions,
+  { text, thread }: InboundMessage,
+): (() => Promise<ChoiceAnswer>) | undefined {
+  const [model, skill] = [readModelCommand(text), readSkillCommand(text)];
+  if (model) return () => chooseModel(options, thread, model);
+  return skill && (() => chooseSkill(options, thread, skill.skill));
+}
+
+/** Creates what runs `!model` and `!skill`. */
+function createChoiceCommand(
+  redis: Redis,
+  refuse: Replies["refuse"],
+  answerAndMark: Answer,
+): (event: InboundMessage, choose: () => Promise<ChoiceAnswer>) => Promise<IntakeResult> {
+  return async (event, choose) => {
+    const thread = threadId(event.thread);
+    if (await isNotOurs(redis, event, thread)) return noSession;
+    const answered = await choose();
+    const { markdown } = answered;
+    if (answered.kind === "refused") return refuse(event, markdown);
+    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus: answered.menus };
     return answerAndMark(event, markdown);
   };
 }

@@ -31,7 +31,7 @@ export interface TurnRunner {
     claim: Claim;
     history: History;
     /** What people have chosen for the thread, if they have. */
-    chosen: ThreadModel;
+    chosen: ThreadModel & { skill?: string };
     /** Whether people have approved these rules, by their ids, for the whole thread. */
     areApproved(rules: readonly string[]): Promise<boolean>;
     followUps(): Promise<UserMessage[]>;

@@ -9,6 +9,7 @@ import { listUnnotified } from "../session/cancelled-messages.ts";
 import { askQuestion } from "../session/open-questions.ts";
 import { readApprovals } from "../session/thread-approvals.ts";
 import { readThreadModel } from "../session/thread-model.ts";
+import { readThreadSkill } from "../session/thread-skill.ts";
 import { addKills, type EndedJobs } from "./background-jobs.ts";
 import { type ClaimedSession, type CurrentTurn, hearReportedEnds, listUnproven } from "./claimed-session.ts";
 import { noChanges, type Receipt } from "./contracts.ts";
@@ -161,7 +162,7 @@ async function consume(
     turn: turn.id,
     claim: lease.claim,
     history,
-    chosen: readThreadModel(head),
+    chosen: { ...readThreadModel(head), ...readThreadSkill(head) },
     areApproved: async (rules) => (await readApprovals(options.redis, lease.thread, rules)) !== undefined,
     followUps: async () => {
       const { taken, withdrawn, stop } = await lease.take(undefined, held.splice(0));

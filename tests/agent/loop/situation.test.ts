@@ -68,6 +68,23 @@ describe("The first request of a turn", () => {
     const [third] = await talk.next("three", evening + 6 * minute, moved);
     expect(textsOf(third).at(-1)).toContain("#release");
   });
+
+  test("names the skill that people have chosen once, another instead, and that none is chosen any more", async () => {
+    const talk = session();
+    const choosing = (skill: string) => ({ situation: { ...berlin, skill } });
+    const last = async (text: string, options: Partial<RunOptions> = {}) => {
+      const [messages] = await talk.next(text, evening, options);
+      return textsOf(messages).at(-1);
+    };
+    expect(await last("one")).not.toContain("skill");
+    expect(await last("two", choosing("changelog"))).toMatch(
+      /people have chosen the skill changelog: load it with get_skill and follow it\.\)$/,
+    );
+    expect(await last("three", choosing("changelog"))).toBe("three");
+    expect(await last("four", choosing("csv-report"))).toContain("the skill csv-report");
+    expect(await last("five")).toContain("people have chosen no skill any more.");
+    expect(await last("six")).toBe("six");
+  });
 });
 
 test("Who writes in the middle of a long turn is answered with the time in view", async () => {

@@ -71,6 +71,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
     budgets: { isOfToday: () => false, extend: async () => undefined },
     access: createAccess(settingsSchema.parse({}).access),
     models: () => offer(),
+    skills: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit() {},

@@ -327,6 +327,7 @@ describe("The words /schedules and /unschedule", () => {
       audit: (dedupeKey) => deeds.push(dedupeKey),
       access: createAccess(settingsSchema.parse({}).access),
       models: () => offer(),
+      skills: async () => [],
       ahead: async () => 0,
       status: async () => "",
       onProblem: (problem) => expect.unreachable(problem),

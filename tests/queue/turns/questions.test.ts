@@ -78,6 +78,7 @@ function people(chat: Chat) {
       settingsSchema.parse({ access: { administrators: [root.id], approve: "requester" } }).access,
     ),
     models: () => offer(),
+    skills: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit: (event) => audits.push(event),

@@ -86,6 +86,7 @@ function gateway(
     afterStop: stopped.afterStop,
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => offer("test/other"),
+    skills: async () => [],
     ahead: (place, person) => countAhead(redis, queue, { ...manySlots, ...slots }, place, person),
     status: async () => "",
     redis,

@@ -109,6 +109,7 @@ export async function openUndoHost(server: TestRedis, options: UndoHostOptions =
     audit: (event) => void audited.push(event),
     access: createAccess(settingsSchema.parse({}).access),
     models: () => offer(),
+    skills: async () => [],
     ahead: async () => 0,
     status: async () => "",
     now: Date.now,

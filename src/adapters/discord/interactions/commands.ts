@@ -21,6 +21,7 @@ export const threadCommands = [
   { name: "stop", description: "Stop what the agent does in this thread" },
   { name: "status", description: "How it stands with the agent in this thread" },
   { name: "model", description: "Which model answers in this thread; choose another" },
+  { name: "skill", description: "Which skill is used in this thread; choose another" },
   { name: "notify", description: "Whether you are mentioned when what you asked for has ended" },
   {
     name: "queue",
