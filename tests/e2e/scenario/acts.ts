@@ -376,6 +376,34 @@ heddle: **Waiting in this thread**, for the turn that is running 1. \`m2\` · ad
 heddle: It is in the oven. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
+    title: "Bob chooses a skill for the thread, and to be mentioned when his work has ended",
+    async play({ bob, heddle }) {
+      await bob.mentions("What is new?");
+      await heddle.answers("A brown loaf.");
+      await bob.says("/skill changelog");
+      await heddle.shows("is used here");
+      // It holds for him in all threads, so it ends with this one.
+      await bob.says("/notify on");
+      await heddle.shows("I mention you whenever");
+      await bob.says("Write it down.");
+      await heddle.reads(2, "the skill changelog");
+      await heddle.answers("It is written.");
+      await bob.says("/notify default");
+      await heddle.shows("if that is set up here");
+    },
+    transcript: `
+bob: What is new? {answered}
+heddle: A brown loaf. (1 step · TIME · N tokens · $N) [👍] [👎]
+bob: /skill changelog {answered}
+heddle: From the next task on, the skill changelog is used here.
+bob: /notify on {answered}
+heddle: I mention you whenever something that you asked for has ended, in all threads.
+bob: Write it down. {answered}
+heddle: It is written. (1 step · TIME · N tokens · $N) [👍] [👎]
+bob: /notify default {answered}
+heddle: I mention you when something that you asked for has ended if that is set up here for everybody.`,
+  },
+  {
     title: "An answer has a table",
     async play({ ada, heddle }) {
       await ada.mentions("Which files are large?");

@@ -108,6 +108,11 @@ export function leaveOutFigures(text: string): string {
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
       .replaceAll(/\b\d+ turns? running and room for \d+ more/g, "N turns running and room for N more")
+      // At the console, all situations are played in one channel.
+      .replaceAll(
+        /\s*\*\*Waiting in other threads of this channel\*\*[^]*?(?=\s(?:One turn runs|\d+ turns run) in this)/g,
+        "",
+      )
       .replaceAll(/\b(?:One turn runs|\d+ turns run) in this channel/g, "N turns run in this channel")
       .replaceAll(/\b600\.\d+/g, "600")
       .replaceAll(/\bs[\da-f]{8}\b/g, "ID")

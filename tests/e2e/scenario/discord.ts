@@ -83,7 +83,7 @@ function seen(discord: FakeDiscord, message: FakeMessage): Seen {
   const own = [...message.reactions].find(([, users]) => users.has(discord.bot.id))?.[0] ?? "";
   return {
     who: message.author.username,
-    text: text.replace(/^<@\d+> /, ""),
+    text: text.replaceAll(/^<@\d+> |\s*<@\d+>$/g, ""),
     footer,
     mark: marks[own],
     buttons: message.components.flatMap((row) => row.components.map(({ label = "" }) => label)),

@@ -58,7 +58,10 @@ function roomIn(slack: FakeSlack, name: string, withOneModal: WithOneModal): Roo
   return {
     messages: () => channel.messages,
     seen: (message) => seen(slack, message),
-    drawn: (message) => unescape(visibleText(message)).replaceAll(/^<@\w+> /g, "@Heddle "),
+    drawn: (message) =>
+      unescape(visibleText(message))
+        .replaceAll(/^<@\w+> /g, "@Heddle ")
+        .replaceAll(/<@\w+>/g, "@…"),
     async says(who, text, { mention, file }) {
       const [root] = channel.messages;
       // Slack keeps what begins with a slash to itself, so people write `!quiet`.
