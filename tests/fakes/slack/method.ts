@@ -73,3 +73,17 @@ export function messageOf(
   if (!message) throw new Refusal("message_not_found");
   return message;
 }
+
+/**
+ * Calls a minute and workspace: Tier 2, 3 and 4. Slack lets some bursts through; this takes it at its word.
+ * https://docs.slack.dev/apis/web-api/rate-limits
+ */
+const tiers = { "chat.startStream": 20, "chat.stopStream": 20, "chat.update": 50, "chat.appendStream": 100 };
+
+/** Refuses what is over the method's tier. */
+export function checkTier(method: keyof typeof tiers, { workspace }: MethodContext): void {
+  const calls = (workspace.calledAt.get(method) ?? []).filter((at) => at > workspace.now() - 60_000);
+  workspace.calledAt.set(method, [...calls, workspace.now()]);
+  if (calls.length >= tiers[method])
+    throw new Refusal("ratelimited", { response_metadata: { retryAfter: 30 } });
+}

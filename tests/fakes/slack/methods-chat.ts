@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Arguments } from "./arguments.ts";
 import { checkBlocks } from "./blocks.ts";
 import {
+  checkTier,
   channelOf,
   isStreaming,
   joinedChannelOf,
@@ -84,6 +85,7 @@ export const chatMethods: Record<string, Method> = {
     args: "channel ts text blocks markdown_text metadata parse link_names",
     scope: "chat:write",
     run: (args, context) => {
+      checkTier("chat.update", context);
       const message = ownMessageOf(args, context, "cant_update_message");
       if (message.channel.isArchived) throw new Refusal("is_archived");
       // https://docs.slack.dev/reference/methods/chat.update

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import type { Arguments } from "./arguments.ts";
 import { checkBlocks, visibleBlocks } from "./blocks.ts";
-import { isStreaming, joinedChannelOf, type Method, type MethodContext, messageOf } from "./method.ts";
+import {
+  checkTier,
+  isStreaming,
+  joinedChannelOf,
+  type Method,
+  type MethodContext,
+  messageOf,
+} from "./method.ts";
 import { threadOf } from "./methods-chat.ts";
 import { invalid, Refusal } from "./refusal.ts";
 import type { FakeBlock, FakeMessage, FakeStream } from "./workspace.ts";
@@ -28,16 +35,6 @@ const chunks = z.array(
 
 /** A streamed message was refused from some 10,600 bytes on (openclaw/openclaw#143882); it is not documented. */
 const mostBytes = 10_600;
-
-/** Tier 2 and Tier 4, a minute and workspace. https://docs.slack.dev/apis/web-api/rate-limits */
-const tiers = { "chat.startStream": 20, "chat.stopStream": 20, "chat.appendStream": 100 };
-
-function limit(method: keyof typeof tiers, { workspace }: MethodContext): void {
-  const calls = (workspace.calledAt.get(method) ?? []).filter((at) => at > workspace.now() - 60_000);
-  workspace.calledAt.set(method, [...calls, workspace.now()]);
-  if (calls.length >= tiers[method])
-    throw new Refusal("ratelimited", { response_metadata: { retryAfter: 30 } });
-}
 
 /** What a call adds. Text and chunks exclude each other, in a call and in a stream (seen, not documented). */
 function add(args: Arguments, stream: FakeStream): void {
@@ -107,7 +104,7 @@ export const streamMethods: Record<string, Method> = {
     args: "channel thread_ts markdown_text chunks recipient_user_id recipient_team_id task_display_mode",
     scope: "chat:write",
     run: (args, context) => {
-      limit("chat.startStream", context);
+      checkTier("chat.startStream", context);
       const { workspace } = context;
       const channel = joinedChannelOf(args, context);
       const { threadTs } = threadOf(args, channel);
@@ -146,7 +143,7 @@ export const streamMethods: Record<string, Method> = {
     args: "channel ts markdown_text chunks",
     scope: "chat:write",
     run: (args, context) => {
-      limit("chat.appendStream", context);
+      checkTier("chat.appendStream", context);
       const { message, stream } = openStreamOf(args, context);
       if (!args.has("markdown_text") && !args.has("chunks")) throw new Refusal("no_text");
       add(args, stream);
@@ -161,7 +158,7 @@ export const streamMethods: Record<string, Method> = {
     args: "channel ts markdown_text chunks blocks metadata session_status",
     scope: "chat:write",
     run: (args, context) => {
-      limit("chat.stopStream", context);
+      checkTier("chat.stopStream", context);
       const { message, stream } = openStreamOf(args, context);
       const blocks = accepted(args.json("blocks") ?? []);
       add(args, stream);
