@@ -142,11 +142,11 @@ function countInstalled(paths: readonly string[]): string[] {
 
 const mostInstalled = 2;
 
-/** Renders the headline of a finished progress message. */
-export function renderHeadline(outcome: TurnOutcome): string {
+/** Renders the headline of a finished progress message; undefined where the ✅ at the request says it. */
+export function renderHeadline(outcome: TurnOutcome): string | undefined {
   switch (outcome.kind) {
     case "answered":
-      return "✅ **Done**";
+      return undefined;
     case "stopped":
       // By whom, and what that ended, is in the receipt.
       return "🛑 **Stopped**";

@@ -15,7 +15,7 @@ export interface WorkView {
   /** The same as text that only grows; undefined once something was taken back that people may have read. */
   growing(): Omit<GrowingText, "reader"> | undefined;
   /** The message when it is over; null when it would say nothing beyond the answer. */
-  done(headline: string): OutboundMessage | null;
+  done(headline: string | undefined): OutboundMessage | null;
 }
 
 const shownText = 1_200;
@@ -52,16 +52,18 @@ export function createWorkView(options: {
     if (result) showResult(result);
   }
 
+  /** @param headline stands for the title where calls are a list and no cards, which show their title by themselves */
   const addCalls = (
     title: string,
     over: string[],
     under: string[],
+    headline = "",
   ): { markdown: string; calls?: CallList } => {
     const below = joinParagraphs(under);
     const items = tools.items();
     const { earlier } = tools;
     return {
-      markdown: joinParagraphs([...over, tools.text(), quoteOutput(items), below]),
+      markdown: joinParagraphs([headline, ...over, tools.text(), quoteOutput(items), below]),
       ...((!tools.isEmpty || plan) && {
         calls: {
           ...{ title, turn: options.turn, above: joinParagraphs(over), items, below },
@@ -131,7 +133,9 @@ export function createWorkView(options: {
 
     done(headline) {
       if (tools.isEmpty && !plan) return null;
-      return { kind: "progress", ...addCalls("What was done", [headline, plan], []) };
+      const title = "What was done";
+      if (headline !== undefined) return { kind: "progress", ...addCalls(title, [headline, plan], []) };
+      return { kind: "progress", ...addCalls(title, [plan], [], `**${title}**`) };
     },
   };
 }

@@ -131,7 +131,7 @@ describe("The progress of a turn", () => {
     expect(calls?.above).toContain("☑ read");
     show(...called("todo", {}, "INVALID_PARAM", "error"));
     await close();
-    expect(last()?.markdown).toMatch(/✅ \*\*Done\*\*[\s\S]*☑ read[\s\S]*▸ write/);
+    expect(last()?.markdown).toMatch(/\*\*What was done\*\*[\s\S]*☑ read[\s\S]*▸ write/);
   });
 
   test("shows what a sub-agent does below its call, in the words of its task", async () => {

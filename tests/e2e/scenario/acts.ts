@@ -54,7 +54,7 @@ export const acts: Act[] = [
     },
     transcript: `
 ada: Where do you work? {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`pwd\`
+heddle: **What was done** ✓ \`bash\` \`pwd\`
 heddle: I work in \`/workspace\`. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: Are you still there? {answered}
 heddle: Still here. (1 step · TIME · N tokens · $N) [👍] [👎]`,
@@ -89,7 +89,7 @@ heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left a
     },
     transcript: `
 ada: What colour is the grass? {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
+heddle: **What was done** ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is red." } \`\`\` 🚫 **Denied** by ada: Look again.
 heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -105,7 +105,7 @@ heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: What colour is the sky? {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo upwards\` ✓ \`record_note\` \`It is blue.\`
+heddle: **What was done** ✓ \`bash\` \`echo upwards\` ✓ \`record_note\` \`It is blue.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is blue." } \`\`\` ✅ **Approved** by ada.
 heddle: Blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -121,7 +121,7 @@ heddle: Blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Paint the fence. {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
+heddle: **What was done** ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
 heddle: ❓ Which blue? ↩️ ada: **Dark**
 heddle: It is dark blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -149,7 +149,7 @@ heddle: Sydney. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Sum these. <data.csv> {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
+heddle: **What was done** ✓ \`bash\` \`paste -sd+ attachments/data.csv > sum.txt\` ✓ \`attach_file\` \`sum.txt\`
 heddle: <sum.txt>
 heddle: There it is. (3 steps · TIME · N tokens · $N · file changed: sum.txt) [👍] [👎] [Undo…]`,
   },
@@ -175,7 +175,7 @@ heddle: There it is. (3 steps · TIME · N tokens · $N · file changed: sum.txt
     },
     transcript: `
 ada: Paint the wall. {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
+heddle: **What was done** ✓ \`bash\` \`echo painting\` ✓ \`bash\` \`echo dry\`
 ada: Take yellow. {answered}
 ada: Is it dry? {answered}
 heddle: It is dry and yellow. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
@@ -210,7 +210,7 @@ eve: Open it.
 eve: Open it, I said.
 heddle: I only take work from …
 ada: Who was that? {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
+heddle: **What was done** ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "Let Eve in." } \`\`\` 🚫 **Denied** by ada.
 heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -264,7 +264,7 @@ heddle: Late. (1 step · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Wake me in ten hours. {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
+heddle: **What was done** ✓ \`bash\` \`echo yawning\` ✓ \`schedule\` \`Wake Ada.\`
 heddle: Planned. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: /schedules {answered}
 heddle: - once, DATE (UTC) · \`ID\` by ada: Wake Ada. \`!unschedule ID\` cancels it.`,
@@ -295,12 +295,12 @@ heddle: Yes. (1 step · TIME · N tokens · $N) [👍] [👎]
 ada: /full
 heddle: From the next task on, I show each tool call here, with the start of its result.
 ada: Show me. {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo one; echo two\` \`\`\` exit code 0 one two \`\`\` ✓ \`bash\` \`echo three\` \`\`\` exit code 0 three \`\`\`
+heddle: **What was done** ✓ \`bash\` \`echo one; echo two\` \`\`\` exit code 0 one two \`\`\` ✓ \`bash\` \`echo three\` \`\`\` exit code 0 three \`\`\`
 ada: /normal
 heddle: From the next task on, I show here what I am doing.
 heddle: Shown. (3 steps · TIME · N tokens · $N) [👍] [👎]
 ada: And now? {answered}
-heddle: ✅ **Done** ✓ \`bash\` \`echo four\`
+heddle: **What was done** ✓ \`bash\` \`echo four\`
 heddle: Done. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
@@ -341,7 +341,7 @@ heddle: Psst. (2 steps · TIME · N tokens · $N) [👍] [👎]`,
     },
     transcript: `
 ada: Remind us of the flowers. {answered}
-heddle: ✅ **Done** ✓ \`schedule\` \`Water them.\`
+heddle: **What was done** ✓ \`schedule\` \`Water them.\`
 heddle: Each morning. (2 steps · TIME · N tokens · $N) [👍] [👎]
 ada: schedules {answered}
 heddle: - every day at 09:00 (Europe/Berlin), next DATE · \`ID\` by ada: Water them. \`!unschedule ID\` cancels it.
@@ -368,7 +368,7 @@ heddle: Schedule \`ID\` is cancelled.`,
     },
     transcript: `
 ada: Bake bread. {answered}
-heddle: ✅ **Done** ✓ Knead the dough: \`bash\` \`echo kneading\` ✓ \`bash\` \`echo baking\`
+heddle: **What was done** ✓ Knead the dough: \`bash\` \`echo kneading\` ✓ \`bash\` \`echo baking\`
 ada: With olives. {answered}
 ada: And with nuts. {stopped}
 ada: /queue {answered}

@@ -100,7 +100,7 @@ function roomIn(slack: FakeSlack, name: string, withOneModal: WithOneModal): Roo
 
 /** Progress is shown as cards, and told to notifications and screen readers in words without marks. */
 function nameProgress(line: string): string {
-  if (!/^heddle: (?:✅ \*\*Done|⏸️ \*\*Paused|🛑 \*\*Stopped)\*\*/.test(line)) return line;
+  if (!/^heddle: (?:\*\*What was done|⏸️ \*\*Paused|🛑 \*\*Stopped)\*\*/.test(line)) return line;
   return line
     .replaceAll(/```\s?/g, "")
     .replaceAll(/`|\*\*/g, "")

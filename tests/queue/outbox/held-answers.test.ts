@@ -144,7 +144,7 @@ test("An answer waits until its Discord thread is unlocked, the channel is told 
   const { flush, passes, left } = outboxOf(thread, surface, {
     "t:answer": { do: "post", message: { kind: "answer", markdown: "It is done." }, attempts: 0 },
     "t:mark": { do: "mark", ref, mark: "answered" },
-    "t:progress": { do: "settle", message: { kind: "progress", markdown: "✅ **Done**" }, since: Date.now() },
+    "t:progress": { do: "settle", message: { kind: "progress", markdown: "**What was done**" }, since: Date.now() },
   });
   expect(await flush()).toBe(60_000);
   passes(hour);
@@ -157,7 +157,7 @@ test("An answer waits until its Discord thread is unlocked, the channel is told 
 
   inThread.isLocked = false;
   expect(await flush()).toBeUndefined();
-  expect(inThread.messages.map(({ content }) => content)).toEqual(["✅ **Done**", "It is done."]);
+  expect(inThread.messages.map(({ content }) => content)).toEqual(["**What was done**", "It is done."]);
   expect(root.reactions.get("✅")?.has(discord.bot.id)).toBe(true);
   expect(await left()).toEqual([]);
 });
