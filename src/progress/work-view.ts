@@ -52,18 +52,16 @@ export function createWorkView(options: {
     if (result) showResult(result);
   }
 
-  /** @param headline stands for the title where calls are a list and no cards, which show their title by themselves */
   const addCalls = (
     title: string,
     over: string[],
     under: string[],
-    headline = "",
   ): { markdown: string; calls?: CallList } => {
     const below = joinParagraphs(under);
     const items = tools.items();
     const { earlier } = tools;
     return {
-      markdown: joinParagraphs([headline, ...over, tools.text(), quoteOutput(items), below]),
+      markdown: joinParagraphs([...over, tools.text(), quoteOutput(items), below]),
       ...((!tools.isEmpty || plan) && {
         calls: {
           ...{ title, turn: options.turn, above: joinParagraphs(over), items, below },
@@ -133,11 +131,17 @@ export function createWorkView(options: {
 
     done(headline) {
       if (tools.isEmpty && !plan) return null;
-      const title = "What was done";
-      if (headline !== undefined) return { kind: "progress", ...addCalls(title, [headline, plan], []) };
-      return { kind: "progress", ...addCalls(title, [plan], [], `**${title}**`) };
+      return { kind: "progress", ...nameDone(addCalls(doneTitle, [headline ?? "", plan], []), headline) };
     },
   };
+}
+
+const doneTitle = "What was done";
+
+/** Cards show their title by themselves; a list begins with it where there is no headline. */
+function nameDone<T extends { markdown: string }>(shown: T, headline: string | undefined): T {
+  if (headline !== undefined) return shown;
+  return { ...shown, markdown: joinParagraphs([`**${doneTitle}**`, shown.markdown]) };
 }
 
 /** The text of all steps, as long as nothing of it is taken back. */

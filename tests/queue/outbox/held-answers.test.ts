@@ -144,7 +144,11 @@ test("An answer waits until its Discord thread is unlocked, the channel is told 
   const { flush, passes, left } = outboxOf(thread, surface, {
     "t:answer": { do: "post", message: { kind: "answer", markdown: "It is done." }, attempts: 0 },
     "t:mark": { do: "mark", ref, mark: "answered" },
-    "t:progress": { do: "settle", message: { kind: "progress", markdown: "**What was done**" }, since: Date.now() },
+    "t:progress": {
+      do: "settle",
+      message: { kind: "progress", markdown: "**What was done**" },
+      since: Date.now(),
+    },
   });
   expect(await flush()).toBe(60_000);
   passes(hour);
