@@ -1,5 +1,6 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/server/auth-guard.ts";
+import type { OpenIdOptions } from "../adapters/console/server/sign-in-routes.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
@@ -36,6 +37,19 @@ function readIdentityHeader({ identityHeader: name, people }: Config["settings"]
   return name === undefined ? undefined : { name, people };
 }
 
+/** @throws ConfigError */
+function readOpenId({ settings, environment }: Config): OpenIdOptions | undefined {
+  const { openIdConnect, people } = settings.console;
+  if (!openIdConnect) return undefined;
+  const { HEDDLE_OPENID_CLIENT_SECRET: clientSecret } = environment;
+  if (clientSecret === undefined)
+    throw new ConfigError(
+      "console.openIdConnect needs the secret of its client: set HEDDLE_OPENID_CLIENT_SECRET.",
+    );
+  const { groups, ...client } = openIdConnect;
+  return { ...client, clientSecret, roles: { people, groups } };
+}
+
 /**
  * Connects to the chat platforms and serves the console.
  *
@@ -49,7 +63,8 @@ export async function startGateway(
 ): Promise<Running & { url: string; unreached: string[] }> {
   const { config, configuration, log, redis, server, intake } = context;
   const { environment } = config;
-  const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, token);
+  const openId = readOpenId(config);
+  const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, token, openId !== undefined);
   if (unsafe) throw new ConfigError(unsafe);
   const adapters = await openAdapters({
     config,
@@ -87,6 +102,8 @@ export async function startGateway(
     ...(byDefault && { loginCode: byDefault.loginCode }),
     proxies: config.settings.console.proxies,
     identity: readIdentityHeader(config.settings.console),
+    openId,
+    onSignIn: (by) => context.telemetry.audit({ action: "signed-in", by }),
     tokens: createAccessTokens(redis, Date.now),
     mayUse: context.access.mayUse,
     files,

@@ -80,6 +80,7 @@ function describe({
   isSealed,
   inClear,
   tokens,
+  browsers,
   notes,
   threads,
   deleted,
@@ -96,6 +97,7 @@ function describe({
       : []),
     ...(notes > 0 ? [`${count(notes, "note")} about them deleted.`] : []),
     ...(tokens > 0 ? [`${count(tokens, "token")} revoked.`] : []),
+    ...(browsers > 0 ? [`${count(browsers, "browser")} signed out.`] : []),
     ...(deleted.length > 0 ? [`${count(deleted.length, "thread")} deleted.`] : []),
     ...(left.length > 0
       ? [

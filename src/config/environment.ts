@@ -103,6 +103,11 @@ export const environmentSchema = z.object({
     .enum(["0", "1"])
     .optional()
     .describe("1 lets everybody on this machine use the console without a token"),
+  HEDDLE_OPENID_CLIENT_SECRET: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("secret of the client that console.openIdConnect names"),
   HEDDLE_AUDIT_KEY: z
     .string()
     .min(32, "expected at least 32 characters, e.g. what openssl rand -hex 32 prints")

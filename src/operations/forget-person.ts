@@ -6,6 +6,7 @@ import type { PersonAuditEvent } from "../telemetry/audit/fact.ts";
 import { readAllEntries } from "../telemetry/audit/files.ts";
 import { forgetNames, listPeople, namesInClear } from "../telemetry/audit/people.ts";
 import { createAccessTokens } from "./access-tokens.ts";
+import { endSignInsOf } from "./sign-ins.ts";
 
 /** Somebody whom Heddle knows; `person` is `platform:workspace:id`. */
 export interface KnownPerson {
@@ -22,6 +23,8 @@ export interface Forgotten {
   inClear: number;
   /** Of them, revoked. */
   tokens: number;
+  /** Browsers that a provider had signed in as them, and that are out now. */
+  browsers: number;
   /** Notes about them, deleted. */
   notes: number;
   /** Threads that they have written in, and whether anybody else has. */
@@ -65,6 +68,7 @@ export async function forgetPerson(
   return {
     ...{ isSealed: known !== undefined, inClear, notes: noted },
     tokens: await revokeTokens(redis, person, now),
+    browsers: person.startsWith(ofConsole) ? await endSignInsOf(redis, person.slice(ofConsole.length)) : 0,
     threads: await findThreads(redis, person),
   };
 }

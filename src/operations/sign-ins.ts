@@ -4,40 +4,67 @@ import { z } from "zod";
 import { createStoredParser } from "../agent/parse-stored.ts";
 import { keys } from "../queue/redis/keys.ts";
 
+/** Whom a provider has signed in. */
+export interface Identity {
+  name: string;
+  /** Those of the person's groups that the settings name. */
+  groups: string[];
+}
+
+/** What a browser has shown. */
+export interface SignIn {
+  /** Which token, and nothing about it; or which provider. */
+  by: string;
+  /** Only by a provider. */
+  identity?: Identity;
+}
+
 /**
  * Which browsers are signed in at the console, each by a cookie of its own, so that one of them can be signed out.
  * Redis holds SHA-256 digests only: whoever reads them there cannot make a cookie.
  */
 export interface SignIns {
-  /** The cookie of a browser that has shown a token. @param by says which token, and nothing about it */
-  begin(by: string): Promise<string>;
-  /** Which token the browser has shown; undefined where it is signed out, or never was in. */
-  find(cookie: string): Promise<string | undefined>;
+  /** The cookie of a browser. @param seconds how long it is good for */
+  begin(shown: SignIn, seconds: number): Promise<string>;
+  /** What the browser has shown; undefined where it is signed out, or never was in. */
+  find(cookie: string): Promise<SignIn | undefined>;
   /** Ends it, for whoever has the cookie too. */
   end(cookie: string): Promise<void>;
 }
 
-export const signedInSeconds = 30 * 24 * 60 * 60;
-
 const form = /^[\w-]{43}$/;
-const parse = createStoredParser(z.looseObject({ by: z.string() }));
+const identity = z.looseObject({ name: z.string(), groups: z.array(z.string()) });
+const parse = createStoredParser(z.looseObject({ by: z.string(), identity: identity.exactOptional() }));
 
 export function createSignIns(redis: Redis): SignIns {
   return {
-    async begin(by) {
+    async begin(shown, seconds) {
       const cookie = randomBytes(32).toString("base64url");
-      await redis.set(keyOf(cookie), JSON.stringify({ v: 1, by }), "EX", signedInSeconds);
+      const key = keyOf(cookie);
+      await redis.set(key, JSON.stringify({ v: 1, ...shown }), "EX", seconds);
+      if (shown.identity) {
+        await redis.sadd(keys.signedInAs(shown.identity.name), key);
+        await redis.expire(keys.signedInAs(shown.identity.name), seconds);
+      }
       return cookie;
     },
     async find(cookie) {
       const json = form.test(cookie) ? await redis.get(keyOf(cookie)) : null;
       const parsed = json === null ? undefined : parse(json);
-      return parsed?.ok ? parsed.value.by : undefined;
+      return parsed?.ok ? parsed.value : undefined;
     },
     async end(cookie) {
       if (form.test(cookie)) await redis.del(keyOf(cookie));
     },
   };
+}
+
+/** Ends whatever a provider has signed in under that name. Gives how many browsers that were. */
+export async function endSignInsOf(redis: Redis, name: string): Promise<number> {
+  const found = await redis.smembers(keys.signedInAs(name));
+  await redis.del(keys.signedInAs(name));
+  const ended = await Promise.all(found.map((key) => redis.del(key)));
+  return ended.reduce((sum, one) => sum + one, 0);
 }
 
 function keyOf(cookie: string): string {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { heddle } from "../../src/agent/messages.ts";
 import { type Forgotten, forgetPerson } from "../../src/operations/forget-person.ts";
 import { createAccessTokens } from "../../src/operations/access-tokens.ts";
+import { createSignIns } from "../../src/operations/sign-ins.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { type AuditFact, toAuditFact } from "../../src/telemetry/audit/fact.ts";
 import { moveToFiles, readAllEntries, readAllLines } from "../../src/telemetry/audit/files.ts";
@@ -168,13 +169,21 @@ test("notes, names and tokens of the person go, and their threads are listed wit
     { thread: alone, alone: true },
     { thread: both, alone: false },
   ];
-  expect(await forget("slack:T1:U-1")).toEqual({ isSealed: false, inClear: 0, notes: 1, tokens: 0, threads });
+  const nothing = { isSealed: false, inClear: 0, tokens: 0, browsers: 0 };
+  expect(await forget("slack:T1:U-1")).toEqual({ ...nothing, notes: 1, threads });
   expect(await redis.exists(keys.notes("user", "slack:T1:U-1"), keys.names)).toBe(0);
 
   const tokens = createAccessTokens(redis, Date.now);
   const { token } = await tokens.create({ name: "ada", role: "viewer" });
   await tokens.create({ name: "ada2", role: "viewer" });
-  expect(await forget("local:console:@ada")).toMatchObject({ tokens: 1 });
+  const signIns = createSignIns(redis);
+  const cookie = await signIns.begin({ by: "openid", identity: { name: "ada", groups: [] } }, 60);
+  const other = await signIns.begin({ by: "openid", identity: { name: "ada2", groups: [] } }, 60);
+  expect(await forget("local:console:@ada")).toMatchObject({ tokens: 1, browsers: 1 });
+  expect([await signIns.find(cookie), (await signIns.find(other))?.identity?.name]).toEqual([
+    undefined,
+    "ada2",
+  ]);
   expect(await tokens.find({ token })).toBeUndefined();
   expect(await tokens.list()).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
 import type { ChatAdapter } from "../../chat/adapter.ts";
-import type { Intake } from "../../chat/inbound.ts";
+import type { Author, Intake } from "../../chat/inbound.ts";
 import { explainOutage } from "../../chat/outage.ts";
 import type { WorkspaceFiles } from "../../operations/files.ts";
 import type { AccessTokens } from "../../operations/access-tokens.ts";
@@ -25,6 +25,12 @@ import { answerMetrics, type MetricsPage } from "./server/metrics.ts";
 import { NeedsFeed, shareNeeds } from "./streams/needs-feed.ts";
 import { type Page, readPage } from "./server/page.ts";
 import type { IdentityHeader } from "./server/person.ts";
+import {
+  createSignInRoutes,
+  describeProvider,
+  type OpenIdOptions,
+  type SignInRoutes,
+} from "./server/sign-in-routes.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
 import type { ConsoleSetup } from "./setup-at-console.ts";
 import { SetupStreams } from "./streams/setup-streams.ts";
@@ -44,6 +50,10 @@ export interface ConsoleAdapterOptions {
   proxies?: readonly string[];
   /** By which these proxies say who somebody is. */
   identity?: IdentityHeader | undefined;
+  /** The provider at which people sign in. */
+  openId?: OpenIdOptions | undefined;
+  /** Told whom it has signed in. */
+  onSignIn?(by: Author): void;
   /** The tokens of people. */
   tokens: Pick<AccessTokens, "find">;
   mayUse: Services["mayUse"];
@@ -66,7 +76,7 @@ export interface ConsoleAdapterOptions {
   metrics?: MetricsPage;
   /** Told of what is stored and cannot be read. */
   onUnreadable?: OnUnreadable;
-  log: Pick<BaseLogger, "error">;
+  log: Pick<BaseLogger, "error" | "warn">;
 }
 
 /** How often files that no message has named are looked for, in milliseconds. */
@@ -83,7 +93,7 @@ const graceMs = 5000;
  * address, known once it has started.
  */
 export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapter & { readonly url: string } {
-  const { redis, host, port, token, files, operations, log } = options;
+  const { redis, host, port, token, files, operations, openId, onSignIn = () => {}, log } = options;
   const proxies = createAddressList(options.proxies ?? []);
   let running:
     | {
@@ -104,7 +114,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
     },
 
     async start(intake: Intake) {
-      const unsafe = findUnsafeSettings(host, token);
+      const unsafe = findUnsafeSettings(host, token, options.openId !== undefined);
       if (unsafe) throw new Error(unsafe);
 
       const conversations = new Conversations(redis, Date.now, options.onUnreadable);
@@ -135,11 +145,15 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         authGuard: createAuthGuard({
           ...{ host, token, proxies, loginCode: options.loginCode },
           ...{ identity: options.identity, tokens: options.tokens, signIns: createSignIns(redis) },
+          provider: openId && describeProvider(openId),
         }),
         status: () => options.status(),
       };
+      const { authGuard } = services;
+      const signIn =
+        openId && createSignInRoutes(openId, { redis, authGuard, proxies, onSignIn, log, now: Date.now });
       try {
-        const server = createConsoleServer(services, await readPage(), proxies, options);
+        const server = createConsoleServer(services, { page: await readPage(), signIn }, proxies, options);
         await live.start();
         running = {
           server,
@@ -179,7 +193,7 @@ type ServerOptions = Pick<
 
 function createConsoleServer(
   services: Services,
-  page: Page,
+  { page, signIn }: { page: Page; signIn: SignInRoutes | undefined },
   proxies: AddressList,
   { instance, hasWorker, findUnready, confirm = passOn, metrics, log }: ServerOptions,
 ): Server {
@@ -193,6 +207,8 @@ function createConsoleServer(
     }
     if (url.pathname === "/mcp") return await answerMcp(services, request, response, confirm);
     if (metrics && url.pathname === "/metrics") return await answerMetrics(metrics, services, request);
+    const signedIn = signIn && (await confirm(signIn.answer(request, url.pathname, url.searchParams)));
+    if (signedIn) return signedIn;
     // Of HEAD Node leaves out the body.
     const isRead = request.method === "GET" || request.method === "HEAD";
     const path = isRead ? url.pathname : "";

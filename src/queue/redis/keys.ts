@@ -129,8 +129,12 @@ export const keys = {
 
   /** Hash: id to JSON of a person's access token, without the token itself. */
   accessTokens: "heddle:tokens",
-  /** JSON of which token a browser has shown that is signed in at the console; `cookie` is a digest. */
+  /** JSON of what a browser has shown that is signed in at the console; `cookie` is a digest. */
   signedIn: (cookie: string) => `heddle:signed-in:${cookie}`,
+  /** Set: keys of the browsers that a provider has signed in under that name. */
+  signedInAs: (name: string) => `heddle:signed-in-as:${name}`,
+  /** The random text that seals what browsers carry while people sign in at a provider. */
+  signInSecret: "heddle:sign-in-secret",
   /** JSON of the request that came with an idempotency key; `id` is made of the person and the key. */
   idempotent: (id: string) => `heddle:idempotent:${id}`,
   /** Hash: MCP server to the installation's account there, sealed. */

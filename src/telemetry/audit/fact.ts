@@ -15,6 +15,7 @@ export type AuditEvent =
   | ThreadAuditEvent
   | TokenAuditEvent
   | PersonAuditEvent
+  | SignInAuditEvent
   | SetupAuditEvent;
 
 /** Somebody at the console, or an operator's command, did something with a whole thread. */
@@ -47,6 +48,12 @@ export interface PersonAuditEvent {
   action: "person-forgotten";
   /** What stands for them in the log. */
   alias: string;
+  by: Speaker;
+}
+
+/** Somebody signed in at the console by a provider. */
+export interface SignInAuditEvent {
+  action: "signed-in";
   by: Speaker;
 }
 
@@ -106,6 +113,7 @@ export type AuditFact =
   | { what: "undo-taken-back" | "thread-forked"; thread: ThreadId; by: Speaker }
   | { what: TokenAuditEvent["action"]; token: string; person: string; role: Role; by: Speaker }
   | { what: PersonAuditEvent["action"]; alias: string; by: Speaker }
+  | { what: SignInAuditEvent["action"]; by: Speaker }
   /** Somebody went through the set-up. `names`: of its steps, or of the variables and settings that were saved. */
   | { what: "setup-begun" | "setup-saved"; names: string[]; by: Speaker }
   | { what: "setup-ended"; outcome: string; by: Speaker }
@@ -201,6 +209,7 @@ export function toAuditFact(event: AuditEvent): AuditFact {
     return { what: event.action, token: event.token, person: event.person, role: event.role, by };
   if ("alias" in event) return { what: event.action, alias: event.alias, by };
   if ("names" in event) return { what: event.action, names: event.names, by };
+  if (event.action === "signed-in") return { what: event.action, by };
   if (event.action === "setup-ended") return { what: event.action, outcome: event.outcome, by };
   if (event.action === "setting-changed") {
     const { thread: place, setting, of, was, is } = event;

@@ -8,8 +8,10 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createConsoleAdapter } from "../../../src/adapters/console/adapter.ts";
 import type { IdentityHeader } from "../../../src/adapters/console/server/person.ts";
+import type { OpenIdOptions } from "../../../src/adapters/console/server/sign-in-routes.ts";
 import type { ConsoleStatus } from "../../../src/adapters/console/services.ts";
 import { createConsoleSurface } from "../../../src/adapters/console/conversations/surface.ts";
+import type { Speaker } from "../../../src/agent/messages.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
 import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbound.ts";
@@ -64,11 +66,14 @@ export interface TestConsole extends AsyncDisposable {
   audited: ThreadAuditEvent[];
   /** And about the set-up. */
   setUp: SetupAuditEvent[];
+  /** Whom a provider has signed in. */
+  signedIn: Speaker[];
   /** Where the set-up stores `.env`. */
   folder: string;
   status: ConsoleStatus;
   /** What the console logged as errors. */
   errors: unknown[];
+  warnings: unknown[];
 }
 
 export interface ConsoleSettings {
@@ -79,6 +84,8 @@ export interface ConsoleSettings {
   token?: string;
   proxies?: string[];
   identity?: IdentityHeader;
+  /** Whom it signs in is told in `signedIn`. */
+  openId?: OpenIdOptions;
   access?: object;
   recheckMs?: number;
   budgets?: Partial<BudgetSettings>;
@@ -141,6 +148,8 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     onError: (error) => errors.push(error),
   });
   const setUp: SetupAuditEvent[] = [];
+  const signedIn: Speaker[] = [];
+  const warnings: unknown[] = [];
   const folder = await mkdtemp(join(tmpdir(), "heddle-console-setup-"));
   const setup = openConsoleSetup({
     ...{ env: {}, cwd: folder, isWhole: true, mask: (text) => masker.mask(text) },
@@ -154,6 +163,8 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     ...(token === undefined ? {} : { token }),
     ...(settings.proxies && { proxies: settings.proxies }),
     identity: settings.identity,
+    openId: settings.openId,
+    onSignIn: ({ id, name }) => void signedIn.push({ id, name }),
     tokens: createAccessTokens(client, Date.now),
     mayUse: createAccess(settingsSchema.parse({ access: settings.access ?? {} }).access).mayUse,
     ...(settings.recheckMs !== undefined && { recheckMs: settings.recheckMs }),
@@ -164,7 +175,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     instance: "the-loom",
     metrics: { contentType: "text/plain", render: async () => "heddle_redis_up 1" },
     hasWorker: async () => (await readPresence(client)).length > 0,
-    log: { error: (error: unknown) => errors.push(error) },
+    log: { error: (error: unknown) => errors.push(error), warn: (what: unknown) => warnings.push(what) },
   });
   const release = async () => {
     setup.close();
@@ -187,9 +198,9 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     intake,
     surface,
     workspace,
-    ...{ audited, setUp, folder },
+    ...{ audited, setUp, signedIn, folder },
     status,
-    errors,
+    ...{ errors, warnings },
     [Symbol.asyncDispose]: release,
   };
 }

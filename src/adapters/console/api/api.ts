@@ -88,7 +88,10 @@ export async function answerApi(
   url: URL,
 ): Promise<Reply | null> {
   const who = await services.authGuard.authenticate(request);
-  if (!who.ok) return replyProblem(who.refusal.status, who.refusal.error);
+  if (!who.ok) {
+    const { status: code, ...why } = who.refusal;
+    return replyJson(code, why);
+  }
   pinConnection(response);
   const { person, by } = who;
   const path = toCurrentPath(url.pathname);

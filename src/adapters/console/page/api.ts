@@ -33,10 +33,13 @@ import type { ConsoleStatus, SignedIn } from "../services.ts";
 export class ApiError extends Error {
   /** Of HTTP; 0 when nothing answered. */
   readonly status: number;
+  /** Where people sign in at a provider, where that is why. */
+  readonly signIn: string | undefined;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, provider?: string) {
     super(message);
     this.status = status;
+    this.signIn = provider;
   }
 }
 
@@ -189,8 +192,8 @@ function toJson(body: object): RequestInit {
 }
 
 async function readFailure(response: Response): Promise<ApiError> {
-  const { error }: { error: string } = await response.json();
-  return new ApiError(response.status, error);
+  const { error, signIn: provider }: { error: string; signIn?: string } = await response.json();
+  return new ApiError(response.status, error, provider);
 }
 
 /** After this time without an answer the page asks why, ms. */

@@ -1,5 +1,5 @@
-/** The page: which part of it the address names, signing in, and keys that work everywhere. */
-import { ApiError, getStatus, messageOf, signIn, signOut, onDelayed, onNeedsChange } from "./api.ts";
+/** The page: which part of it the address names, and keys that work everywhere. */
+import { getStatus, messageOf, signOut, onDelayed, onNeedsChange } from "./api.ts";
 import {
   followThreads,
   listThreads,
@@ -20,11 +20,16 @@ import { openUsage } from "./operations/usage.ts";
 import { takeNeeds } from "./needs.ts";
 import { may } from "./person.ts";
 import { setUpShortcuts } from "./shortcuts.ts";
+import {
+  askForSignIn,
+  finishSignIn,
+  isTokenAddress,
+  isUnauthorized,
+  resumeGoal,
+  setUpSignIn,
+} from "./sign-in.ts";
 import { showStatus } from "./status.ts";
 import { showDelay, showTitle, showToast } from "./toast.ts";
-
-/** A token in an address is used once, and is gone from the address before anything else happens. */
-const tokenAddress = /^#token=(.+)$/;
 
 const reports = new Map<string, { title: string; show: OpenPage; live: boolean }>([
   ["needs", { title: "Needs you", show: openNeeds, live: false }],
@@ -36,8 +41,6 @@ const reports = new Map<string, { title: string; show: OpenPage; live: boolean }
 ]);
 
 const report = byId("report");
-const signInDialog = byId("sign-in", HTMLDialogElement);
-const tokenInput = byId("token", HTMLInputElement);
 let close = () => {};
 
 const showError = (error: unknown) => showToast(messageOf(error));
@@ -119,15 +122,14 @@ function sessionIn(hash: string): string {
 
 /** Signs in if needed, then shows everything. */
 async function start(): Promise<void> {
-  const [, token] = tokenAddress.exec(location.hash) ?? [];
-  if (token) history.replaceState(null, "", location.pathname);
   try {
-    if (token) await signIn(decodeURIComponent(token));
+    await finishSignIn();
     showStatus(await getStatus());
+    resumeGoal();
     open();
   } catch (error) {
     if (isUnauthorized(error)) {
-      signInDialog.showModal();
+      askForSignIn(error);
     } else {
       showError(error);
       startLater();
@@ -135,31 +137,9 @@ async function start(): Promise<void> {
   }
 }
 
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 401;
-}
-
 function startLater(): void {
   setTimeout(() => void start(), 2500);
 }
-
-async function submitToken(): Promise<void> {
-  try {
-    await signIn(tokenInput.value);
-    tokenInput.value = "";
-    signInDialog.close();
-    void start();
-  } catch (error) {
-    byId("sign-in-problem").textContent = isUnauthorized(error)
-      ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings, or for console.token in its data folder."
-      : messageOf(error);
-  }
-}
-
-byId("sign-in-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  void submitToken();
-});
 
 byId("sign-out").addEventListener("click", () => {
   signOut().then(
@@ -181,9 +161,10 @@ let dialogClosedAt = -Infinity;
 // It does not bubble.
 document.addEventListener("close", (event) => (dialogClosedAt = event.timeStamp), { capture: true });
 
-addEventListener("hashchange", () => (tokenAddress.test(location.hash) ? void start() : open()));
+addEventListener("hashchange", () => (isTokenAddress(location.hash) ? void start() : open()));
 onDelayed(showDelay);
 onNeedsChange(takeNeeds);
 setUpDrawers();
 setUpShortcuts();
+setUpSignIn(() => void start());
 void start();

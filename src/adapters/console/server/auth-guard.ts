@@ -1,18 +1,20 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { type AccessToken, type AccessTokens, isAccessToken } from "../../../operations/access-tokens.ts";
-import { signedInSeconds, type SignIns } from "../../../operations/sign-ins.ts";
-import { type AddressList, createAddressList, findClientAddress, networkOf } from "./client-address.ts";
+import type { Identity, SignIns } from "../../../operations/sign-ins.ts";
+import { createAttemptLimit } from "./attempt-limit.ts";
+import { type AddressList, createAddressList } from "./client-address.ts";
+import { consoleCookie, isSecure, readCookies, writeCookie } from "./cookies.ts";
+import { checkOrigin, type Refusal, signInPath } from "./origin.ts";
 import {
   consoleOperator,
+  describeNamedPerson,
+  findRole,
   identify,
   type IdentityHeader,
-  describeNamedPerson,
   type Person,
+  type RoleTable,
 } from "./person.ts";
-
-/** Why a request may not pass; `error` is for the person. */
-type Refusal = { status: 400 | 401 | 403 | 421 | 429; error: string };
 
 /** `by`: whether a token says so, and which, or the cookie of a browser that is signed in; nothing where neither is needed. */
 export type Authenticated = { ok: true; person: Person; by?: Proof } | { ok: false; refusal: Refusal };
@@ -25,7 +27,7 @@ type Proof = { token: string } | { cookie: string };
  * A page of another site must not (it could otherwise steer the agent from within the person's browser): a
  * request has to name this console as its host, which DNS rebinding cannot fake, and as its origin. Where other
  * machines reach the console, a token is needed as well; the page trades it once for a cookie. People with tokens of their
- * own, or whom a named proxy names, are themselves; everybody else is the operator.
+ * own, or whom a named proxy or a provider names, are themselves; everybody else is the operator.
  */
 export interface AuthGuard {
   /** Null when the request comes from this console's own page or from a program that is no browser. */
@@ -34,31 +36,45 @@ export interface AuthGuard {
   authenticate(request: IncomingMessage): Promise<Authenticated>;
   /** Signs in the browser that has shown a token; the `Set-Cookie` value of it. Undefined where it has shown none. */
   signIn(request: IncomingMessage, by: Proof | undefined): Promise<string | undefined>;
+  /** Signs in the browser of somebody whom the provider has named; undefined for those who have no role here. */
+  admit(identity: Identity): Promise<{ person: Person; cookie: string } | undefined>;
   /** Ends the cookie that the request carries; the `Set-Cookie` value that removes it. */
   signOut(request: IncomingMessage, by: Proof | undefined): Promise<string>;
 }
 
 const loopbackNames = ["127.0.0.1", "localhost", "[::1]"];
 
-const cookieName = "heddle_console";
+/** How long a browser stays signed in that has shown a token, which can be revoked meanwhile. */
+const tokenSeconds = 30 * 24 * 60 * 60;
+/** The same where a provider has said who it is, which does not tell us when somebody has left. */
+const providerSeconds = 12 * 60 * 60;
+
+/** The provider of OpenID Connect at which people sign in. */
+export interface ProviderSettings {
+  /** Tells it, and our client there, from those of other settings. */
+  id: string;
+  /** Where the console is opened; over https its cookies are sent over https only. */
+  address: string;
+  roles: RoleTable;
+}
 
 /** A shorter token could be guessed over the network. */
 const leastTokenChars = 16;
 
-/** How many wrong tokens an address may send in a minute; a page that has its cookie is not affected. */
-const mostWrong = 10;
-/** The same for a proxy and all that it stands for: far more than people mistype, far less than guessing needs. */
-const mostWrongOfProxy = 300;
-const wrongForMs = 60_000;
 /** Long enough to walk from the terminal to the browser. */
 const loginCodeMs = 15 * 60_000;
-/** How many addresses are tracked; beyond that, all counts are reset. */
-const mostAddresses = 10_000;
-
-/** What is wrong with these settings, in one sentence; null when the console may start. */
-export function findUnsafeSettings(host: string, token: string | undefined): string | null {
+/**
+ * What is wrong with these settings, in one sentence; null when the console may start.
+ *
+ * @param hasProvider whether people sign in at a provider
+ */
+export function findUnsafeSettings(
+  host: string,
+  token: string | undefined,
+  hasProvider = false,
+): string | null {
   if (token === undefined) {
-    if (isLoopback(host)) return null;
+    if (isLoopback(host) || hasProvider) return null;
     return (
       `The console would be open to everybody who reaches ${host}: ` +
       "set HEDDLE_CONSOLE_TOKEN to a long random text, or HEDDLE_HOST to 127.0.0.1."
@@ -70,6 +86,12 @@ export function findUnsafeSettings(host: string, token: string | undefined): str
 
 /** The second is that of the version before. */
 const signInPaths = ["/api/v1/session", "/api/session"];
+
+const unauthorizedByProvider: Refusal = {
+  status: 401,
+  error: "Sign in with your account, or with a token.",
+  signIn: signInPath,
+};
 
 const unauthorized: Refusal = {
   status: 401,
@@ -96,6 +118,8 @@ export function createAuthGuard(settings: {
   proxies?: AddressList;
   /** By which they say who somebody is. */
   identity?: IdentityHeader | undefined;
+  /** Where it is set, nobody is the operator for want of a name. */
+  provider?: ProviderSettings | undefined;
   /** The tokens of people; without them there is only the console's. */
   tokens?: Pick<AccessTokens, "find"> | undefined;
   /** Without them nobody signs in, and each request carries a token. */
@@ -107,17 +131,19 @@ export function createAuthGuard(settings: {
     token,
     proxies = createAddressList([]),
     identity,
+    provider,
     tokens,
     signIns,
     now = Date.now,
   } = settings;
   const login = { code: settings.loginCode, until: now() + loginCodeMs };
-  // With a token, names do not matter (behind a proxy they are anything): the cookie is bound to the name under
+  // With a token or a provider, names do not matter (behind a proxy they are anything): the cookie is bound to the name under
   // which it was given, so a rebound name has none.
-  const names = token === undefined ? new Set([...loopbackNames, host]) : null;
+  const names = token === undefined && !provider ? new Set([...loopbackNames, host]) : null;
   // Whoever is signed in with a token that is another one by now is so no longer.
   const ownToken = token === undefined ? undefined : `console ${digest(token).toString("hex")}`;
-  const wrong = createWrongTokens(proxies, now);
+  const wrong = createAttemptLimit(proxies, now);
+  const refusal = provider ? unauthorizedByProvider : unauthorized;
 
   const takesLoginCode = ({ method, url }: IncomingMessage, bearer: string): boolean => {
     if (login.code === undefined || now() >= login.until) return false;
@@ -137,13 +163,20 @@ export function createAuthGuard(settings: {
     const found = isAccessToken(bearer) ? await tokens?.find({ token: bearer }) : undefined;
     if (found) return { ok: true, person: toPerson(found), by: { token: found.id } };
     wrong.add(request);
-    return { ok: false, refusal: unauthorized };
+    return { ok: false, refusal };
   };
 
   const checkCookies = async (request: IncomingMessage): Promise<Authenticated | undefined> => {
-    for (const cookie of readCookies(request)) {
-      const by = await signIns?.find(cookie);
-      if (by === undefined) continue;
+    for (const cookie of readCookies(request, consoleCookie)) {
+      const shown = await signIns?.find(cookie);
+      if (!shown) continue;
+      const { by } = shown;
+      if (provider && by === provider.id && shown.identity) {
+        // The settings may say something else by now.
+        const person = findPerson(shown.identity, provider.roles);
+        if (person) return { ok: true, person, by: { cookie } };
+        continue;
+      }
       if (by === ownToken) return { ok: true, person: consoleOperator(), by: { cookie } };
       const found = await tokens?.find({ id: by });
       if (found) return { ok: true, person: toPerson(found), by: { cookie } };
@@ -152,25 +185,8 @@ export function createAuthGuard(settings: {
   };
 
   return {
-    checkOrigin(request) {
-      const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && /^host$/i.test(name));
-      if (hosts.length > 1) return { status: 400, error: "A request names one host, not several." };
-      const named = request.headers.host ?? "";
-      const name = URL.parse(`http://${named}`)?.hostname;
-      // Behind a proxy that signs people in names are anything, and what it knows them by is bound to its own.
-      const isKnown = names === null || isTrustedProxy(request) || names.has(name ?? "");
-      if (name === undefined || !isKnown) {
-        return {
-          status: 421,
-          error: "The console does not answer to this host name: open it by the address that Heddle printed.",
-        };
-      }
-      const { origin } = request.headers;
-      const site = request.headers["sec-fetch-site"] ?? "none";
-      const ownOrigin = origin === undefined || URL.parse(origin)?.host === named;
-      if (ownOrigin && (site === "none" || site === "same-origin")) return null;
-      return { status: 403, error: "The console takes requests from its own page only." };
-    },
+    // Behind a proxy that signs people in names are anything, and what it knows them by is bound to its own.
+    checkOrigin: (request) => checkOrigin(request, isTrustedProxy(request) ? null : names),
 
     async authenticate(request) {
       const identified = identify(request, identity, proxies);
@@ -182,60 +198,35 @@ export function createAuthGuard(settings: {
       const signedIn = await checkCookies(request);
       if (signedIn) return signedIn;
       // Where a proxy should have named somebody, nobody is the operator for want of a name.
-      if (token === undefined && !isTrustedProxy(request)) return { ok: true, person: consoleOperator() };
-      return { ok: false, refusal: unauthorized };
+      if (token === undefined && !provider && !isTrustedProxy(request))
+        return { ok: true, person: consoleOperator() };
+      return { ok: false, refusal };
     },
 
     async signIn(request, by) {
       if (!signIns || !by || !("token" in by)) return undefined;
-      return setCookie(request, await signIns.begin(by.token), signedInSeconds);
+      const cookie = await signIns.begin({ by: by.token }, tokenSeconds);
+      return writeCookie(consoleCookie, cookie, { seconds: tokenSeconds, secure: isSecure(request) });
+    },
+
+    async admit(whom) {
+      const person = provider && findPerson(whom, provider.roles);
+      if (!provider || !signIns || !person) return undefined;
+      const cookie = await signIns.begin({ by: provider.id, identity: whom }, providerSeconds);
+      const attributes = { seconds: providerSeconds, secure: provider.address.startsWith("https:") };
+      return { person, cookie: writeCookie(consoleCookie, cookie, attributes) };
     },
 
     async signOut(request, by) {
       if (by && "cookie" in by) await signIns?.end(by.cookie);
-      return setCookie(request, "", 0);
+      return writeCookie(consoleCookie, "", { seconds: 0, secure: isSecure(request) });
     },
   };
 }
 
-/** How many wrong tokens come from where. */
-function createWrongTokens(proxies: AddressList, now: () => number) {
-  const wrong = new Map<string, { count: number; since: number }>();
-
-  /** Of this minute. */
-  const read = (address: string) => {
-    const known = wrong.get(address);
-    return known && now() - known.since < wrongForMs ? known : { count: 0, since: now() };
-  };
-  const namesOf = (request: IncomingMessage) => ({
-    client: networkOf(findClientAddress(request, proxies)),
-    peer: `peer ${networkOf(request.socket.remoteAddress ?? "")}`,
-  });
-
-  return {
-    areTooMany(request: IncomingMessage): boolean {
-      const { client, peer } = namesOf(request);
-      return read(client).count >= mostWrong || read(peer).count >= mostWrongOfProxy;
-    },
-    add(request: IncomingMessage): void {
-      for (const address of Object.values(namesOf(request))) {
-        const { count, since } = read(address);
-        if (wrong.size >= mostAddresses) wrong.clear();
-        wrong.set(address, { count: count + 1, since });
-      }
-    },
-  };
-}
-
-function setCookie({ headers }: IncomingMessage, value: string, seconds: number): string {
-  const secure = headers.origin?.startsWith("https:") ? "; Secure" : "";
-  return `${cookieName}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}${secure}`;
-}
-
-function readCookies({ headers }: IncomingMessage): string[] {
-  const prefix = `${cookieName}=`;
-  const cookies = (headers.cookie ?? "").split("; ");
-  return cookies.filter((cookie) => cookie.startsWith(prefix)).map((cookie) => cookie.slice(prefix.length));
+function findPerson(identity: Identity, roles: RoleTable): Person | undefined {
+  const role = findRole(identity, roles);
+  return role && describeNamedPerson(identity.name, role);
 }
 
 function readBearer({ headers }: IncomingMessage): string | undefined {

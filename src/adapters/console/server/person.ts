@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Author } from "../../../chat/inbound.ts";
 import type { Role } from "../../../chat/roles.ts";
+import type { Identity } from "../../../operations/sign-ins.ts";
 import type { AddressList } from "./client-address.ts";
 import { consoleAuthor } from "../conversations/intake.ts";
 
@@ -32,6 +33,26 @@ export interface IdentityHeader {
   people: Readonly<Record<string, Role>>;
 }
 
+/** Who is what at the console: by name or else by group; `*` among the people is everybody else. */
+export interface RoleTable {
+  people: Readonly<Record<string, Role>>;
+  groups: Readonly<Record<string, Role>>;
+}
+
+const highestFirst: readonly Role[] = ["operator", "member", "viewer"];
+
+/** Undefined for those who are nothing here. */
+export function findRole({ name, groups }: Identity, table: RoleTable): Role | undefined {
+  if (Object.hasOwn(table.people, name)) return table.people[name];
+  const roles = groups.flatMap((group) => (Object.hasOwn(table.groups, group) ? table.groups[group] : []));
+  return highestFirst.find((role) => roles.includes(role)) ?? table.people["*"];
+}
+
+/** What may be a person's name: nothing that could be two names, or that nobody could see. */
+export function isName(text: string): boolean {
+  return /^[^\p{Cc},]{1,100}$/u.test(text);
+}
+
 /** `absent`: the proxy says nothing, or there is none. */
 export type Identified = { kind: "person"; person: Person } | { kind: "unknown" } | { kind: "absent" };
 
@@ -48,8 +69,8 @@ export function identify(
   const [value = ""] = values;
   const name = value.trim();
   // Two of them: the proxy has added its own to one that it was sent.
-  if (values.length > 1 || !/^[^\p{Cc},]{1,100}$/u.test(name)) return { kind: "unknown" };
-  const role = Object.hasOwn(header.people, name) ? header.people[name] : header.people["*"];
+  if (values.length > 1 || !isName(name)) return { kind: "unknown" };
+  const role = findRole({ name, groups: [] }, { people: header.people, groups: {} });
   return role === undefined
     ? { kind: "unknown" }
     : { kind: "person", person: describeNamedPerson(name, role) };

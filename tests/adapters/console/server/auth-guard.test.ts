@@ -71,6 +71,25 @@ describe("a console without a token", () => {
     expect((await call(console.url, address, { ...message, headers: own })).status).toBe(200);
   });
 
+  test("opens its page by a link on another site, and nothing else", async () => {
+    await using console = await open();
+    const link = {
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
+    const follow = async (path: string, headers: Record<string, string> = {}, method = "GET") =>
+      (await call(console.url, path, { method, headers: { ...link, ...headers } })).status;
+    expect(await follow("/")).toBe(200);
+    for (const path of ["/api/v1/status", "/metrics", "/main.js", "/mcp"])
+      expect(await follow(path)).toBe(403);
+    expect(await follow("/", {}, "POST")).toBe(403);
+    expect(await follow("/", { "sec-fetch-dest": "iframe" })).toBe(403);
+    expect(await follow("/", { "sec-fetch-mode": "no-cors" })).toBe(403);
+    expect(await follow("/", { origin: "https://evil.example" })).toBe(403);
+    expect(await follow("/", { host: "evil.example" })).toBe(421);
+  });
+
   test.each(["0.0.0.0", "::", "192.0.2.7"])("does not start on %s", async (host) => {
     await expect(open({ host })).rejects.toThrow(/HEDDLE_CONSOLE_TOKEN/);
   });

@@ -61,4 +61,10 @@ const entry: z.ZodType<FileEntry> = z.strictObject({
 
 export const fileList = z.strictObject({ entries: z.array(entry), truncated: z.boolean() });
 
-export const error = z.strictObject({ error: z.string().describe("one sentence for people") });
+export const error = z.strictObject({
+  error: z.string().describe("one sentence for people"),
+  signIn: z
+    .string()
+    .exactOptional()
+    .describe("with 401, where people sign in at a provider: the address of that, for a browser"),
+});

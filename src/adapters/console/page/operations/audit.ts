@@ -117,7 +117,7 @@ const kinds: AuditKind[] = [
     "thread-deleted",
     "direct-read",
   ] as const),
-  ...(["token-created", "token-revoked", "person-forgotten"] as const),
+  ...(["token-created", "token-revoked", "person-forgotten", "signed-in"] as const),
   ...(["setup-begun", "setup-saved", "setup-ended"] as const),
   ...(["log-broken", "facts-lost"] as const),
 ];

@@ -1,0 +1,100 @@
+import type { IncomingMessage } from "node:http";
+import type { Redis } from "ioredis";
+import type { BaseLogger } from "pino";
+import type { Author } from "../../../chat/inbound.ts";
+import { createAttemptLimit } from "./attempt-limit.ts";
+import type { AuthGuard, ProviderSettings } from "./auth-guard.ts";
+import type { AddressList } from "./client-address.ts";
+import { type CookieAttributes, readCookies, writeCookie } from "./cookies.ts";
+import type { Reply } from "./http.ts";
+import { signInCallbackPath, signInPath } from "./origin.ts";
+import { createOpenId, type OpenIdResult, type OpenIdSettings, pendingSeconds } from "./open-id.ts";
+import type { RoleTable } from "./person.ts";
+
+/** What the page says of a sign-in that came to nothing. */
+export type SignInProblem = "declined" | "stale" | "unreachable" | "invalid" | "unknown" | "too-many";
+
+export interface SignInRoutes {
+  /** The answer, always a redirect; undefined for any other address. */
+  answer(request: IncomingMessage, path: string, query: URLSearchParams): Promise<Reply | undefined>;
+}
+
+/** Carries a sign-in that has begun, until the provider sends the browser back. */
+const pendingCookie = "heddle_sign_in";
+
+/** What the settings say of the provider at which people sign in. */
+export interface OpenIdOptions extends Omit<OpenIdSettings, "redirectUri" | "groups"> {
+  /** Where the console is opened. */
+  address: string;
+  roles: RoleTable;
+}
+
+/** The same for whoever decides who may in. */
+export function describeProvider({ issuer, clientId, address, roles }: OpenIdOptions): ProviderSettings {
+  return { id: `openid ${issuer} ${clientId}`, address, roles };
+}
+
+/** The two addresses by which people sign in at a provider. Both are for everybody. */
+export function createSignInRoutes(
+  provider: OpenIdOptions,
+  options: {
+    redis: Redis;
+    authGuard: Pick<AuthGuard, "admit">;
+    proxies: AddressList;
+    /** Told who has signed in. */
+    onSignIn(by: Author): void;
+    log: Pick<BaseLogger, "warn">;
+    now(): number;
+  },
+): SignInRoutes {
+  const { authGuard, onSignIn, log, now } = options;
+  const redirectUri = new URL(signInCallbackPath, provider.address).href;
+  const groups = Object.keys(provider.roles.groups);
+  const openId = createOpenId(options.redis, { ...provider, redirectUri, groups }, now);
+  const attempts = createAttemptLimit(options.proxies, now);
+  const attributes: CookieAttributes = {
+    seconds: pendingSeconds,
+    secure: redirectUri.startsWith("https:"),
+    path: signInPath,
+    crossesSites: true,
+  };
+
+  const explain = (result: Exclude<OpenIdResult<unknown>, { kind: "done" }>): Reply => {
+    if ("why" in result) log.warn({ why: result.why }, `a sign-in at the provider is ${result.kind}`);
+    return redirectToPage(result.kind);
+  };
+
+  const begin = async (): Promise<Reply> => {
+    const begun = await openId.begin();
+    if (begun.kind !== "done") return explain(begun);
+    const { address, pending } = begun.value;
+    return redirect(address.href, writeCookie(pendingCookie, pending, attributes));
+  };
+
+  const finish = async (request: IncomingMessage, query: URLSearchParams): Promise<Reply> => {
+    if (attempts.areTooMany(request)) return redirectToPage("too-many");
+    const finished = await openId.finish(query, readCookies(request, pendingCookie));
+    if (finished.kind === "invalid" || finished.kind === "stale") attempts.add(request);
+    if (finished.kind !== "done") return explain(finished);
+    const admitted = await authGuard.admit(finished.value);
+    if (!admitted) return redirectToPage("unknown");
+    onSignIn(admitted.person.author);
+    return redirect("/#/", admitted.cookie);
+  };
+
+  return {
+    async answer(request, path, query) {
+      if (request.method !== "GET") return undefined;
+      if (path === signInPath) return await begin();
+      return path === signInCallbackPath ? await finish(request, query) : undefined;
+    },
+  };
+}
+
+function redirectToPage(problem: SignInProblem): Reply {
+  return redirect(`/#sign-in=${problem}`);
+}
+
+function redirect(location: string, cookie?: string): Reply {
+  return { status: 303, headers: { location, ...(cookie !== undefined && { "set-cookie": cookie }) } };
+}
