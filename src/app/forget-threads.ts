@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { heddle, type Speaker } from "../agent/messages.ts";
 import type { ThreadId } from "../chat/threads.ts";
+import type { Removal } from "../operations/manage.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { channelSettings } from "./channel-settings.ts";
 import type { AppContext } from "./context.ts";
@@ -10,8 +11,8 @@ export interface ForgetOptions {
   redis: Redis;
   /** How many days the thread's channel keeps a thread after its last activity; undefined where it does not say. */
   keepDays(thread: ThreadId): number | undefined;
-  /** Deletes a thread with all that belongs to it; resolves with why nothing was done. */
-  remove(thread: ThreadId, by: Speaker): Promise<string | undefined>;
+  /** Deletes a thread with all that belongs to it. */
+  remove(thread: ThreadId, by: Speaker): Promise<Removal>;
   now(): number;
   onProblem(problem: string, error: unknown): void;
 }
@@ -37,7 +38,7 @@ export function createForgetter(options: ForgetOptions): () => Promise<void> {
       for await (const { thread, activeAt } of listOldest(redis)) {
         const days = keepDays(thread);
         if (days === undefined || activeAt > now() - days * dayMs) continue;
-        if ((await remove(thread, heddle)) === undefined) forgotten += 1;
+        if ((await remove(thread, heddle)).isDeleted) forgotten += 1;
         if (forgotten === mostAtOnce) return;
       }
     } catch (error) {

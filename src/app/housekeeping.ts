@@ -8,6 +8,7 @@ export function startHousekeeping(context: AppContext): { stop(): void } {
   const removeDeleted = createDeletedRemover(context);
   void removeDeleted();
   const forget = openForgetter(context);
+  void forget();
   const timers = [
     setInterval(() => void cleanWorkspaces(context), cleanEveryMs),
     setInterval(() => void removeDeleted(), removeEveryMs),

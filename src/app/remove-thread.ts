@@ -2,11 +2,11 @@ import { Conversations } from "../adapters/console/conversations/conversations.t
 import type { Speaker } from "../agent/messages.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
-import { createThreadManager } from "../operations/manage.ts";
+import { createThreadManager, type Removal } from "../operations/manage.ts";
 import type { AppContext } from "./context.ts";
 
-/** Deletes a thread with all that belongs to it; resolves with why nothing, or not all of it, was done. */
-export type RemoveThread = (thread: ThreadId, by: Speaker) => Promise<string | undefined>;
+/** Deletes a thread with all that belongs to it. */
+export type RemoveThread = (thread: ThreadId, by: Speaker) => Promise<Removal>;
 
 /** What deletes threads outside the console's pages: for commands, and for what channels keep no longer. */
 export function openThreadRemoval({
@@ -22,9 +22,9 @@ export function openThreadRemoval({
   });
   const conversations = new Conversations(redis, Date.now);
   return async (thread, by) => {
-    const problem = await manager.remove(thread, by);
+    const removal = await manager.remove(thread, by);
     const { platform, thread: id } = parseThreadId(thread);
-    if (problem === undefined && platform === "local") await conversations.forget(id);
-    return problem;
+    if (removal.isDeleted && platform === "local") await conversations.forget(id);
+    return removal;
   };
 }

@@ -47,7 +47,7 @@ export async function forgetPersonByName(who: string, { threads, json }: ForgetO
     const remove = openThreadRemoval(context);
     const deleted: ThreadId[] = [];
     for (const { thread, alone } of threads ? forgotten.threads : [])
-      if (alone && (await remove(thread, operator)) === undefined) deleted.push(thread);
+      if (alone && (await remove(thread, operator)).isDeleted) deleted.push(thread);
     const done = { person, ...forgotten, deleted };
     process.stdout.write(json ? `${JSON.stringify(done)}\n` : stripControls(describe(done)));
     return 0;

@@ -62,10 +62,12 @@ export async function deleteThreadByName(thread: string): Promise<number> {
     const { redis } = context;
     if (!(await createOverview(redis).line(thread)))
       throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
-    const problem = await openThreadRemoval(context)(thread, { ...consoleAuthor(), id: "operator" });
-    const isLeft = (await createOverview(redis).line(thread)) !== undefined;
-    process.stdout.write(`${problem ?? "Deleted, with its journal, files and notes."}\n`);
-    return isLeft ? 1 : 0;
+    const operator = { ...consoleAuthor(), id: "operator" };
+    const { isDeleted, note = "Deleted, with its journal, files and notes." } = await openThreadRemoval(
+      context,
+    )(thread, operator);
+    process.stdout.write(`${note}\n`);
+    return isDeleted ? 0 : 1;
   } finally {
     await context.close();
   }

@@ -16,8 +16,14 @@ export interface ThreadManager {
   noteExport(thread: ThreadId, by: Speaker): void;
   /** That somebody has read direct messages of others; once an hour for each thread. */
   noteDirectRead(thread: ThreadId, by: Speaker): void;
-  /** Deletes a thread with all that belongs to it; resolves with why nothing was done. */
-  remove(thread: ThreadId, by: Speaker): Promise<string | undefined>;
+  /** Deletes a thread with all that belongs to it. */
+  remove(thread: ThreadId, by: Speaker): Promise<Removal>;
+}
+
+/** Whether a thread is deleted. `note`, for people: why not, or what is left of it for the moment. */
+export interface Removal {
+  isDeleted: boolean;
+  note?: string;
 }
 
 export interface ManagerOptions {
@@ -67,14 +73,18 @@ export function createThreadManager({
     async remove(thread, by) {
       const at = now();
       if (!(await deleteSession(redis, thread, at)))
-        return "The thread is at work, or something waits there: stop it first, then delete it.";
+        return {
+          isDeleted: false,
+          note: "The thread is at work, or something waits there: stop it first, then delete it.",
+        };
       done("thread-deleted", thread, by);
       const isGone = await workspaces.remove(parseThreadId(thread), at).catch((error: unknown) => {
         onError(error);
         return false;
       });
       // Whoever has them looks again: `heddle:deleted` says so.
-      return isGone ? undefined : "The thread is deleted; its files go when what still runs there has ended.";
+      const note = "The thread is deleted; its files go when what still runs there has ended.";
+      return isGone ? { isDeleted: true } : { isDeleted: true, note };
     },
   };
 }

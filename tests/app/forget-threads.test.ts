@@ -21,7 +21,7 @@ async function forget(options: Partial<ForgetOptions> = {}): Promise<string[]> {
     keepDays: (thread) => days[thread.slice(0, thread.lastIndexOf(":"))],
     async remove(thread) {
       removed.push(thread);
-      return undefined;
+      return { isDeleted: true };
     },
     now: () => now,
     onProblem(problem, error) {
@@ -58,9 +58,9 @@ test("What is at work is passed over, and no more than fifty go at once", async 
   const removed: string[] = [];
   await forget({
     async remove(thread) {
-      if (busy.has(thread)) return "The thread is at work.";
+      if (busy.has(thread)) return { isDeleted: false };
       removed.push(thread);
-      return undefined;
+      return { isDeleted: true };
     },
   });
   expect(removed).toHaveLength(50);

@@ -121,10 +121,13 @@ export async function readLastRecord(redis: Redis, thread: ThreadId): Promise<Jo
 
 /** The message that a session began with, also one that still waits. */
 export async function readFirstMessage(redis: Redis, thread: ThreadId): Promise<UserMessage | undefined> {
-  const records = readRecords(redis, thread, 0, await redis.lrange(keys.log(thread), 0, firstRecords - 1));
-  const first = records.find((record) => record.type === "user");
+  // In this order: a message that a turn takes between the two is in the second.
+  const [waiting, begun] = await Promise.all([
+    redis.lindex(keys.mail(thread), 0),
+    redis.lrange(keys.log(thread), 0, firstRecords - 1),
+  ]);
+  const first = readRecords(redis, thread, 0, begun).find((record) => record.type === "user");
   if (first) return first.message;
-  const waiting = await redis.lindex(keys.mail(thread), 0);
   return waiting === null ? undefined : readMessage(redis, thread, waiting);
 }
 

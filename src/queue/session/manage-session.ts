@@ -2,9 +2,7 @@ import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { isBranchOf } from "../stores/pull-requests.ts";
-import { readForward } from "./journal.ts";
 import { claimUnheldSession } from "./claim.ts";
-import { platformMessageId } from "./message-changes.ts";
 import { readSessionStatus } from "./sessions.ts";
 
 /** What people call the thread, and since when it is put away, ms; an empty text removes either. */
@@ -61,17 +59,29 @@ export async function listDeleted(redis: Redis): Promise<{ thread: ThreadId; at:
   }));
 }
 
+const prefix = "heddle:ref:";
+
+/** What tells that messages are of this thread: people's, and our own, of which no journal tells. */
 async function removeReferences(redis: Redis, thread: ThreadId): Promise<void> {
-  const { platform, workspace, channel } = parseThreadId(thread);
-  for await (const { records } of readForward(redis, thread)) {
-    const messages = records.flatMap((record) => (record.type === "user" ? [record.message.id] : []));
-    await Promise.all(
-      messages.map((id) => {
-        const ref = { platform, workspace, channel, message: platformMessageId(id) };
-        return Promise.all([redis.unlink(keys.reference(ref)), redis.unlink(keys.replied(ref))]);
-      }),
-    );
+  const { platform, workspace, channel: place, thread: id } = parseThreadId(thread);
+  // On some platforms a thread's messages are in a channel of its own.
+  const near = [place, id].map((channel) => keys.reference({ platform, workspace, channel, message: "" }));
+  const every = `${prefix}${escapeGlob(`${platform}:${workspace}:`)}*`;
+  for (const node of primariesOf(redis)) {
+    await eachKey(node, every, async (found) => {
+      const nearby = found.filter((key) => near.some((beginning) => key.startsWith(beginning)));
+      const threads = await Promise.all(nearby.map((key) => node.get(key)));
+      const own = nearby.filter((_key, index) => threads[index] === thread);
+      await Promise.all(own.flatMap((key) => listKeysOf(key).map((one) => redis.unlink(one))));
+    });
   }
+}
+
+/** Of the message that is referred to under that key. */
+function listKeysOf(key: string): string[] {
+  const [platform = "", workspace = "", channel = "", ...message] = key.slice(prefix.length).split(":");
+  const ref = { platform, workspace, channel, message: message.join(":") };
+  return [key, keys.replied(ref), keys.marked(ref), keys.marking(ref)];
 }
 
 /** Which branches it has pushed: their names say whose they are only inside. */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ThreadPage } from "../../../src/operations/finding.ts";
 import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/stores/pull-requests.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
+import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { call as request } from "./requests.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";
@@ -113,7 +114,12 @@ test("a deleted thread leaves nothing behind but numbers and who deleted it", as
   await console.surface.upload(place, { name: "plot.png", data: Buffer.from("png") }, "u");
   const message = await write(redis, thread, "And the gate");
   const reference = keys.reference({ ...place, message });
-  await redis.set(reference, thread);
+  // Heddle's own messages are in no journal.
+  const answer = { ...place, message: "77" };
+  await rememberMessages(redis, thread, [{ ...place, message }, answer]);
+  await redis.set(keys.marked(answer), "1:answered");
+  const ofOther = { platform: "slack", workspace: "T1", channel: "C1", message: "78" };
+  await rememberMessages(redis, other, [ofOther]);
   const pushed = { host: "github.com", repository: "acme/shop", branch: "fence", at: Date.now() };
   const requester = { id: "@ada", name: "ada" };
   await rememberThreadBranch(redis, { ...pushed, thread, requester });
@@ -126,7 +132,10 @@ test("a deleted thread leaves nothing behind but numbers and who deleted it", as
 
   const stale = await claimSession(redis, thread);
   expect((await post(thread, "delete")).json()).toEqual({});
-  expect((await redis.keys("*")).filter((key) => key.includes(own) || key === reference)).toEqual([]);
+  const isOfIt = (key: string) =>
+    key.includes(own) || key === reference || key.includes("local:console:main:77");
+  expect((await redis.keys("*")).filter(isOfIt)).toEqual([]);
+  expect(await redis.get(keys.reference(ofOther))).toBe(other);
   for (const list of [keys.threads, keys.waiting, "heddle:local:threads", "heddle:local:shared"])
     expect((await redis.zrange(list, "0", "-1")).filter((member) => member.includes(own))).toEqual([]);
   expect(await redis.zrange(keys.deleted, "0", "-1")).toEqual([thread]);

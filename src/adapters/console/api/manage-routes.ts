@@ -86,8 +86,8 @@ function remove(services: Services, call: ApiCall): Promise<Reply | null> {
   const { operations, conversations } = services;
   return withThread(services, call, (thread) =>
     withBody(call, nothing, async () => {
-      const note = await operations.manage.remove(thread, call.person.author);
-      if (await operations.threads.find(thread)) return replyProblem(409, note ?? "It is still there.");
+      const { isDeleted, note } = await operations.manage.remove(thread, call.person.author);
+      if (!isDeleted) return replyProblem(409, note ?? "It is still there.");
       const { platform, thread: id } = parseThreadId(thread);
       if (platform === "local") await conversations.forget(id);
       return replyJson(200, (note === undefined ? {} : { note }) satisfies Done);
