@@ -104,6 +104,7 @@ function reportPage(
     document.body.classList.toggle("empty", page !== "timeline");
     byId("main").className = "";
     byId("to-timeline").hidden = true;
+    byId("copy-link").hidden = true;
     showTitle(title);
     if (!live) return [followThreads(frame), show(report, frame)];
     listThreads().catch(showError);

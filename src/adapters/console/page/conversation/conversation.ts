@@ -17,6 +17,7 @@ import {
   sendThumbnail,
   stopThread,
 } from "../api.ts";
+import { copyButton } from "../copy.ts";
 import { byId } from "../dom.ts";
 import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
@@ -35,6 +36,7 @@ const nearEnd = 120;
 const log = byId("log");
 const stopButton = byId("stop", HTMLButtonElement);
 const timelineLink = byId("to-timeline", HTMLAnchorElement);
+const linkCopy = byId("copy-link");
 const scroller = byId("scroller");
 const threads = new ThreadList(byId("thread-list"));
 const conversation = new Conversation(log, {
@@ -44,6 +46,8 @@ const conversation = new Conversation(log, {
   edit: (text) => composer.edit(text),
 });
 const composer = new Composer(send);
+
+linkCopy.append(...copyButton("Copy the link to this thread", () => location.href));
 
 followNeeds(({ first }) => {
   const own = "local:console:main:";
@@ -70,6 +74,7 @@ export function openConversation(thread: string | null, on: Connection): () => v
   document.body.classList.toggle("empty", current === null);
   byId("main").className = current ? colorOf(current) : "";
   timelineLink.hidden = current === null;
+  linkCopy.hidden = current === null;
   if (current) timelineLink.href = sessionAddress(wholeThread(current));
   showTitle(current ? "" : "New thread");
   showRunning();

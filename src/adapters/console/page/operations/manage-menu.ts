@@ -55,8 +55,11 @@ export function manageMenu(thread: string) {
         archive,
       ),
       button("Copy link", async () => {
+        const about = "Whoever may use this console can open it.";
+        // Browsers offer the clipboard on this machine and behind https only.
+        if (!("clipboard" in navigator)) return `${location.href} is the link. ${about}`;
         await navigator.clipboard.writeText(location.href);
-        return "The link is copied. Whoever may use this console can open it.";
+        return `The link is copied. ${about}`;
       }),
       download("Save as Markdown", "markdown"),
       download("Save as JSON", "json"),

@@ -1,0 +1,133 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createAccessTokens } from "../../src/operations/access-tokens.ts";
+import { begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
+import type { Role } from "../../src/chat/roles.ts";
+import type { TestConsole } from "../adapters/console/start-console.ts";
+import { browserPatienceMs, chromiumPath, noChromium, shot } from "./chromium.ts";
+import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+const token = "correct-horse-battery";
+const clipboard = { permissions: ["clipboard-read", "clipboard-write"] };
+
+describe.skipIf(!chromiumPath)(chromiumPath ? "a link to a thread" : noChromium, () => {
+  beforeAll(openBrowser, browserPatienceMs);
+  afterAll(closeBrowser);
+
+  const makeToken = async (console: TestConsole, name: string, role: Role) =>
+    (await createAccessTokens(console.redis.client(), Date.now).create({ name, role })).token;
+
+  const makeThread = async (console: TestConsole, thread: string) => {
+    const redis = console.redis.client();
+    await write(redis, thread, "Sort the attachments", "Lin");
+    const lease = await begin(redis, thread);
+    await lease.append([calling(1, [{ type: "text", text: "They are sorted." }])]);
+    await end(lease, { kind: "answered", text: "They are sorted.", steps: 1, usage: usageOf(0) });
+  };
+
+  /** Another person, in a browser of their own, who presses a link in a page of another site. */
+  const follow = async (from: Page, link: string) => {
+    const context = await from.context().browser()?.newContext();
+    if (!context) throw new Error("There is no browser.");
+    context.setDefaultTimeout(browserPatienceMs);
+    const page = await context.newPage();
+    await using site = await serve(`<!doctype html><title>Chat</title><a href="${link}">Look</a>`);
+    await page.goto(site.url);
+    await page.getByRole("link", { name: "Look" }).click();
+    return { page, [Symbol.asyncDispose]: () => context.close() };
+  };
+
+  const signIn = async (page: Page, own: string) => {
+    await page.getByLabel("Token").fill(own);
+    await page.keyboard.press("Enter");
+  };
+
+  test("is copied by one person, and leads another to it over a sign-in, from whichever site", async () => {
+    await using at = await openConsolePage({ token, browser: clipboard });
+    const { page, console } = at;
+    const thread = "slack:T1:C9OPS:175.9";
+    await makeThread(console, thread);
+    await signIn(page, await makeToken(console, "ada", "operator"));
+    await page.getByText("ada (operator)").waitFor();
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(thread)}`);
+    await page.getByText("Manage", { exact: true }).click();
+    await page.getByRole("button", { name: "Copy link" }).click();
+    await page.getByText("The link is copied. Whoever may use this console can open it.").waitFor();
+    const link = String(await page.evaluate("navigator.clipboard.readText()"));
+
+    await using bob = await follow(page, link);
+    await signIn(bob.page, await makeToken(console, "bob", "viewer"));
+    await bob.page.getByText("bob (viewer)").waitFor();
+    await bob.page.getByRole("heading", { name: "Sort the attachments" }).waitFor();
+    await bob.page.getByText("They are sorted.").first().waitFor();
+    await bob.page.getByText("Manage", { exact: true }).click();
+    const offered = await bob.page.locator("details.manage .action").allTextContents();
+    expect(offered).toEqual(["Copy link", "Save as Markdown", "Save as JSON", "Save with files"]);
+    expect(bob.page.url()).toBe(link);
+  });
+
+  test("is copied beside a conversation too, and shows it to a viewer", async () => {
+    await using at = await openConsolePage({ token, browser: clipboard });
+    const { page, console } = at;
+    await signIn(page, await makeToken(console, "ada", "member"));
+    await page.getByText("ada (member)").waitFor();
+    const { thread } = await at.asks("Draw it");
+    await console.surface.post(thread, { kind: "answer", markdown: "It is drawn." }, "answer");
+    await article(page, "answer").waitFor();
+    await page.getByRole("button", { name: "Copy the link to this thread" }).click();
+    await shot(page, "copy-link");
+    const link = String(await page.evaluate("navigator.clipboard.readText()"));
+    await using bob = await follow(page, link);
+    await signIn(bob.page, await makeToken(console, "bob", "viewer"));
+    await article(bob.page, "answer").getByText("It is drawn.").waitFor();
+    expect(await bob.page.getByLabel("Message to Heddle").isVisible()).toBe(false);
+    await page.goto(`${console.url}/#/usage`);
+    await page.getByRole("heading", { name: "Usage" }).waitFor();
+    expect(await page.getByRole("button", { name: "Copy the link to this thread" }).isVisible()).toBe(false);
+  });
+
+  test("to a direct message of others says only that it is one", async () => {
+    await using at = await openConsolePage({ token });
+    const thread = "slack:T1:D1:1.5";
+    await makeThread(at.console, thread);
+    await using bob = await follow(at.page, `${at.console.url}/#/s/${encodeURIComponent(thread)}`);
+    await signIn(bob.page, await makeToken(at.console, "bob", "viewer"));
+    await bob.page.getByText("This is a direct message of somebody else").first().waitFor();
+    expect(await bob.page.locator("body").innerText()).not.toMatch(/Sort the attachments|They are sorted/);
+  });
+
+  test("is shown where the browser does not let a page copy", async () => {
+    await using at = await openConsolePage({
+      async prepare(console) {
+        await makeThread(console, "slack:T1:C9OPS:176.1");
+      },
+    });
+    const { page, console } = at;
+    await page.addInitScript("delete Navigator.prototype.clipboard");
+    await page.goto(`${console.url}/?again#/s/${encodeURIComponent("slack:T1:C9OPS:176.1")}`);
+    await page.getByText("Manage", { exact: true }).click();
+    await page.getByRole("button", { name: "Copy link" }).click();
+    await page.getByRole("alert").getByText(`${page.url()} is the link.`).waitFor();
+    at.expectInnocent();
+  });
+});
+
+/** A page of another site: `localhost` is another one than 127.0.0.1. */
+async function serve(html: string) {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end(html);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    url: `http://localhost:${typeof address === "object" && address ? address.port : 0}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
