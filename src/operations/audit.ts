@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { parseThreadId, threadId } from "../chat/threads.ts";
+import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
 import { readLatestEntries } from "../telemetry/audit/files.ts";
 import { readPeople } from "../telemetry/audit/people.ts";
@@ -16,7 +16,7 @@ const lookedAtOnce = 2_000;
 
 /** The newest entries of the audit log that are asked for; where few are, it looks back no further than its bound. */
 export async function reportAudit(
-  { redis, folder, mask, threads }: AuditSource,
+  { redis, folder, mask, threads, mayRead }: AuditSource,
   query: AuditQuery,
 ): Promise<AuditPage> {
   const { entries, before } = await findEntries(redis, folder, query, mask);
@@ -27,7 +27,8 @@ export async function reportAudit(
     const place = places[index];
     const channel = place && (names.get(channelId(place)) ?? place.channel);
     const title = place && titles.get(threadId(place));
-    return { ...toLine(entry, placeName(place?.platform, channel), mask), ...(title && { title }) };
+    const shown = tellsOfContent(entry) && !mayRead(entry.thread) ? withoutContent(entry) : entry;
+    return { ...toLine(shown, placeName(place?.platform, channel), mask), ...(title && { title }) };
   });
   return { lines, ...(before !== undefined && { before }) };
 }
@@ -37,6 +38,7 @@ interface AuditSource {
   folder: string;
   mask: Mask;
   threads: Pick<ThreadIndex, "titles">;
+  mayRead(thread: ThreadId): boolean;
 }
 
 async function findEntries(
@@ -79,6 +81,21 @@ function listPeople(entry: AuditEntry): string[] {
   const { by, asked } = { by: "", asked: [], ...entry };
   const people = [typeof by === "string" ? by : by.name, ...asked.map((one) => one.by.name)];
   return [...new Set(people)].filter(Boolean);
+}
+
+/** What of an entry is taken from what was said and done in a thread. */
+const contentNames = ["arguments", "rules"];
+
+function tellsOfContent(entry: AuditEntry): entry is AuditEntry & { thread: ThreadId } {
+  return "thread" in entry && contentNames.some((name) => name in entry);
+}
+
+function withoutContent<Entry extends AuditEntry>(entry: Entry): Entry {
+  const hidden = Object.entries(entry).map(([name, value]) =>
+    contentNames.includes(name) ? [name, "(of a direct message)"] : [name, value],
+  );
+  // Each field keeps its name, and all of them become text.
+  return Object.fromEntries(hidden) as Entry;
 }
 
 const idNames = new Set(["turn", "call", "sha256"]);

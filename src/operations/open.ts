@@ -52,7 +52,8 @@ export function openOperations(options: OperationsOptions): Operations & { close
     export: (line, format) => exportThread(redis, line, format, mask),
     usage: (days) => reportUsage(redis, budgets, mask, now(), days),
     system: () => reportSystem({ ...options, threads }),
-    audit: (query) => reportAudit({ redis, folder: options.auditFolder, mask, threads }, query),
+    audit: (query, mayRead) =>
+      reportAudit({ redis, folder: options.auditFolder, mask, threads, mayRead }, query),
     close() {
       threads.close();
       feed.close();

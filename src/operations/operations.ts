@@ -35,8 +35,12 @@ export interface Operations {
   export(line: ThreadLine, format: ExportFormat): AsyncIterable<string>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
-  /** The newest entries of the audit log that are asked for. */
-  audit(query: AuditQuery): Promise<AuditPage>;
+  /**
+   * The newest entries of the audit log that are asked for.
+   *
+   * @param mayRead whether whoever asks may see what was said in a thread, which beginnings of commands tell
+   */
+  audit(query: AuditQuery, mayRead: (thread: ThreadId) => boolean): Promise<AuditPage>;
 }
 
 /** The threads of all platforms. */

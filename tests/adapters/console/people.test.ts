@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../../src/adapters/console/api/api.ts";
-import type { Need } from "../../../src/adapters/console/api/question-routes.ts";
 import type { Role } from "../../../src/chat/roles.ts";
-import type { ThreadPage } from "../../../src/operations/finding.ts";
 import { type AccessTokens, createAccessTokens } from "../../../src/operations/access-tokens.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call, openStream } from "./requests.ts";
-import { askAbout, askChoice, begin, write } from "./sessions.ts";
-import { type ConsoleSettings, startConsole, type TestConsole } from "./start-console.ts";
+import { askChoice, write } from "./sessions.ts";
+import { startConsole, type TestConsole } from "./start-console.ts";
 
 const own = "correct-horse-battery";
 let redis: TestRedis;
@@ -173,69 +171,6 @@ describe("a member", () => {
     expect(await answer(await make("bob", "operator"))).toBe(409);
     expect(await answer(await make("ada", "member"))).toBe(200);
     expect(console.intake.events.at(-1)).toMatchObject({ action: `answer:${id}:1`, author: { id: "@ada" } });
-  });
-});
-
-describe("direct messages of others", () => {
-  const direct = ["slack:T1:D1:1.5", "discord:dm:77:77"];
-  const said = "The secret plan";
-  const reads = routes.filter(
-    ({ method, path }) => method === "GET" && /\/(sessions|threads)\/:thread\/(?!uploads)/.test(path),
-  );
-
-  const startWith = async (settings: ConsoleSettings) => {
-    const at = await startConsole(settings);
-    for (const thread of direct) await write(at.redis.client(), thread, said);
-    return at;
-  };
-
-  test("are read by nobody unless the settings name a role, and lists do not tell what is said", async () => {
-    await using at = await startWith({});
-    for (const thread of direct) {
-      for (const { path } of reads) {
-        const answer = await call(
-          at.url,
-          path.replace(":thread", encodeURIComponent(thread)).replace(/:\w+/, "1.0"),
-        );
-        expect([path, answer.status]).toEqual([path, 403]);
-      }
-    }
-    const list = (await call(at.url, "/api/sessions")).json() as ThreadPage;
-    expect(list.lines.map(({ title }) => title)).toEqual(["Direct message", "Direct message"]);
-    expect((await call(at.url, "/api/search?words=secret")).json()).toMatchObject({ found: [] });
-    expect((await call(at.url, "/api/sessions?words=secret")).json()).toMatchObject({ lines: [] });
-    expect(at.audited).toEqual([]);
-  });
-
-  test("are read by that role, once an hour with a line in the audit log", async () => {
-    await using at = await startWith({ access: { directMessages: ["operator"] } });
-    const [thread = ""] = direct;
-    for (const _ of [1, 2]) {
-      const answer = await call(at.url, `/api/sessions/${encodeURIComponent(thread)}/timeline`);
-      expect(answer.status).toBe(200);
-    }
-    expect(at.audited).toEqual([
-      { action: "direct-read", thread, by: expect.objectContaining({ id: "console" }) },
-    ]);
-    const token = (
-      await createAccessTokens(at.redis.client(), Date.now).create({ name: "vera", role: "viewer" })
-    ).token;
-    const path = `/api/sessions/${encodeURIComponent(thread)}/timeline`;
-    expect((await call(at.url, path, { headers: bearer(token) })).status).toBe(403);
-  });
-
-  test("ask nothing of those who may not read them", async () => {
-    await using at = await startConsole();
-    const thread = "slack:T1:D2:1.5";
-    await write(at.redis.client(), thread, said);
-    const lease = await begin(at.redis.client(), thread);
-    const { id } = await askAbout(lease, thread, { kind: "approval", why: "a secret rule" }, "U1");
-    const needs = (await call(at.url, "/api/needs")).json() as Need[];
-    expect(needs).toMatchObject([
-      { boundTo: "Person U1", question: { call: "", text: "This is asked in a direct message." } },
-    ]);
-    const address = `/api/sessions/${encodeURIComponent(thread)}/questions/${id}`;
-    expect((await call(at.url, address, { method: "POST", json: { decision: "approve" } })).status).toBe(403);
   });
 });
 

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { createConsoleAdapter } from "../../../src/adapters/console/adapter.ts";
 import type { IdentityHeader } from "../../../src/adapters/console/server/person.ts";
 import type { OpenIdOptions } from "../../../src/adapters/console/server/sign-in-routes.ts";
-import type { ConsoleStatus } from "../../../src/adapters/console/services.ts";
+import type { ConsoleStatus, Services } from "../../../src/adapters/console/services.ts";
 import { createConsoleSurface } from "../../../src/adapters/console/conversations/surface.ts";
 import type { Speaker } from "../../../src/agent/messages.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
@@ -87,6 +87,8 @@ export interface ConsoleSettings {
   /** Whom it signs in is told in `signedIn`. */
   openId?: OpenIdOptions;
   access?: object;
+  /** Instead of what `access` says. */
+  mayUse?: Services["mayUse"];
   recheckMs?: number;
   budgets?: Partial<BudgetSettings>;
   setup?: Partial<ConsoleSetupOptions>;
@@ -166,7 +168,8 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     openId: settings.openId,
     onSignIn: ({ id, name }) => void signedIn.push({ id, name }),
     tokens: createAccessTokens(client, Date.now),
-    mayUse: createAccess(settingsSchema.parse({ access: settings.access ?? {} }).access).mayUse,
+    mayUse:
+      settings.mayUse ?? createAccess(settingsSchema.parse({ access: settings.access ?? {} }).access).mayUse,
     ...(settings.recheckMs !== undefined && { recheckMs: settings.recheckMs }),
     files,
     operations,

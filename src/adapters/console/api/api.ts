@@ -15,7 +15,7 @@ import { setupRoutes } from "./setup-routes.ts";
 import { outlineRoutes } from "./outline-routes.ts";
 import { type ApiCall, matchRoute, replyNotFound, type Route } from "./route.ts";
 import { toWholeThread } from "../conversations/refs.ts";
-import { refuse } from "./role-check.ts";
+import { findRefused, refuse } from "./role-check.ts";
 import { status as statusSchema } from "./schemas/conversation.ts";
 import type { Services, SignedIn } from "../services.ts";
 
@@ -104,7 +104,7 @@ export async function answerApi(
     const refusal = refuse(services, route, call);
     if (refusal) return refusal;
     const reply = await route.answer(services, call);
-    if (reply === null) endWhenSignedOut(services, call);
+    if (reply === null) endWhenRefused(services, route, call);
     return reply;
   }
   return replyNotFound();
@@ -120,13 +120,15 @@ function takesAnyThread({ path }: Route): boolean {
   return path.startsWith("/api/v1/sessions/:thread/") || jobRoutes.some((route) => route.path === path);
 }
 
-/** Who asks may be gone while a stream is open: a token is revoked, or its time is over. */
-function endWhenSignedOut({ authGuard, recheckMs }: Services, { request, response }: ApiCall): void {
+/** Who asks may be gone while a stream is open, or may not see this any more: a token is revoked, the settings change. */
+function endWhenRefused(services: Services, route: Route, call: ApiCall): void {
+  const { request, response } = call;
   if (response.destroyed || response.writableEnded) return;
   const recheck = async () => {
-    if (!(await authGuard.authenticate(request)).ok) response.destroy();
+    const who = await services.authGuard.authenticate(request);
+    if (!who.ok || findRefused(services, route, { ...call, person: who.person })) response.destroy();
   };
   // Redis may be away: then the next look decides.
-  const timer = setInterval(() => void recheck().catch(() => {}), recheckMs).unref();
+  const timer = setInterval(() => void recheck().catch(() => {}), services.recheckMs).unref();
   response.once("close", () => clearInterval(timer));
 }

@@ -1,4 +1,5 @@
 import { replyJson } from "../server/http.ts";
+import { mayRead } from "./role-check.ts";
 import type { Route } from "./route.ts";
 import { auditPage, systemReport, usageReport } from "./schemas/reports.ts";
 import { auditQuery, days } from "./schemas/requests.ts";
@@ -23,8 +24,10 @@ export const reportRoutes: readonly Route[] = [
     summary: "The newest entries of the audit log that are asked for",
     query: auditQuery,
     answers: auditPage,
-    answer: ({ operations }, call) =>
-      withQuery(auditQuery, call, async (query) => replyJson(200, await operations.audit(query))),
+    answer: (services, call) =>
+      withQuery(auditQuery, call, async (query) =>
+        replyJson(200, await services.operations.audit(query, (thread) => mayRead(services, call, thread))),
+      ),
   },
   {
     method: "GET",

@@ -1,5 +1,5 @@
 import type { Act } from "../../../chat/roles.ts";
-import { isDirect, parseThreadId, type ThreadId } from "../../../chat/threads.ts";
+import { isDirect, parseThreadId, type ThreadId, threadId, type ThreadRef } from "../../../chat/threads.ts";
 import type { NeedLine, QuestionLine } from "../../../operations/operations.ts";
 import { type Reply, replyProblem } from "../server/http.ts";
 import { isSession } from "../conversations/refs.ts";
@@ -11,16 +11,32 @@ import type { Services } from "../services.ts";
  * the audit log.
  */
 export function refuse(services: Services, route: Pick<Route, "needs">, call: Caller): Reply | undefined {
-  const { role, author } = call.person;
-  const [first = ""] = call.parameters;
-  const thread = isSession(first) ? parseThreadId(first) : undefined;
+  const refused = findRefused(services, route, call);
+  if (refused) return replyProblem(403, explainRefusal(refused, call.person.role));
+  const thread = threadOf(call);
+  if (route.needs === "read" && thread && isDirect(thread))
+    services.operations.manage.noteDirectRead(threadId(thread), call.person.author);
+  return undefined;
+}
+
+/** What of it the person may not do. */
+export function findRefused(
+  { mayUse }: Pick<Services, "mayUse">,
+  route: Pick<Route, "needs">,
+  call: Caller,
+): Act | undefined {
+  const { role } = call.person;
+  const thread = threadOf(call);
   // Work in a thread of a chat platform is for people of that platform, and for operators.
   const act = route.needs === "work" && thread && thread.platform !== "local" ? "operate" : route.needs;
-  if (!services.mayUse(role, act)) return replyProblem(403, explainRefusal(act, role));
-  if (act !== "read" || !thread || !isDirect(thread)) return undefined;
-  if (!services.mayUse(role, "read-direct")) return replyProblem(403, explainRefusal("read-direct", role));
-  services.operations.manage.noteDirectRead(first, author);
-  return undefined;
+  if (!mayUse(role, act)) return act;
+  const isRead = act === "read" && thread !== undefined && isDirect(thread);
+  return isRead && !mayUse(role, "read-direct") ? "read-direct" : undefined;
+}
+
+/** What the address names first. */
+function threadOf({ parameters: [first = ""] }: Caller): ThreadRef | undefined {
+  return isSession(first) ? parseThreadId(first) : undefined;
 }
 
 const reasons: Record<Act, (role: string) => string> = {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseThreadId } from "../../../chat/threads.ts";
 import { type Reply, replyJson, replyProblem } from "../server/http.ts";
 import type { Services } from "../services.ts";
+import { mayRead } from "./role-check.ts";
 import { type ApiCall, type Caller, type Route, withBody } from "./route.ts";
 import { intakeResult } from "./schemas/common.ts";
 import {
@@ -200,6 +201,9 @@ function queue(services: Services, call: ApiCall): Promise<Reply | null> {
 function changeQueue(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (id) =>
     withBody(call, queueChange, async (order) => {
+      // The answer says what waits.
+      if (!mayRead(services, call, id))
+        return replyProblem(403, "Whoever may not read this direct message cannot change its queue either.");
       const thread = parseThreadId(id);
       const { message } = order;
       const change = order.change === "move" ? `move-${order.place}` : order.change;
