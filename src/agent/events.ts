@@ -3,6 +3,7 @@ import type {
   SummaryMessage,
   ToolCall,
   ToolMessage,
+  NotRun,
   ToolStatus,
   UserMessage,
 } from "./messages.ts";
@@ -88,6 +89,7 @@ export interface InnerCall {
   input: string;
   /** `unknown` also when the sub-agent ended before it. */
   status: ToolStatus;
+  notRun?: NotRun;
   /** The beginning of its result. */
   text: string;
   durationMs: number;

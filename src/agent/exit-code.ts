@@ -9,5 +9,5 @@ export function describeExitCode(code: number): string {
  */
 export function readFailedExit(tool: string, result: string): string | undefined {
   if (tool !== "bash") return undefined;
-  return /^exit code (?!0\n)\d+(?: \(signal \d+\))?(?=\n|$)/.exec(result)?.[0];
+  return /^exit code (?!0(?:\n|$))\d+(?: \(signal \d+\))?(?=\n|$)/.exec(result)?.[0];
 }

@@ -139,12 +139,17 @@ export interface AssistantMessage {
 /** How a tool call ended. `unknown`: it was started and the process died, so nobody can tell. */
 export type ToolStatus = "ok" | "error" | "partial" | "stopped" | "unknown";
 
+/** Why a call was never run: somebody or a rule denied it, or nobody decided about it. */
+export type NotRun = "denied" | "undecided";
+
 /** The one result that every tool call has. */
 export interface ToolMessage {
   role: "tool";
   callId: string;
   name: string;
   status: ToolStatus;
+  /** With `error`, for people: to the model the text says it. */
+  notRun?: NotRun;
   text: string;
   images?: Image[];
   tokens?: number;

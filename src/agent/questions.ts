@@ -72,9 +72,9 @@ export function createAsker(
 /** The result of a call that the decision has ended; undefined when the call is to run. */
 export function answerWithoutRun(call: ToolCall, decision: Decision): ToolMessage | undefined {
   const text = explainRefusal(decision);
-  return text === undefined
-    ? undefined
-    : { role: "tool", callId: call.id, name: call.name, status: "error", text };
+  if (text === undefined) return undefined;
+  const notRun = decision.kind === "denied" ? "denied" : "undecided";
+  return { role: "tool", callId: call.id, name: call.name, status: "error", notRun, text };
 }
 
 function explainRefusal(decision: Decision): string | undefined {

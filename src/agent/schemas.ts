@@ -125,11 +125,14 @@ const assistantMessageFields = z.looseObject({
 
 const toolStatus = oneOf("ok", "error", "partial", "stopped", "unknown");
 
+const notRun = oneOf("denied", "undecided");
+
 const toolMessageFields = z.looseObject({
   role: z.literal("tool"),
   callId: z.string(),
   name: z.string(),
   status: toolStatus,
+  notRun: optional(notRun),
   text: z.string(),
   images: optional(z.array(imageFields)),
   tokens: optional(z.number()),
@@ -155,6 +158,7 @@ const innerCallsFields = z.looseObject({
       name: z.string(),
       input: z.string(),
       status: toolStatus,
+      notRun: optional(notRun),
       text: z.string(),
       durationMs: z.number(),
     } satisfies Fields<InnerCall>),

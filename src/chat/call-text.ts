@@ -1,3 +1,4 @@
+import type { NotRun } from "../agent/messages.ts";
 import type { ShownCall } from "./outbound.ts";
 import { toPlainOutput } from "./terminal-text.ts";
 import { toCodeBlock } from "./visible-call.ts";
@@ -7,6 +8,11 @@ import { toCodeBlock } from "./visible-call.ts";
 /** How many calls are left out at the beginning, in words; empty without any. */
 export function describeEarlier(calls: number): string {
   return calls > 0 ? `… ${calls} earlier call${calls === 1 ? "" : "s"}` : "";
+}
+
+/** How it is with a call that was never run, in words. */
+export function describeNotRun(why: NotRun): string {
+  return why === "denied" ? "denied" : "not run: nobody decided";
 }
 
 const shown = { lines: 4, chars: 400 };

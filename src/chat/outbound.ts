@@ -1,4 +1,4 @@
-import type { ToolStatus } from "../agent/messages.ts";
+import type { NotRun, ToolStatus } from "../agent/messages.ts";
 
 /** The state of a person's message, shown as a reaction where the platform has them. */
 export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed";
@@ -87,6 +87,8 @@ export interface ShownCall {
   title?: string;
   /** `pending`: it waits for a decision. */
   state: ToolStatus | "running" | "pending";
+  /** With `error`: nothing has failed, the call was never run. */
+  notRun?: NotRun;
   /** The beginning of its result, where people want to see it: to be collapsed where that is possible. */
   result?: string;
   /** What the model's service calls it; not always unique in a turn. */

@@ -35,6 +35,7 @@ const shownCall = z.looseObject({
   about: z.string(),
   title: optional(z.string()),
   state: z.literal(["ok", "error", "partial", "stopped", "unknown", "running", "pending"]),
+  notRun: optional(z.literal(["denied", "undecided"])),
   result: optional(z.string()),
   callId: optional(z.string()),
   startedAt: optional(z.number()),

@@ -109,7 +109,10 @@ function describeCalled({ call, startedAt, result }: Called, mask: Mask, argumen
     name: mask(call.name),
     arguments: makeExcerpt(formatArguments(call), mask, argumentChars),
     ...(startedAt !== undefined && { startedAt }),
-    ...(result && { status: result.message.status, tookMs: result.durationMs }),
+    ...(result && {
+      status: result.message.notRun ?? result.message.status,
+      tookMs: result.durationMs,
+    }),
     ...(exit !== undefined && { exit }),
   };
 }

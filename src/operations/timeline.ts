@@ -90,13 +90,13 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
     case "tool-start":
       return { kind: "tool-start", call: record.callId };
     case "tool-result": {
-      const { callId, name, status, text, images = [] } = record.message;
+      const { callId, name, status, notRun, text, images = [] } = record.message;
       return {
         ...{
           kind: "tool-result",
           call: callId,
           name: mask(name),
-          status,
+          status: notRun ?? status,
           text: cut(text),
           images: images.length,
         },
@@ -182,7 +182,8 @@ function describeDecision(decision: Decision): [by: string, text: string] {
 export function toInnerCalls({ calls, omitted }: InnerCalls, cut: (text: string) => Excerpt) {
   return {
     omitted,
-    calls: calls.map(({ name, input, status, text, durationMs }) => {
+    calls: calls.map(({ name, input, status: ended, notRun, text, durationMs }) => {
+      const status = notRun ?? ended;
       return {
         ...{ name: cut(name).text, arguments: cut(input), status, text: cut(text), tookMs: durationMs },
         ...pickExit(name, text),

@@ -1,6 +1,6 @@
 import { readFailedExit } from "../agent/exit-code.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
-import { describeEarlier } from "../chat/call-text.ts";
+import { describeEarlier, describeNotRun } from "../chat/call-text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ShownCall } from "../chat/outbound.ts";
 import { toPlainOutput } from "../chat/terminal-text.ts";
@@ -82,7 +82,7 @@ export function createToolList({
       const line = find(callId)?.shown;
       if (line) line.output = takeEnd((line.output ?? "") + chunk);
     },
-    end({ callId, status, text }, tookMs) {
+    end({ callId, status, notRun, text }, tookMs) {
       const line = find(callId);
       if (!line) return;
       const { shown } = line;
@@ -90,6 +90,10 @@ export function createToolList({
       delete shown.output;
       delete shown.startedAt;
       if (tookMs !== undefined) shown.tookMs = tookMs;
+      if (notRun) {
+        shown.notRun = notRun;
+        line.text = `${line.text} · ${describeNotRun(notRun)}`;
+      }
       const exit = readFailedExit(shown.name, text);
       if (exit) {
         // The call is ok, for the model; people would take its sign for that of a success.
@@ -106,7 +110,7 @@ export function createToolList({
     },
     text() {
       const lines = tools.map((tool) => {
-        const line = `${signOf(tool.shown.state)} ${tool.text}`;
+        const line = `${signOf(tool.shown)} ${tool.text}`;
         return tool.start ? `${line}\n${toCodeBlock(tool.start)}` : line;
       });
       return [describeEarlier(hidden), ...lines].filter(Boolean).join("  \n");
@@ -132,7 +136,8 @@ function takeBeginning(text: string, most: { lines: number; chars: number }): st
     : short;
 }
 
-function signOf(state: ShownCall["state"]): string {
+function signOf({ state, notRun }: ShownCall): string {
+  if (notRun) return "⊘";
   switch (state) {
     case "running":
       return "▸";

@@ -135,6 +135,74 @@ describe("what waits for a person", () => {
     at.expectInnocent();
   });
 
+  test("is decided, answered, gone on with and stopped by keyboard alone", async () => {
+    let prepared: Awaited<ReturnType<typeof prepare>> | undefined;
+    await using at = await openConsolePage({
+      prepare: async (console) => void (prepared = await prepare(console)),
+    });
+    const { page } = at;
+    if (!prepared) throw new Error("not prepared");
+    const { approval, own } = prepared;
+    await expect.poll(() => page.title()).toBe("(4) New thread · Heddle");
+    await page.getByLabel("Message to Heddle").blur();
+    await page.keyboard.press("i");
+    await page.locator(".needs > li").nth(3).waitFor();
+    const focused = () => page.evaluate("document.activeElement.closest('.needs > li')?.textContent ?? ''");
+    const moveTo = async (key: string, title: string) => {
+      for (let times = 0; times < 4 && !String(await focused()).includes(title); times += 1)
+        await page.keyboard.press(key);
+      expect(await focused()).toContain(title);
+    };
+
+    await moveTo("j", "git push origin release");
+    await page.keyboard.press("x");
+    expect(await at.events(1)).toMatchObject({ action: `deny:${approval.id}` });
+    await moveTo("j", "Count all the stars");
+    await page.keyboard.press("c");
+    expect(await at.events(2)).toMatchObject({ action: "continue:t9" });
+    await moveTo("k", "Paint the house (console)");
+    await page.keyboard.press("2");
+    expect(await at.events(3)).toMatchObject({ action: `answer:${own.id}:1` });
+    // What is somebody else's to answer has no such keys.
+    await moveTo("j", "Person U2");
+    for (const key of ["1", "y", "x", "c"]) await page.keyboard.press(key);
+    const stop = page
+      .locator(".needs > li")
+      .filter({ hasText: "Person U2" })
+      .getByRole("button", { name: /^Stop/ });
+    await stop.focus();
+    await page.keyboard.press("Enter");
+    expect(await at.events(4)).toMatchObject({ kind: "stop" });
+
+    await moveTo("k", "git push origin release");
+    const reasoned = page.getByRole("button", { name: /^Deny with a reason/ });
+    await reasoned.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("textbox").fill("Tests are red.");
+    await page.keyboard.press("Enter");
+    expect(await at.events(5)).toMatchObject({ action: `deny:${approval.id}`, text: "Tests are red." });
+    at.expectInnocent();
+  });
+
+  test("is not told by the browser of somebody who looks at the page", async () => {
+    await using at = await openConsolePage({
+      browser: { permissions: ["notifications"] },
+      prepare: async ({ redis }) => void (await redis.client().flushdb()),
+    });
+    const { page, console } = at;
+    await page.evaluate(
+      "window.told = []; window.Notification = class extends EventTarget { static permission = 'granted'; static requestPermission = async () => 'granted'; constructor(title, { body }) { super(); told.push(body); } }; document.hasFocus = () => true; 0",
+    );
+    await page.getByRole("link", { name: "Needs you" }).click();
+    await page.getByRole("button", { name: "Notify me" }).click();
+    await page.getByText("Nothing waits for you.").waitFor();
+    const asked = await askChoice(console.redis.client(), "slack:T1:C9OPS:191.1", "U1", []);
+    announceSession(console.redis.client(), asked.thread, onError);
+    await page.getByText("1 item waits", { exact: true }).waitFor();
+    expect(await page.evaluate("told")).toEqual([]);
+    at.expectInnocent();
+  });
+
   test("is told by the browser only after the person has asked for it, and not while they look", async () => {
     const thread = "slack:T1:C9OPS:190.1";
     await using at = await openConsolePage({

@@ -18,6 +18,19 @@ test.each([
   },
 );
 
+test.each([
+  ["denied" as const, "denied"],
+  ["undecided" as const, "not run: nobody decided"],
+])("A call that was never run (%s) is shown as that, and not as one that failed", (notRun, words) => {
+  const list = createToolList({ withResults: false });
+  list.start({ id: "c1", name: "bash", input: { command: "git push" } }, "pending");
+  const text = "DENIED by Ada; it was not run. No reason was given.";
+  list.end({ role: "tool", callId: "c1", name: "bash", status: "error", notRun, text });
+  expect(list.text()).toBe(`⊘ \`bash\` \`git push\` · ${words}`);
+  // An older gateway, which does not know the field, reads what it knows.
+  expect(list.items()).toMatchObject([{ about: "git push", state: "error", notRun }]);
+});
+
 test("Only a command has an exit code, whatever other tools say", () => {
   const list = createToolList({ withResults: false });
   list.start({ id: "c1", name: "read_file", input: { path: "log" } }, "running");

@@ -11,7 +11,8 @@ import type { InboundEvent } from "../../src/chat/inbound.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
 import { appendLink, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
-import { type AuditFact, maskArguments, toAuditFact, toInboundFact } from "../../src/telemetry/audit/fact.ts";
+import { describeCallEnd, maskArguments } from "../../src/telemetry/audit/call-fact.ts";
+import { type AuditFact, toAuditFact, toInboundFact } from "../../src/telemetry/audit/fact.ts";
 import { AuditBusy, moveToFiles, readLatestEntries, withAuditLock } from "../../src/telemetry/audit/files.ts";
 import { type AuditLog, openAuditLog, readAuditHead } from "../../src/telemetry/audit/log.ts";
 import { verifyLog } from "../../src/telemetry/audit/verify.ts";
@@ -354,6 +355,17 @@ describe("What is written", () => {
     expect(shown.arguments).toMatch(/^\{"command":"echo \[masked\] x+…$/);
     expect(shown.arguments.length).toBe(300);
     expect(shown.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test.each([
+    ["exit code 3\nno such file", {}, { status: "error", exitCode: 3 }],
+    ["exit code 139 (signal 11)\n", {}, { status: "error", exitCode: 139 }],
+    ["exit code 0\nfine", {}, { status: "ok" }],
+    ["DENIED by Ada", { status: "error", notRun: "denied" }, { status: "denied" }],
+    ["Nobody answered", { status: "error", notRun: "undecided" }, { status: "undecided" }],
+  ] as const)("tells of a command that ended with %j how people see it", (text, how, told) => {
+    const ended = { role: "tool", callId: "1", name: "bash", status: "ok", text, ...how } as const;
+    expect(describeCallEnd(ended)).toEqual(told);
   });
 
   test("is a helper's call too, before its tool runs, under the call that it is made in", async () => {

@@ -22,11 +22,12 @@ export function collectInnerCalls(): { add(event: AgentEvent): void; read(): Inn
         calls.shift();
         omitted += 1;
       } else if (event.type === "tool-end") {
-        const { callId, status, text } = event.message;
+        const { callId, status, notRun, text } = event.message;
         const ended = calls.findLast(({ id }) => id === callId);
         if (ended)
           Object.assign(ended.call, {
             status,
+            ...(notRun && { notRun }),
             text: cutText(text, keptChars),
             durationMs: event.durationMs,
           });

@@ -175,6 +175,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         callId: call.id,
         name: call.name,
         status: result.status,
+        ...(result.notRun && { notRun: result.notRun }),
         text,
       };
       if (result.images?.length) message.images = result.images;

@@ -46,7 +46,7 @@ export async function runTool(
   try {
     const rule = await deps.decide(run, tool, input);
     const denied = findDenial(tool, rule, run.decision);
-    if (denied !== undefined && !signal.aborted) return createFailure(denied);
+    if (denied !== undefined && !signal.aborted) return { ...createFailure(denied), notRun: "denied" };
     if (signal.aborted) return endCutOff(call, signal, " before it ran");
 
     const entry = deps.breaker.enter(tool.name);

@@ -4,7 +4,7 @@ import type { TextLimits } from "../context/truncate.ts";
 import type { InnerCalls } from "../events.ts";
 import type { JournalReader } from "../journal.ts";
 import type { SharedBudget } from "../loop/limits.ts";
-import type { Image, Speaker, ToolStatus } from "../messages.ts";
+import type { Image, NotRun, Speaker, ToolStatus } from "../messages.ts";
 import type { Usage } from "../model.ts";
 import type { NoteStore } from "../note-store.ts";
 import type { PolicyDecision } from "../policy-decision.ts";
@@ -25,6 +25,8 @@ export type ToolEffect = "read" | "write" | "external";
 
 export interface ToolResult {
   status: ToolStatus;
+  /** With `error`: nobody was to let it run. */
+  notRun?: NotRun;
   /** What the model reads. The dispatcher masks and truncates it. */
   text: string;
   images?: Image[];

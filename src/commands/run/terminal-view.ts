@@ -1,4 +1,6 @@
+import { readFailedExit } from "../../agent/exit-code.ts";
 import type { Masker } from "../../agent/masker.ts";
+import { describeNotRun } from "../../chat/call-text.ts";
 import {
   describeCompaction,
   formatDuration,
@@ -136,7 +138,9 @@ function describeEnd(
   const plan = renderTodoList(message);
   if (plan) return plain(plan.replaceAll("**", ""));
   const first = message.text.trim().split("\n")[0] ?? "";
-  return dim(`  ${message.status} · ${formatDuration(durationMs)} · ${plain(first).slice(0, 100)}`);
+  const isFailed = readFailedExit(message.name, message.text) !== undefined;
+  const word = message.notRun ? describeNotRun(message.notRun) : isFailed ? "failed" : message.status;
+  return dim(`  ${word} · ${formatDuration(durationMs)} · ${plain(first).slice(0, 100)}`);
 }
 
 /** What takes text off a terminal that ends with it; empty where its beginning has left the screen. */

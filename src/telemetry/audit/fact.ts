@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto";
 import type { TurnOutcome } from "../../agent/events.ts";
-import type { Speaker, ToolCall, ToolStatus, UserMessage } from "../../agent/messages.ts";
-import { cutText } from "../../agent/text.ts";
+import type { NotRun, Speaker, ToolStatus, UserMessage } from "../../agent/messages.ts";
 import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import type { Role } from "../../chat/roles.ts";
 import type { ThreadId } from "../../chat/threads.ts";
@@ -139,7 +137,10 @@ export type AuditFact =
       turn: string;
       call: string;
       tool: string;
-      status: ToolStatus;
+      /** As people see it: a command that ran and has failed is an `error`. */
+      status: ToolStatus | NotRun;
+      /** Of such a command. */
+      exitCode?: number;
       ms: number;
     }
   /** `killed` and `survivors`: processes. Who stopped it is in the entry `stopped`. */
@@ -282,19 +283,4 @@ export function listAsked(messages: readonly UserMessage[]): Asked[] {
     by: person(author),
     ...(scheduled && { scheduled }),
   }));
-}
-
-/** How much of a call's arguments is in the log, in characters. */
-const shownChars = 300;
-
-/** The arguments of a call, masked; the digest proves later which they were. */
-export function maskArguments(
-  { input, malformed }: ToolCall,
-  mask: (text: string) => string,
-): { sha256: string; arguments: string } {
-  const text = mask(malformed ?? JSON.stringify(input) ?? "");
-  return {
-    sha256: createHash("sha256").update(text).digest("hex"),
-    arguments: cutText(text, shownChars).toWellFormed(),
-  };
 }

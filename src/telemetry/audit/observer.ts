@@ -2,7 +2,8 @@ import type { AgentEvent, CallEvent } from "../../agent/events.ts";
 import { heddle } from "../../agent/messages.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { Observer } from "../observer.ts";
-import { type AuditFact, listAsked, maskArguments, toInboundFact } from "./fact.ts";
+import { describeCallEnd, maskArguments } from "./call-fact.ts";
+import { type AuditFact, listAsked, toInboundFact } from "./fact.ts";
 import type { AuditLog } from "./log.ts";
 
 interface AuditOptions {
@@ -78,9 +79,10 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
         event(event) {
           const { call: ended, within } = callIn(event);
           if (ended?.type === "tool-end") {
-            const { callId, name: tool, status } = ended.message;
+            const { callId, name: tool } = ended.message;
             const call = within + callId;
-            note({ what: "tool-ended", thread, turn, call, tool, status, ms: Math.round(ended.durationMs) });
+            const how = describeCallEnd(ended.message);
+            note({ what: "tool-ended", thread, turn, call, tool, ...how, ms: Math.round(ended.durationMs) });
           }
           display.event(event);
         },

@@ -58,6 +58,34 @@ test("The calls of a turn are listed in their order, each as it ended, without c
   expect(text).not.toContain(secret);
 });
 
+test("A call that people denied, or that nobody decided about, is that in list, details and timeline", async () => {
+  const thread = "slack:T1:C1:4.1";
+  await write(redis, thread, "Push it");
+  const lease = await begin(redis, thread, "t1");
+  const names = ["a", "b", "c"] as const;
+  const text = "DENIED by Ada; it was not run. No reason was given.";
+  const notRuns = { a: "denied", b: "undecided", c: undefined } as const;
+  await lease.append([
+    calling(
+      1,
+      names.map((id) => call(id, "bash", { command: "git push" })),
+    ),
+    ...names.map((id) => {
+      const record = resultOf(id, "bash", text, "error");
+      const notRun = notRuns[id];
+      return { ...record, message: { ...record.message, ...(notRun && { notRun }) } };
+    }),
+  ]);
+  const list: unknown = (await get(thread, "?turn=t1")).json();
+  const ended = [{ status: "denied" }, { status: "undecided" }, { status: "error" }];
+  expect(list).toMatchObject({ calls: ended });
+  const [{ key }] = (list as { calls: [{ key: string }] }).calls;
+  expect((await get(thread, `/${key}`)).json()).toMatchObject({ status: "denied" });
+  const address = `/api/sessions/${encodeURIComponent(thread)}/timeline`;
+  const { entries } = (await request(console.url, address)).json() as { entries: { kind: string }[] };
+  expect(entries.filter(({ kind }) => kind === "tool-result")).toMatchObject(ended);
+});
+
 test("A call is found by its key, with all of its result, and is open until it has one", async () => {
   const thread = "slack:T1:C1:1.2";
   await runTwoTurns(thread);

@@ -173,7 +173,7 @@ describe("a call that cannot be run", () => {
       policy: ({ name }) => ({ action: "deny", why: `${name} is not for you.` }),
     });
     expect(await run(denying, "add", { a: 1 })).toMatchObject({
-      status: "error",
+      ...{ status: "error", notRun: "denied" },
       text: "DENIED: add was not run: add is not for you.",
     });
   });

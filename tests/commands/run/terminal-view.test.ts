@@ -84,6 +84,18 @@ test("A command shows its last lines and its time while it runs, and nothing of 
   expect(written.progress.split("\u001b[4A\u001b[J").at(-1)).toMatch(/ok · 5 s · exit code 0/);
 });
 
+test.each([
+  [{ status: "ok", text: "exit code 3\nno such file" }, "failed · 5 s · exit code 3"],
+  [{ status: "ok", text: "exit code 0" }, "ok · 5 s · exit code 0"],
+  [{ status: "error", notRun: "denied", text: "DENIED by Ada" }, "denied · 5 s · DENIED by Ada"],
+] as const)("A command that ended so (%j) is called what it is", (how, shown) => {
+  const { written, view } = terminal(false);
+  view.show({ type: "tool-start", step: 1, call: { id: "c1", name: "bash", input: { command: "make" } } });
+  const message = { role: "tool", callId: "c1", name: "bash", ...how } as const;
+  view.show({ type: "tool-end", step: 1, message, durationMs: 5_000 });
+  expect(written.progress).toContain(shown);
+});
+
 test("A plan stands there once, without the arguments of its call", () => {
   const { written, view } = terminal(false);
   view.show({ type: "tool-start", step: 1, call: { id: "c1", name: "todo", input: { items: [] } } });

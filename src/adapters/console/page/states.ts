@@ -18,6 +18,8 @@ const results: Record<string, State> = {
   partial: ["waiting", "partly done"],
   error: ["failed", "failed"],
   stopped: ["stopped", "stopped"],
+  denied: ["stopped", "denied"],
+  undecided: ["waiting", "not run: nobody decided"],
   unknown: ["failed", "outcome unknown"],
 };
 

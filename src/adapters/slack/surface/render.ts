@@ -1,6 +1,6 @@
 import type { types } from "@slack/bolt";
 import { cutText } from "../../../agent/text.ts";
-import { describeEarlier, quoteOutput } from "../../../chat/call-text.ts";
+import { describeEarlier, describeNotRun, quoteOutput } from "../../../chat/call-text.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";
 import { toPlainOutput } from "../../../chat/terminal-text.ts";
@@ -141,8 +141,8 @@ function nameTask(item: ShownCall): string {
     .slice(0, cardChars);
 }
 
-function nameCard({ name, about }: ShownCall): string {
-  return `${name} ${about}`.trim();
+function nameCard({ name, about, notRun }: ShownCall): string {
+  return [`${name} ${about}`.trim(), notRun && describeNotRun(notRun)].filter(Boolean).join(" · ");
 }
 
 /** Behind a title of the model's own stands the call itself. */

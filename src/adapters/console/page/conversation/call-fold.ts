@@ -9,7 +9,10 @@ import { formatCost, formatDuration, pluralize } from "../format.ts";
 import { callStateOf, resultOf } from "../states.ts";
 import { renderTerminal } from "../terminal.ts";
 
-type CallContent = Pick<ShownCall, "name" | "about" | "state" | "startedAt" | "tookMs" | "output" | "result">;
+type CallContent = Pick<
+  ShownCall,
+  "name" | "about" | "state" | "notRun" | "startedAt" | "tookMs" | "output" | "result"
+>;
 
 /** A line of the journal as a message would show it. */
 export function toContent({
@@ -20,15 +23,18 @@ export function toContent({
   startedAt,
   tookMs,
 }: CallLine): CallContent {
+  const notRun = notRuns.find((known) => known === status);
   const state =
     callStates.find((known) => known === status) ?? (startedAt === undefined ? "pending" : "running");
   return {
     ...{ name, about: [argumentValues(input.text), exit].filter(Boolean).join(" · ") },
-    state: exit === undefined ? state : "error",
+    state: exit === undefined && notRun === undefined ? state : "error",
+    ...(notRun && { notRun }),
     ...(tookMs !== undefined && { tookMs }),
   };
 }
 
+const notRuns = ["denied", "undecided"] as const;
 const callStates = ["ok", "error", "partial", "stopped", "unknown"] as const;
 
 export class CallFold {
@@ -56,10 +62,10 @@ export class CallFold {
 
   show(content: CallContent, canUnfold: boolean): void {
     this.#content = content;
-    const { name, about, state, startedAt, tookMs, output } = content;
-    const [sign, word] = callStateOf(state);
+    const { name, about, state, notRun, startedAt, tookMs, output } = content;
+    const [sign, word] = callStateOf(notRun ?? state);
     const head = canUnfold ? this.#summary : this.#plain;
-    redraw(head, [name, about, state, startedAt, tookMs], () => [
+    redraw(head, [name, about, state, notRun, startedAt, tookMs], () => [
       element("span", { class: `sign ${sign}` }, icon(sign)),
       element("code", { class: "tool" }, name),
       element("span", { class: "about" }, about),
