@@ -16,7 +16,7 @@ import { type AddressList, createAddressList } from "./server/client-address.ts"
 import { consoleLimits, createLimitedServer } from "./server/connections.ts";
 import { Conversations, type OnUnreadable } from "./conversations/conversations.ts";
 import { answerProbe } from "./server/health.ts";
-import { type Reply, replyProblem, send, setCommonHeaders } from "./server/http.ts";
+import { isRead, type Reply, replyProblem, send, setCommonHeaders } from "./server/http.ts";
 import { createConsoleIntake } from "./conversations/intake.ts";
 import { listen, nameOf } from "./server/listen.ts";
 import { LiveStreams } from "./streams/live.ts";
@@ -209,9 +209,7 @@ function createConsoleServer(
     if (metrics && url.pathname === "/metrics") return await answerMetrics(metrics, services, request);
     const signedIn = signIn && (await confirm(signIn.answer(request, url.pathname, url.searchParams)));
     if (signedIn) return signedIn;
-    // Of HEAD Node leaves out the body.
-    const isRead = request.method === "GET" || request.method === "HEAD";
-    const path = isRead ? url.pathname : "";
+    const path = isRead(request.method) ? url.pathname : "";
     const answered =
       page.get(path)?.(request.headers) ??
       (await answerProbe(path, instance, hasWorker, services.status, findUnready));

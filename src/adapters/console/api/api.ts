@@ -95,14 +95,19 @@ export async function answerApi(
   pinConnection(response);
   const { person, by } = who;
   const path = toCurrentPath(url.pathname);
+  const isHead = request.method === "HEAD";
+  const method = isHead ? "GET" : request.method;
   for (const route of routes) {
-    const found = route.method === request.method ? matchRoute(route, path) : undefined;
+    const found = route.method === method ? matchRoute(route, path) : undefined;
     if (!found) continue;
     const [thread = "", ...rest] = found;
     const parameters = takesAnyThread(route) ? [toWholeThread(thread), ...rest] : found;
     const call = { request, response, query: url.searchParams, parameters, person, by };
     const refusal = refuse(services, route, call);
     if (refusal) return refusal;
+    // A stream would have no end.
+    if (isHead && typeof route.answers === "object" && "events" in route.answers)
+      return { status: 200, headers: { "content-type": "text/event-stream" } };
     const reply = await route.answer(services, call);
     if (reply === null) endWhenRefused(services, route, call);
     return reply;

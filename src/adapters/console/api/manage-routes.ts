@@ -98,14 +98,17 @@ function remove(services: Services, call: ApiCall): Promise<Reply | null> {
 function download(services: Services, call: ApiCall): Promise<Reply | null> {
   const { operations, files } = services;
   return withThread(services, call, (thread, line) =>
-    withQuery(format, call, async ({ format: wanted }): Promise<null> => {
-      const { response } = call;
+    withQuery(format, call, async ({ format: wanted }): Promise<Reply | null> => {
+      const { request, response } = call;
       const name = thread.replaceAll(/[^\w.-]/g, "_");
-      response.writeHead(200, {
+      const headers = {
         "content-type": "application/octet-stream",
         "content-disposition": `attachment; filename="${name}.${wanted === "markdown" ? "md" : wanted}"`,
         "content-security-policy": "default-src 'none'; sandbox",
-      });
+      };
+      // Nothing is exported.
+      if (request.method === "HEAD") return { status: 200, headers };
+      response.writeHead(200, headers);
       operations.manage.noteExport(thread, call.person.author);
       const write = (as: ExportFormat) => operations.export(line, as);
       const pieces =

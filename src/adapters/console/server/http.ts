@@ -24,9 +24,16 @@ export function setCommonHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value);
 }
 
-export function send(response: ServerResponse, reply: Reply): void {
-  response.writeHead(reply.status, reply.headers);
-  response.end(reply.body);
+/** To HEAD the body is only announced: Node leaves it out. */
+export function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  const length = body === undefined ? undefined : Buffer.byteLength(body);
+  response.writeHead(status, { ...headers, ...(length !== undefined && { "content-length": length }) });
+  response.end(body);
+}
+
+/** Whether something is asked for, or only what would be said of it. */
+export function isRead(method: string | undefined): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 export function replyJson(status: number, value: unknown): Reply {

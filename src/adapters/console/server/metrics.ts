@@ -5,7 +5,7 @@ import type { AddressList } from "./client-address.ts";
 import { createLimitedServer } from "./connections.ts";
 import { explainRefusal } from "../api/role-check.ts";
 import type { Services } from "../services.ts";
-import { type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
+import { isRead, type Reply, replyProblem, send, setCommonHeaders } from "./http.ts";
 
 /** The metrics of this process, for people who may see the system. */
 export interface MetricsPage {
@@ -43,7 +43,7 @@ export async function serveMetrics(options: {
     const refusal = authGuard.checkOrigin(request);
     if (refusal) return replyProblem(refusal.status, refusal.error);
     const path = URL.parse(request.url ?? "", "http://metrics")?.pathname;
-    if (request.method !== "GET" || path !== "/metrics") {
+    if (!isRead(request.method) || path !== "/metrics") {
       return replyProblem(404, "There is nothing at this address but /metrics.");
     }
     // There is one token, the operator's.

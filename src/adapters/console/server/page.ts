@@ -58,17 +58,25 @@ interface ServedFile {
 
 function toServedFile(content: Buffer | string, type: string): ServedFile {
   const plain = Buffer.from(content);
-  const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
+  // Weak, as it stands for the file compressed or not.
+  const etag = `W/"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
   // Asked for again each time, and sent only when it has changed: page and API are of one version.
   const headers = { "content-type": type, "cache-control": "no-cache", etag, vary: "accept-encoding" };
   return { headers, plain, gzip: gzipSync(plain) };
 }
 
 function replyFile({ headers, plain, gzip }: ServedFile, asked: IncomingHttpHeaders): Reply {
-  if (asked["if-none-match"] === headers["etag"]) return { status: 304, headers };
+  if (isKnown(headers["etag"] ?? "", asked["if-none-match"])) return { status: 304, headers };
   // Nobody but `gzip;q=0` means otherwise, and nobody sends that.
   if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: plain };
   return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: gzip };
+}
+
+/** By weak comparison (RFC 9110, 13.1.2): a proxy may have taken the mark of a weak one, or set it. */
+function isKnown(etag: string, known: string | undefined): boolean {
+  const bare = (tag: string) => tag.trim().replace(/^W\//, "");
+  const tags = (known ?? "").split(",").map(bare);
+  return tags.includes(bare(etag)) || tags.includes("*");
 }
 
 /** Modules import each other by the names of their sources; browsers are answered for those with `.js`. */

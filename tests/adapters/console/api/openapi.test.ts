@@ -76,11 +76,52 @@ test("every answer in JSON that reads something is what is said of it", async ()
     ...{ "/search": "?words=fence", "/sessions/:thread/search": "?query=fence" },
     ...{ "/sessions/:thread/calls": "?turn=t1", "/sessions/:thread/spans": "?turn=t1" },
   };
+  const query = (path: string) => queries[path.replace("/api/v1", "")] ?? "";
   const reading = routes.filter(({ method, answers }) => method === "GET" && answers instanceof z.ZodType);
   for (const { path } of reading) {
     const address = path.replace(":thread", thread).replace(":call", "2.0");
-    const answer = await call(console.url, `${address}${queries[path.replace("/api/v1", "")] ?? ""}`);
+    const answer = await call(console.url, `${address}${query(path)}`);
     expect([path, answer.status]).toEqual([path, 200]);
     expect(checked).toContain(`GET ${path}`);
+    const head = await call(console.url, `${address}${query(path)}`, { method: "HEAD" });
+    expect([path, head.status, head.body, head.headers["content-type"]]).toEqual([
+      ...[path, 200, "", "application/json"],
+    ]);
   }
+});
+
+test("HEAD of a stream, of a file and of an export ends, does nothing, and says what GET would", async () => {
+  await using console = await startConsole();
+  const client = console.redis.client();
+  const thread = "slack:T1:C1:9.5";
+  await write(client, thread, "Paint the fence");
+  console.workspace.set("a.txt", "four");
+  const head = (path: string, headers = {}) =>
+    call(console.url, `/api/v1${path}`, { method: "HEAD", headers });
+  const streams = routes.filter(({ answers }) => typeof answers === "object" && "events" in answers);
+  expect(streams.length).toBeGreaterThan(3);
+  for (const { path } of streams) {
+    const answer = await call(console.url, path.replace(":thread", thread), { method: "HEAD" });
+    expect([path, answer.status, answer.headers["content-type"]]).toEqual([path, 200, "text/event-stream"]);
+  }
+  const file = await head(`/threads/${thread}/file?path=a.txt`);
+  expect([file.status, file.headers["content-length"], file.body]).toEqual([200, "4", ""]);
+  const saved = await head(`/sessions/${thread}/export?format=json`);
+  expect([saved.status, saved.headers["content-disposition"]]).toEqual([
+    ...[200, 'attachment; filename="slack_T1_C1_9.5.json"'],
+  ]);
+  expect(console.audited).toEqual([]);
+  expect((await head("/sessions/slack:T1:C1:none/timeline")).status).toBe(404);
+  // What changes something is no reading.
+  expect((await head(`/sessions/${thread}/delete`)).status).toBe(404);
+});
+
+test("HEAD tells as little as GET without the token", async () => {
+  await using console = await startConsole({ token: "correct-horse-battery" });
+  for (const { method, path } of routes) {
+    if (method !== "GET") continue;
+    const answer = await call(console.url, path.replaceAll(/:\w+/g, "abcdefgh1234"), { method: "HEAD" });
+    expect([path, answer.status]).toEqual([path, 401]);
+  }
+  expect((await call(console.url, "/metrics", { method: "HEAD" })).status).toBe(401);
 });

@@ -1,6 +1,8 @@
 /** The console's page as browsers get it; tests/browser uses it. */
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { call } from "../requests.ts";
+import { startConsole } from "../start-console.ts";
 import { readPage } from "../../../../src/adapters/console/server/page.ts";
 
 const scripts = [...(await readPage())].filter(([address]) => address.endsWith(".js"));
@@ -40,4 +42,31 @@ test("a file is sent compressed to whoever takes that, and not again while it is
   expect(again).toMatchObject({ status: 304 });
   expect(again?.body).toBeUndefined();
   expect(file?.({ "if-none-match": '"another"' })?.status).toBe(200);
+  // As a proxy may pass it on, beside others.
+  const bare = (plain?.headers?.["etag"] ?? "").replace("W/", "");
+  for (const known of [bare, `"another", ${bare}`, `W/"another",W/${bare}`, "*"])
+    expect([known, file?.({ "if-none-match": known })?.status]).toEqual([known, 304]);
+});
+
+test("every file of the page is compressed, has a tag of its own content, and is as long as it says", async () => {
+  await using console = await startConsole();
+  const tags = new Map<string, string>();
+  for (const address of (await readPage()).keys()) {
+    const headers = { "accept-encoding": "gzip" };
+    const [got, head] = [
+      await call(console.url, address, { headers }),
+      await call(console.url, address, { headers, method: "HEAD" }),
+    ];
+    expect([address, got.status, head.status, head.body]).toEqual([address, 200, 200, ""]);
+    const { "content-encoding": encoding, "content-length": length, etag = "", vary } = got.headers;
+    expect([address, encoding, vary]).toEqual([address, "gzip", "accept-encoding"]);
+    expect(Number(length)).toBeGreaterThan(0);
+    const { date: _date, ...rest } = got.headers;
+    expect(head.headers).toMatchObject(rest);
+    expect([address, tags.get(etag)]).toEqual([address, undefined]);
+    tags.set(etag, address);
+    const again = await call(console.url, address, { headers: { ...headers, "if-none-match": etag } });
+    expect([address, again.status, again.body]).toEqual([address, 304, ""]);
+  }
+  expect(tags.size).toBeGreaterThan(50);
 });
