@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 
 /** An account at an MCP server, as sign-in has left it. All of it is secret. */
@@ -16,17 +17,56 @@ export const accountSchema = z.object({
   /** When the token ends, ms since the epoch; absent where the server does not say. */
   expiresAt: z.number().optional(),
   scope: z.string().optional(),
+  /** Its token was refused and cannot be renewed: it serves nobody any more. */
+  ended: z.literal(true).optional(),
+  /** When a person connected it, ms since the epoch; tells one connecting from the next. */
+  connectedAt: z.number().optional(),
 });
 
 export type Account = z.infer<typeof accountSchema>;
 
-/** Where the installation's accounts are kept, for all of its processes. */
+/** Whether requests to that address may be signed with it. */
+export function isUsable(account: Account | undefined, url: URL): account is Account {
+  return account !== undefined && account.ended === undefined && account.server === url.href;
+}
+
+/** Where the accounts of one owner are kept, by server, for all processes of the installation. */
 export interface AccountStore {
   /** Undefined where nobody has signed in. @throws where it cannot be read */
   read(server: string): Promise<Account | undefined>;
   write(server: string, account: Account): Promise<void>;
   /** False where there was none. */
   remove(server: string): Promise<boolean>;
-  /** Runs the work unless another process does just now: two that renew one token would each void the other's. */
+  /**
+   * Runs the work unless another process changes that account just now: two that renew one token would each void the
+   * other's, and a renewal would bring back what was removed meanwhile.
+   */
   renewAlone(server: string, work: () => Promise<void>): Promise<"done" | "busy">;
 }
+
+/** The installation's own accounts, and those of people: no owner's store opens what another's has sealed. */
+export interface Accounts extends AccountStore {
+  /**
+   * @param person `platform:workspace:id`, from whoever the platform says has written; never from a model, a tool or
+   * the text of a message
+   */
+  of(person: string): AccountStore;
+  /** Which people have connected which servers. */
+  list(): Promise<{ server: string; person: string }[]>;
+}
+
+/** Changes an account while no process renews it. @throws Error where one takes too long */
+export async function changeAccount(
+  store: AccountStore,
+  server: string,
+  change: () => Promise<void>,
+): Promise<void> {
+  for (let wait = 0; wait < waits.times; wait += 1) {
+    if ((await store.renewAlone(server, change)) === "done") return;
+    await delay(waits.eachMs);
+  }
+  throw new Error(`The account at ${server} is being renewed by another process, which takes too long.`);
+}
+
+/** Longer than a process that has died holds the others up: so often, so long, ms. */
+const waits = { times: 80, eachMs: 250 };

@@ -3,12 +3,28 @@ export type ToolAction = "allow" | "ask" | "deny";
 /**
  * Whether a call may run, must be approved by a person first, or never runs. `why` is for people and the model; `file`
  * is what people are to read before they approve. `rules`: all that ask, where people may approve these for the whole
- * thread; absent where each call is to be decided by itself.
+ * thread; absent where each call is to be decided by itself. `connect`: what is missing is an account of the person who
+ * has asked. `ownAccount`: it is about such an account, so that only its owner can approve it.
  */
 export type PolicyDecision =
   | { action: "allow" }
-  | { action: "ask"; why: string; file?: ShownFile; rules?: readonly AskingRule[] }
+  | {
+      action: "ask";
+      why: string;
+      file?: ShownFile;
+      rules?: readonly AskingRule[];
+      connect?: MissingAccount;
+      ownAccount?: true;
+    }
   | { action: "deny"; why: string };
+
+/** An account that a person has to connect before a call can run. */
+export interface MissingAccount {
+  /** The MCP server's name in `mcp.json`. */
+  server: string;
+  /** Where it is, for people. */
+  host: string;
+}
 
 /** A rule of the operator's that asks about calls. */
 export interface AskingRule {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { AskingRule, ShownFile } from "./policy-decision.ts";
+import type { AskingRule, MissingAccount, ShownFile } from "./policy-decision.ts";
 import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
 
 /**
@@ -10,6 +10,8 @@ export type Asking =
   /**
    * Whether the call may run. `why`: the operator's words, or the tool's. `changed`: files that differ since it was
    * approved before. `file`: what to read first. `rules`: what can be approved for the whole thread instead.
+   * `owner`: it is about an account of the requester's, who alone can approve it; with `also`, only where the requester
+   * may approve calls at all, since the operator's rules ask too.
    */
   | {
       kind: "approval";
@@ -17,7 +19,10 @@ export type Asking =
       changed?: string[];
       file?: ShownFile;
       rules?: readonly AskingRule[];
+      owner?: "alone" | "also";
     }
+  /** The requester is to connect an account of theirs: approved once that is done, by nobody else. */
+  | ({ kind: "account" } & MissingAccount)
   /** The agent's own question. Without choices the answer is free text. */
   | { kind: "choice"; text: string; choices: string[] };
 
@@ -51,6 +56,23 @@ export type Decision =
   | { kind: "expired"; at: number }
   /** The platform has refused to put it to people. */
   | { kind: "unasked"; why: string; at: number };
+
+/** Whether nobody but the requester can decide it, since it is about an account of theirs. */
+export function isOnlyRequesters({ kind, owner }: Pick<Question, "kind"> & { owner?: unknown }): boolean {
+  return kind === "account" || owner !== undefined;
+}
+
+/** What is asked, in one sentence, or why. */
+export function describeQuestion(question: Question): string {
+  switch (question.kind) {
+    case "approval":
+      return question.why;
+    case "account":
+      return `${question.requester.name} is to connect an account at ${question.server} (${question.host}).`;
+    case "choice":
+      return question.text;
+  }
+}
 
 /** Makes the questions of one step. @param openMs how long each stays open */
 export function createAsker(

@@ -225,8 +225,15 @@ const questionFields = z.discriminatedUnion("kind", [
     changed: optional(z.array(z.string())),
     file: optional(z.looseObject({ name: z.string(), text: z.string() } satisfies Fields<ShownFile>)),
     rules: optional(askingRules),
+    owner: optional(oneOf("alone", "also")),
     ...questionBasis,
   } satisfies Fields<Asked<"approval">>),
+  z.looseObject({
+    kind: z.literal("account"),
+    server: z.string(),
+    host: z.string(),
+    ...questionBasis,
+  } satisfies Fields<Asked<"account">>),
   z.looseObject({
     kind: z.literal("choice"),
     text: z.string(),

@@ -1,15 +1,25 @@
 import type { Redis } from "ioredis";
-import type { AccountStore } from "../agent/mcp-account.ts";
+import type { Accounts } from "../agent/mcp-account.ts";
+import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import type { Config } from "../config/load.ts";
 import { openSecretFile } from "../config/secret-file.ts";
 import { createAccountStore } from "../queue/stores/mcp-accounts.ts";
 
 const keyFile = "seal.key";
 
-/** The installation's accounts at MCP servers. Makes the key that seals them where there is none. */
+/** The accounts at MCP servers, of the installation and of people. Makes the key that seals them where there is none. */
 export async function openAccounts(
   { environment, dataDir }: Pick<Config, "environment" | "dataDir">,
   redis: Redis,
-): Promise<AccountStore> {
+): Promise<Accounts> {
   return createAccountStore(redis, environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, keyFile)));
+}
+
+/** Disconnects all accounts of a person (`platform:workspace:id`); resolves with the servers they were at. */
+export async function disconnectAll(accounts: Accounts, person: string): Promise<string[]> {
+  const servers = (await accounts.list())
+    .filter((each) => each.person === person)
+    .map(({ server }) => server);
+  for (const server of servers) await disconnectAccount(accounts.of(person), server);
+  return servers;
 }

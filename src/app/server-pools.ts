@@ -77,8 +77,8 @@ export function createServerPools(options: {
 
 function joinPools(entries: readonly Entry[], closeUnused: (entry: Entry) => void): HeldPool {
   return {
-    async offer(signal) {
-      return joinOffers(await Promise.all(entries.map(({ pool }) => pool.offer(signal))));
+    async offer(signal, asker) {
+      return joinOffers(await Promise.all(entries.map(({ pool }) => pool.offer(signal, asker))));
     },
     status: () => entries.flatMap(({ pool }) => pool.status()),
     async close() {

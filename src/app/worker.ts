@@ -158,6 +158,7 @@ async function openServerPools(
       openMcpPool({
         config: mcp,
         accounts,
+        connectProblem: () => "no address is configured at which people could sign in.",
         onToken: (token) => masker.add(token),
         sandboxes: sandbox.backend,
         timeouts,

@@ -31,7 +31,7 @@ export interface Line {
 
 export interface Question {
   id: string;
-  kind: "approval" | "choice";
+  kind: "approval" | "account" | "choice";
   tool: string;
   text: string;
   call: string;

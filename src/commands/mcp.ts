@@ -1,12 +1,17 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { HttpEndpoint } from "../agent/mcp/config.ts";
+import type { Redis } from "ioredis";
+import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
+import { type HttpEndpoint, takesPersons } from "../agent/mcp/config.ts";
+import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import { beginSignIn, SignInError } from "../agent/mcp/sign-in/sign-in.ts";
-import type { AccountStore } from "../agent/mcp-account.ts";
+import { type Accounts, type AccountStore, isUsable } from "../agent/mcp-account.ts";
 import type { CommandContext } from "../app/context.ts";
 import { openAccounts } from "../app/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
+import { keys } from "../queue/redis/keys.ts";
+import { openTelemetry } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
@@ -34,13 +39,52 @@ export function logoutOfMcp(name: string): Promise<number> {
   });
 }
 
+/** Lists the accounts that people have connected. */
+export function listPersonAccounts({ json }: { json?: true }): Promise<number> {
+  return withAccounts(async (_setup, accounts, redis) => {
+    const all = (await accounts.list()).toSorted((a, b) =>
+      describeAccount(a) < describeAccount(b) ? -1 : 1,
+    );
+    const names = all.length === 0 ? [] : await redis.hmget(keys.names, ...all.map(({ person }) => person));
+    const known = all.map((each, index) => ({ ...each, ...(names[index] && { name: names[index] }) }));
+    const lines = known.map(({ name, ...each }) => [describeAccount(each), name].filter(Boolean).join("  "));
+    const text = lines.join("\n") || "Nobody has connected an account.";
+    process.stdout.write(json ? `${JSON.stringify({ accounts: known })}\n` : `${stripControls(text)}\n`);
+    return 0;
+  });
+}
+
+function describeAccount({ server, person }: { server: string; person: string }): string {
+  return `${server}  ${person}`;
+}
+
+/** Disconnects a person's account. @param person `platform:workspace:id` */
+export function disconnectPerson(server: string, person: string): Promise<number> {
+  return withAccounts(async (setup, accounts, redis) => {
+    const { was, revoked } = await disconnectAccount(accounts.of(person), server);
+    if (!was)
+      throw new UsageError(
+        `${person} has no account at ${server}; heddle mcp accounts lists those there are.`,
+      );
+    const telemetry = await openTelemetry({ ...setup, redis, measures: false });
+    telemetry.audit({ action: "account-disconnected", server, of: person, by: operator });
+    await telemetry.close();
+    const there = revoked ? "" : ` ${server} was not told, or does not say that it has revoked it.`;
+    process.stdout.write(stripControls(`Disconnected ${person} from ${server}.${there}\n`));
+    return 0;
+  });
+}
+
+const operator = { ...consoleAuthor(), id: "operator" };
+
 async function withAccounts(
-  work: (setup: CommandContext, accounts: AccountStore) => Promise<number>,
+  work: (setup: CommandContext, accounts: Accounts, redis: Redis) => Promise<number>,
 ): Promise<number> {
   const setup = await createCommandContext("warn");
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
-    return await work(setup, await openAccounts(setup.config, server.connect()));
+    const redis = server.connect();
+    return await work(setup, await openAccounts(setup.config, redis), redis);
   } catch (error) {
     if (!(error instanceof SignInError)) throw error;
     process.stderr.write(`${setup.masker.mask(error.message)}\n`);
@@ -50,16 +94,30 @@ async function withAccounts(
   }
 }
 
-async function list({ mcp }: CommandContext, accounts: AccountStore, json?: true): Promise<number> {
+async function list({ mcp }: CommandContext, accounts: Accounts, json?: true): Promise<number> {
+  const people = await accounts.list();
   const servers = await Promise.all(
     mcp.servers.map(async (server) => {
       const { name } = server;
       if (server.state !== "enabled") return { name, state: server.state };
       if (server.endpoint.kind === "stdio") return { name, state: "a process" };
       const { signIn, url } = server.endpoint;
-      const account = signIn && (await accounts.read(name));
-      const missing = `not signed in: heddle mcp login ${name}`;
-      return { name, host: url.host, state: !signIn ? "no sign-in" : account ? "signed in" : missing };
+      if (!signIn) return { name, host: url.host, state: "no sign-in" };
+      if (takesPersons(server)) {
+        const connected = people.filter((each) => each.server === name).length;
+        return {
+          name,
+          host: url.host,
+          state: `each person's own account: ${connected} connected`,
+          connected,
+        };
+      }
+      const isSignedIn = isUsable(await accounts.read(name), url);
+      return {
+        name,
+        host: url.host,
+        state: isSignedIn ? "signed in" : `not signed in: heddle mcp login ${name}`,
+      };
     }),
   );
   const lines = servers.map(({ name, host, state }) => [name, host, state].filter(Boolean).join("  "));
@@ -81,6 +139,8 @@ function findEndpoint({ mcp, config }: CommandContext, name: string): HttpEndpoi
     throw new UsageError(`The server ${name} is a process, which takes no sign-in.`);
   if (!endpoint.signIn)
     throw new UsageError(`Put "signIn": true into the entry of ${name} in ${file} first.`);
+  if (endpoint.signIn.accounts === "person")
+    throw new UsageError(`At ${name} each person connects an account of their own, when a task needs it.`);
   return endpoint;
 }
 

@@ -2,6 +2,7 @@ import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { openRedis } from "../app/redis.ts";
 import { openThreadRemoval } from "../app/remove-thread.ts";
+import { disconnectAll, openAccounts } from "../app/mcp-accounts.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import {
   type Forgotten,
@@ -40,6 +41,8 @@ export async function forgetPersonByName(who: string, { threads, json }: ForgetO
     const forgotten = await forgetPerson(
       {
         ...{ redis, auditFolder: auditFolder(setup.config), now: Date.now },
+        disconnect: async (whose) =>
+          (await disconnectAll(await openAccounts(setup.config, redis), whose)).length,
         audit: (event) => telemetry.audit({ ...event, by: operator }),
       },
       person,
@@ -81,6 +84,7 @@ function describe({
   inClear,
   tokens,
   browsers,
+  accounts,
   notes,
   threads,
   deleted,
@@ -96,6 +100,7 @@ function describe({
         ]
       : []),
     ...(notes > 0 ? [`${count(notes, "note")} about them deleted.`] : []),
+    ...(accounts > 0 ? [`${count(accounts, "account")} at MCP servers disconnected.`] : []),
     ...(tokens > 0 ? [`${count(tokens, "token")} revoked.`] : []),
     ...(browsers > 0 ? [`${count(browsers, "browser")} signed out.`] : []),
     ...(deleted.length > 0 ? [`${count(deleted.length, "thread")} deleted.`] : []),

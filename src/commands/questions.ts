@@ -51,11 +51,11 @@ async function withQuestions(
 /** Gives why it was refused. */
 async function decide(
   intake: Intake,
-  { id, kind, thread, decides }: QuestionLine,
+  { id, kind, thread, decides, isOwners }: QuestionLine,
   verb: "approve" | "approve-thread" | "deny",
   text: string,
 ): Promise<string | undefined> {
-  if (kind === "choice") throw new UsageError(`Only ${decides} can answer this, in the thread.`);
+  if (kind === "choice" || isOwners) throw new UsageError(`Only ${decides} can answer this, in the thread.`);
   const place = parseThreadId(thread);
   const { platform, workspace, channel } = place;
   const result = await intake.receive({

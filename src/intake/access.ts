@@ -1,5 +1,5 @@
 import type { Speaker } from "../agent/messages.ts";
-import type { Question } from "../agent/questions.ts";
+import { isOnlyRequesters, type Question } from "../agent/questions.ts";
 import type { Author, InboundEvent } from "../chat/inbound.ts";
 import type { Act, Role } from "../chat/roles.ts";
 import type { ThreadRef } from "../chat/threads.ts";
@@ -40,7 +40,10 @@ export interface Access {
   mayStop(place: Place, author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   mayApprove(place: Place, author: Author, requester: Pick<Speaker, "id">): boolean;
   /** Ids of those whom a question calls, since they are to decide it. */
-  deciders(place: Place, question: Pick<Question, "kind" | "requester">): readonly string[];
+  deciders(
+    place: Place,
+    question: Pick<Question, "kind" | "requester"> & { owner?: unknown },
+  ): readonly string[];
   /** Whether this person may continue a turn that a limit of its own has paused. @param requesters see `mayStop` */
   mayContinue(place: Place, author: Author, requesters: () => Promise<readonly string[]>): Promise<boolean>;
   /** Whether this person may have turns undone. @param askers ids of those who have asked for each of them */
@@ -156,9 +159,11 @@ export function createAccess(settings: AccessSettings): Access {
     },
     mayAsk: (place, author) => ["known", "listed-bot"].includes(rankOf(place, author)),
     mayStop: (place, author, requesters) => matchesAny(settings.stop, place, author, requesters),
-    deciders(place, { kind, requester: { id } }) {
+    deciders(place, question) {
+      const { id } = question.requester;
+      if (isOnlyRequesters(question)) return [id];
       // A bot's press is ignored.
-      const isTheirs = kind === "choice" || settings.approve !== "administrators";
+      const isTheirs = question.kind === "choice" || settings.approve !== "administrators";
       return isTheirs && !isListed(settings.bots, place, id)
         ? [id]
         : listThere(settings.administrators, place);

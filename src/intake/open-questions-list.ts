@@ -58,7 +58,12 @@ async function describe(
 }
 
 function describeAsked(question: Question): string {
-  return question.kind === "approval"
-    ? `May I run ${toInlineCode(question.tool)}?`
-    : escapeMarkdown(firstCharacters(question.text));
+  switch (question.kind) {
+    case "approval":
+      return `May I run ${toInlineCode(question.tool)}?`;
+    case "account":
+      return `Connect an account at ${escapeMarkdown(question.server)}`;
+    case "choice":
+      return escapeMarkdown(firstCharacters(question.text));
+  }
 }

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Speaker } from "../agent/messages.ts";
-import type { Decision, Question } from "../agent/questions.ts";
+import { type Decision, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
 import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
@@ -42,15 +42,20 @@ const maxReason = 2_000;
 export function createQuestionDecisions(options: QuestionOptions): QuestionDecisions {
   const { redis, now } = options;
 
-  const mayDecide = (place: Place, question: Question, author: Author) =>
-    (question.kind === "choice" && author.id === question.requester.id) ||
-    options.mayApprove(place, author, question.requester);
+  const mayDecide = (place: Place, question: Question, author: Author) => {
+    const isRequester = author.id === question.requester.id;
+    if (question.kind === "choice" && isRequester) return true;
+    if (isOnlyRequesters(question) && !isRequester) return false;
+    const isEnough =
+      question.kind === "account" || (question.kind === "approval" && question.owner === "alone");
+    return isEnough || options.mayApprove(place, author, question.requester);
+  };
 
   const refuse = (thread: ThreadId, question: Question, by: Author, decision: Decision): IntakeResult => {
     options.audit({ action: "refused", thread, question, by, decision });
     const { name } = question.requester;
-    const who =
-      question.kind === "choice" ? `${name} was asked` : `${name}, or who approves in ${name}'s place`;
+    const isOne = question.kind === "choice" || isOnlyRequesters(question);
+    const who = isOne ? `${name} was asked` : `${name}, or who approves in ${name}'s place`;
     return { kind: "refused", reply: `This is not for you to decide: ${who}.` };
   };
 
@@ -125,8 +130,9 @@ function decisionOf(
     const answer = choice === undefined ? words : question.choices[choice];
     return kind === "answer" && answer ? { kind: "answered", by, text: answer, at } : undefined;
   }
-  if (kind === "approve") return { kind: "approved", by, at };
-  if (kind === "approve-thread") return question.rules && { kind: "approved", by, at, rules: question.rules };
+  if (question.kind === "approval" && kind === "approve") return { kind: "approved", by, at };
+  if (question.kind === "approval" && kind === "approve-thread")
+    return question.rules && { kind: "approved", by, at, rules: question.rules };
   return kind === "deny" ? { kind: "denied", by, ...(words && { reason: words }), at } : undefined;
 }
 

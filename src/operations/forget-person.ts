@@ -25,6 +25,8 @@ export interface Forgotten {
   tokens: number;
   /** Browsers that a provider had signed in as them, and that are out now. */
   browsers: number;
+  /** Of theirs at MCP servers, disconnected. */
+  accounts: number;
   /** Notes about them, deleted. */
   notes: number;
   /** Threads that they have written in, and whether anybody else has. */
@@ -35,6 +37,8 @@ export interface ForgetPersonOptions {
   redis: Redis;
   auditFolder: string;
   audit(event: Omit<PersonAuditEvent, "by">): void;
+  /** Disconnects all accounts of a person at MCP servers; resolves with how many there were. */
+  disconnect(person: string): Promise<number>;
   now(): number;
 }
 
@@ -52,7 +56,7 @@ export async function listKnownPeople(redis: Redis): Promise<KnownPerson[]> {
  * @param person `platform:workspace:id`
  */
 export async function forgetPerson(
-  { redis, auditFolder, audit, now }: ForgetPersonOptions,
+  { redis, auditFolder, audit, disconnect, now }: ForgetPersonOptions,
   person: string,
 ): Promise<Forgotten> {
   const known = (await listPeople(redis)).find((one) => one.person === person);
@@ -69,6 +73,7 @@ export async function forgetPerson(
     ...{ isSealed: known !== undefined, inClear, notes: noted },
     tokens: await revokeTokens(redis, person, now),
     browsers: person.startsWith(ofConsole) ? await endSignInsOf(redis, person.slice(ofConsole.length)) : 0,
+    accounts: await disconnect(person),
     threads: await findThreads(redis, person),
   };
 }

@@ -1,3 +1,4 @@
+import type { Question } from "../agent/questions.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { ExportFormat } from "./export.ts";
 import type {
@@ -155,7 +156,7 @@ export interface QuestionLine {
   id: string;
   thread: ThreadId;
   platform: string;
-  kind: "approval" | "choice";
+  kind: Question["kind"];
   tool: string;
   /** Why a call needs approval, or what the agent asks. */
   text: string;
@@ -168,6 +169,8 @@ export interface QuestionLine {
   /** What can be approved for the whole thread, e.g. `git push*`; often empty. */
   forThread: string[];
   requester: string;
+  /** Nobody but the requester can decide it, since it is about an account of theirs. */
+  isOwners: boolean;
   /** The platform's id of the requester. */
   requesterId: string;
   /** Who may decide besides an operator: a name, `everyone` or `administrators`. */

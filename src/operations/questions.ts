@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ToolCall } from "../agent/messages.ts";
 import { toolCalls } from "../agent/messages.ts";
-import type { Question } from "../agent/questions.ts";
+import { describeQuestion, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { toVisibleCall } from "../chat/visible-call.ts";
 import { keys } from "../queue/redis/keys.ts";
@@ -58,17 +58,19 @@ function lineOf(
   const { id, kind, tool, requester, askedAt: since, expiresAt: until } = question;
   const name = mask(requester.name);
   const isApproval = kind === "approval";
+  const isOwners = isOnlyRequesters(question);
   const visible = call && isApproval ? toVisibleCall(call, mask) : undefined;
   return {
     ...{ id, thread, kind, since, until, platform: parseThreadId(thread).platform },
     tool: mask(tool),
-    text: mask(isApproval ? question.why : question.text),
+    text: mask(describeQuestion(question)),
     call: [visible?.besides && `with ${visible.besides}`, visible?.text].filter(Boolean).join("\n"),
     note: visible?.note ?? "",
-    choices: isApproval ? [] : question.choices.map(mask),
+    choices: kind === "choice" ? question.choices.map(mask) : [],
     forThread: isApproval ? (question.rules ?? []).map(({ text }) => mask(text)) : [],
     requester: name,
     requesterId: requester.id,
-    decides: isApproval && approvers !== "requester" ? approvers : name,
+    isOwners,
+    decides: isApproval && !isOwners && approvers !== "requester" ? approvers : name,
   };
 }

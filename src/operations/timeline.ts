@@ -2,7 +2,7 @@ import type { AgentEvent, CallEvent, InnerCalls, StepEvent, TurnOutcome } from "
 import { readFailedExit } from "../agent/exit-code.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, textOf, type ToolCall, toolCalls } from "../agent/messages.ts";
-import type { Decision } from "../agent/questions.ts";
+import { type Decision, describeQuestion } from "../agent/questions.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
 import type { Ending, Excerpt } from "./finding.ts";
 import type { TimelineEntry, TransientEvent } from "./timeline-entry.ts";
@@ -52,7 +52,7 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
       return { kind: "enclosure", text: cut(record.beside), images: record.images?.length ?? 0 };
     case "question": {
       const { question } = record;
-      const text = question.kind === "approval" ? question.why : question.text;
+      const text = describeQuestion(question);
       return { kind: "question", id: question.id, tool: mask(question.tool), text: cut(text, detailChars) };
     }
     case "decision": {

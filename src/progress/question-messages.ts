@@ -2,7 +2,7 @@ import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ToolCall } from "../agent/messages.ts";
 import { escapeHiddenAndBlank, removeHidden } from "../agent/hidden-characters.ts";
 import type { ShownFile } from "../agent/policy-decision.ts";
-import type { Decision, Question } from "../agent/questions.ts";
+import { type Decision, describeQuestion, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import { cutText } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { formatDuration } from "./describe.ts";
@@ -38,7 +38,8 @@ export function renderQuestion(question: Question, call: ToolCall, place: Questi
   const { requester, expiresAt, askedAt } = question;
   const { markdown, file } = describeAsked(question, call, place);
   const forThread = describeForThread(question);
-  const isTheirs = place.deciders.length === 0 || place.deciders.includes(requester.id);
+  const isTheirs =
+    isOnlyRequesters(question) || place.deciders.length === 0 || place.deciders.includes(requester.id);
   const whose = isTheirs ? `For ${requester.name}` : `Task of ${requester.name} · administrators decide`;
   return {
     kind: "question",
@@ -59,7 +60,8 @@ export function renderDecision(
   decision?: Decision,
 ): OutboundMessage {
   const { markdown } = describeAsked(question, call, place);
-  return { kind: "question", markdown: `${markdown}\n\n${describeEnding(decision)}` };
+  const ending = question.kind === "account" ? describeConnecting(decision) : describeEnding(decision);
+  return { kind: "question", markdown: `${markdown}\n\n${ending}` };
 }
 
 /** What is asked, as lines for a terminal; each line of a call begins with a bar, so that none passes for another. */
@@ -69,6 +71,7 @@ export function describeQuestionPlainly(
   mask: QuestionPlace["mask"],
 ): string {
   if (question.kind === "choice") return `❓ ${removeHidden(mask(question.text))}`;
+  if (question.kind === "account") return `🔑 ${removeHidden(mask(describeQuestion(question)))}`;
   const { text, besides, note } = toVisibleCall(call, mask);
   const lines = [text, ...(besides === undefined ? [] : [`with ${besides}`])].join("\n").split("\n");
   const toRead = question.file
@@ -103,6 +106,8 @@ function describeAsked(question: Question, call: ToolCall, { mask, messageChars 
   switch (question.kind) {
     case "choice":
       return showText(`❓ ${removeHidden(question.text)}`, messageChars - reservedChars);
+    case "account":
+      return { markdown: describeAccount(question) };
     case "approval": {
       // The reason is the operator's; the call is the model's, and must not look like anything but code.
       const head = `🔐 **May I run ${toInlineCode(call.name)}?** ${describeReason(question)}`;
@@ -203,6 +208,20 @@ function describeEnding(decision: Decision | undefined): string {
   }
 }
 
+function describeAccount({ requester, server, host }: Extract<Question, { kind: "account" }>): string {
+  const name = escapeMarkdown(requester.name);
+  return (
+    `🔑 **${name}, connect your account at ${escapeMarkdown(removeHidden(server))}** (${toInlineCode(host)}). ` +
+    `What you ask me for is done there with your account, and what others ask for never is. The link is shown to you alone.`
+  );
+}
+
+function describeConnecting(decision: Decision | undefined): string {
+  if (decision?.kind === "approved") return `✅ **Connected** by ${escapeMarkdown(decision.by.name)}.`;
+  if (decision?.kind === "denied") return `🚫 **Not connected**, said ${escapeMarkdown(decision.by.name)}.`;
+  return describeEnding(decision);
+}
+
 /** `intake/question-decisions.ts` reads their ids. */
 function createButtons(question: Question): ActionButton[] {
   switch (question.kind) {
@@ -218,6 +237,17 @@ function createButtons(question: Question): ActionButton[] {
           style: "plain",
           asksFor: "Why not? The agent reads it.",
         },
+      ];
+    case "account":
+      return [
+        { id: `connect:${question.id}`, label: "Connect", style: "primary" },
+        {
+          id: `connect-code:${question.id}`,
+          label: "Enter the code…",
+          style: "plain",
+          asksFor: "The code that the page shows once you have signed in",
+        },
+        { id: `deny:${question.id}`, label: "Not now", style: "plain" },
       ];
     case "choice":
       return question.choices.map((label, index) => ({

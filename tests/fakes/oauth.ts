@@ -13,12 +13,12 @@ export interface FakeOAuth {
   /** Address of the MCP server behind it. */
   readonly mcp: string;
   readonly origin: string;
-  /** Plays a person who signs in at that address and agrees: where the browser is sent. */
-  agree(authorizationUrl: string): Promise<string>;
+  /** Plays a person who signs in at that address and agrees: where the browser is sent. @param account whose it is */
+  agree(authorizationUrl: string, account?: string): Promise<string>;
   /** Ends all access tokens. */
   expireTokens(): void;
-  /** Ends all refresh tokens as well. */
-  revoke(): void;
+  /** Ends all refresh tokens as well. @param account only of that one */
+  revoke(account?: string): void;
   /** From here on it answers no renewal: by silence, or by sending the client elsewhere. */
   hush(how: "silence" | "redirect"): void;
   /** How often a token was renewed. */
@@ -49,6 +49,7 @@ export interface FakeOAuthOptions {
 
 interface Grant {
   client: string;
+  account: string;
   redirect: string;
   challenge: string;
 }
@@ -56,8 +57,11 @@ interface Grant {
 export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAuth> {
   const clients = new Map(Object.entries(options.clients ?? {}));
   const codes = new Map<string, Grant>();
-  const access = new Set<string>();
-  const refresh = new Map<string, string>();
+  /** Accounts by their tokens. */
+  const access = new Map<string, string>();
+  const refresh = new Map<string, { client: string; account: string }>();
+  /** The accounts that sessions of the MCP server belong to. */
+  const sessions = new Map<string, string>();
   const tokens: string[] = [];
   let renewals = 0;
   let followed = 0;
@@ -104,6 +108,14 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         clients.set(id, { redirects: body.redirect_uris });
         return void json(201, { ...body, client_id: id });
       }
+      case "POST /revoke": {
+        const form = new URLSearchParams(await textOf(request));
+        if (identify(request, form) === undefined) return void json(401, { error: "invalid_client" });
+        const token = form.get("token") ?? "";
+        refresh.delete(token);
+        access.delete(token);
+        return void response.writeHead(200).end();
+      }
       case "POST /token":
         if (hushed === "silence") return;
         if (hushed === "redirect") return void response.writeHead(307, { location: "/elsewhere" }).end();
@@ -119,6 +131,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       issuer: origin,
       authorization_endpoint: `${origin}/authorize`,
       token_endpoint: `${origin}/token`,
+      revocation_endpoint: `${origin}/revoke`,
       ...(!options.clients && { registration_endpoint: `${origin}/register` }),
       response_types_supported: ["code"],
       grant_types_supported: ["authorization_code", "refresh_token"],
@@ -131,13 +144,20 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
 
   function guard(request: IncomingMessage, response: ServerResponse): void {
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
-    if (token === undefined || !access.has(token)) {
+    const account = token === undefined ? undefined : access.get(token);
+    if (account === undefined) {
       const where = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"`;
       response.writeHead(401, { "www-authenticate": where }).end();
       return;
     }
-    const { method, headers } = request;
+    const { method } = request;
+    const headers = { ...request.headers, "x-account": account };
+    const session = String(request.headers["mcp-session-id"] ?? "");
+    // https://modelcontextprotocol.io/specification/2025-11-25/basic/security_best_practices#session-hijacking
+    if (session && sessions.get(session) !== account) return void response.writeHead(404).end();
     const sent = httpRequest(options.upstream, { method: method ?? "GET", headers }, (answered) => {
+      const opened = answered.headers["mcp-session-id"];
+      if (typeof opened === "string") sessions.set(opened, account);
       response.writeHead(answered.statusCode ?? 502, answered.headers);
       answered.pipe(response);
     });
@@ -156,10 +176,11 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     if (form.get("resource") !== resource) return refuse("invalid_target");
     if (form.get("grant_type") === "refresh_token") {
       const old = form.get("refresh_token") ?? "";
-      if (refresh.get(old) !== client) return refuse("invalid_grant");
+      const grant = refresh.get(old);
+      if (grant?.client !== client) return refuse("invalid_grant");
       refresh.delete(old);
       renewals += 1;
-      return json(200, give(client));
+      return json(200, give(client, grant.account));
     }
     const code = form.get("code") ?? "";
     const grant = codes.get(code);
@@ -171,7 +192,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       grant?.client === client &&
       grant.redirect === form.get("redirect_uri") &&
       grant.challenge === challenge;
-    return fits ? json(200, give(client)) : refuse("invalid_grant");
+    return fits ? json(200, give(client, grant.account)) : refuse("invalid_grant");
   }
 
   function identify({ headers }: IncomingMessage, form: URLSearchParams): string | undefined {
@@ -183,10 +204,10 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     return known && known.secret === secret ? id : undefined;
   }
 
-  function give(client: string) {
+  function give(client: string, account: string) {
     const [token, next] = [`at-${randomBytes(16).toString("hex")}`, `rt-${randomBytes(16).toString("hex")}`];
-    access.add(token);
-    refresh.set(next, client);
+    access.set(token, account);
+    refresh.set(next, { client, account });
     tokens.push(token, next);
     const expires_in = options.lastsSeconds ?? 3_600;
     return { access_token: token, refresh_token: next, token_type: "Bearer", expires_in, scope: "notes" };
@@ -195,7 +216,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   return {
     mcp: `${origin}/mcp`,
     origin,
-    async agree(authorizationUrl) {
+    async agree(authorizationUrl, account = "somebody") {
       const { origin: asked, pathname, searchParams } = new URL(authorizationUrl);
       const [client, redirect] = [
         searchParams.get("client_id") ?? "",
@@ -211,7 +232,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         throw new Error("It takes codes with PKCE and S256 alone.");
       if (searchParams.get("resource") !== resource) throw new Error("It knows no such resource.");
       const code = randomBytes(8).toString("hex");
-      codes.set(code, { client, redirect, challenge: searchParams.get("code_challenge") ?? "" });
+      codes.set(code, { client, account, redirect, challenge: searchParams.get("code_challenge") ?? "" });
       const back = new URL(redirect);
       back.search = new URLSearchParams({
         code,
@@ -222,9 +243,10 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     },
     expireTokens: () => access.clear(),
     hush: (how) => void (hushed = how),
-    revoke() {
-      access.clear();
-      refresh.clear();
+    revoke(account) {
+      for (const [token, of] of access) if (account === undefined || of === account) access.delete(token);
+      for (const [token, of] of refresh)
+        if (account === undefined || of.account === account) refresh.delete(token);
     },
     get renewals() {
       return renewals;

@@ -59,7 +59,7 @@ async function verify(): Promise<string[]> {
 async function forget(person: string, log = openLog(true)): Promise<Forgotten> {
   const forgotten = await forgetPerson(
     {
-      ...{ redis, auditFolder: folder, now: Date.now },
+      ...{ redis, auditFolder: folder, now: Date.now, disconnect: async () => 0 },
       audit: (event) => void log.note(toAuditFact({ ...event, by: { id: "operator", name: "root" } })),
     },
     person,
@@ -169,7 +169,7 @@ test("notes, names and tokens of the person go, and their threads are listed wit
     { thread: alone, alone: true },
     { thread: both, alone: false },
   ];
-  const nothing = { isSealed: false, inClear: 0, tokens: 0, browsers: 0 };
+  const nothing = { isSealed: false, inClear: 0, tokens: 0, browsers: 0, accounts: 0 };
   expect(await forget("slack:T1:U-1")).toEqual({ ...nothing, notes: 1, threads });
   expect(await redis.exists(keys.notes("user", "slack:T1:U-1"), keys.names)).toBe(0);
 

@@ -17,7 +17,7 @@ export async function* callModel(
   step: number,
   toolChoice: "auto" | "none",
 ): AsyncGenerator<AgentEvent, Reply> {
-  const sent = wrapDeferredCalls(messages, tools.deferred);
+  const sent = wrapDeferredCalls(messages, tools.wasFound);
   const request = { system, messages: sent, tools: tools.definitions, toolChoice };
   const troubles: string[] = [];
   yield { type: "step-start", step };

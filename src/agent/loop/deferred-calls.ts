@@ -2,6 +2,7 @@ import { parseJson } from "../text.ts";
 import { memoizeByPrefix } from "../llm/wire-history.ts";
 import type { AssistantMessage, Message, ToolCall } from "../messages.ts";
 import { callToolName } from "../tools/deferred-tools.ts";
+import type { Dispatcher } from "../tools/dispatch.ts";
 
 /**
  * The model calls a deferred tool with `call_tool`; everybody else (policy, journal, progress, people) sees the call of
@@ -36,36 +37,39 @@ function parse(given: unknown): unknown {
 }
 
 type Wrap = (messages: readonly Message[]) => readonly Message[];
+type WasFound = NonNullable<Dispatcher["wasFound"]>;
 
-/** The tools of a turn, and with them this set, stay the same from step to step. */
-const wraps = new WeakMap<ReadonlySet<string>, Wrap>();
+/** The tools of a turn, and with them this function, stay the same from step to step. */
+const wraps = new WeakMap<WasFound, Wrap>();
 
-/** The conversation as the model has seen it. The same array for the same array, longer where that is. */
+/**
+ * The conversation as the model has seen it, whoever has asked since. The same array for the same array, longer where
+ * that is.
+ */
 export function wrapDeferredCalls(
   messages: readonly Message[],
-  deferred: ReadonlySet<string>,
+  wasFound: WasFound | undefined,
 ): readonly Message[] {
-  if (deferred.size === 0) return messages;
-  const known = wraps.get(deferred) ?? createWrap(deferred);
-  wraps.set(deferred, known);
+  if (!wasFound) return messages;
+  const known = wraps.get(wasFound) ?? createWrap(wasFound);
+  wraps.set(wasFound, known);
   return known(messages);
 }
 
-function createWrap(deferred: ReadonlySet<string>): Wrap {
+function createWrap(wasFound: WasFound): Wrap {
   return memoizeByPrefix<Message[]>(
     () => [],
-    (list, message) => void list.push(wrap(message, deferred)),
+    (list, message) => void list.push(wrap(message, wasFound)),
   );
 }
 
-function wrap(message: Message, deferred: ReadonlySet<string>): Message {
-  if (message.role === "tool")
-    return deferred.has(message.name) ? { ...message, name: callToolName } : message;
+function wrap(message: Message, wasFound: WasFound): Message {
+  if (message.role === "tool") return wasFound(message.name) ? { ...message, name: callToolName } : message;
   if (message.role !== "assistant") return message;
-  const isDeferred = message.parts.some((part) => part.type === "tool-call" && deferred.has(part.call.name));
+  const isDeferred = message.parts.some((part) => part.type === "tool-call" && wasFound(part.call.name));
   if (!isDeferred) return message;
   const parts = message.parts.map((part) => {
-    if (part.type !== "tool-call" || !deferred.has(part.call.name)) return part;
+    if (part.type !== "tool-call" || !wasFound(part.call.name)) return part;
     const { name, input } = part.call;
     return { ...part, call: { ...part.call, name: callToolName, input: { name, arguments: input } } };
   });

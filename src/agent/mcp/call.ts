@@ -23,6 +23,8 @@ export type McpCallOutcome =
   | { kind: "stopped" }
   /** The server cannot be reached, and the call has not run. */
   | { kind: "unavailable"; problem: string }
+  /** The server takes no account of the person who has asked: there is none, or it has ended. The call has not run. */
+  | { kind: "signed-out" }
   /** The connection ended during the call: nobody knows whether it ran. */
   | { kind: "lost"; problem: string };
 

@@ -19,6 +19,8 @@ export interface StdioEndpoint {
 
 /** What the operator says of signing in to a server; all of it may be left to the server. */
 export interface SignInSettings {
+  /** Whose account a call is made with: the installation's (the default), or that of the person who has asked for it. */
+  accounts?: "installation" | "person";
   /** A client that is registered there; without it Heddle registers itself. */
   clientId?: string;
   clientSecret?: string;
@@ -30,7 +32,7 @@ export interface HttpEndpoint {
   kind: "http" | "sse";
   url: URL;
   headers: Record<string, string>;
-  /** It takes an account of the installation: see `heddle mcp login`. */
+  /** It takes an account, of the installation (see `heddle mcp login`) or of each person. */
   signIn?: SignInSettings;
 }
 
@@ -166,6 +168,7 @@ const entrySchema = z.looseObject({
       [
         z.literal(true).transform(() => ({})),
         z.strictObject({
+          accounts: z.enum(["installation", "person"]).exactOptional(),
           clientId: z.string().min(1).exactOptional(),
           clientSecret: z.string().min(1).exactOptional(),
           scope: z.string().min(1).exactOptional(),
@@ -199,6 +202,10 @@ function parseServer(name: string, raw: unknown, env: Environment, secrets: Set<
     return { state: "invalid", name, problem };
   }
   if ("problem" in endpoint) return { state: "invalid", name, problem: endpoint.problem };
+  if (entry.always && endpoint.kind !== "stdio" && endpoint.signIn?.accounts === "person") {
+    const problem = `"always" does not go with accounts of persons: each has tools of their own there, which are found.`;
+    return { state: "invalid", name, problem };
+  }
   const settings = endpoint.kind === "stdio" ? endpoint.env : endpoint.headers;
   if (endpoint.kind !== "stdio" && endpoint.signIn?.clientSecret !== undefined)
     secrets.add(endpoint.signIn.clientSecret);
@@ -237,8 +244,20 @@ function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEnd
     kind,
     url,
     headers: mapValues(entry.headers, expanded),
-    ...(signIn && { signIn: mapValues(signIn, expanded) }),
+    ...(signIn && { signIn: expandSignIn(signIn, expanded) }),
   };
+}
+
+function expandSignIn(
+  { accounts, ...texts }: SignInSettings,
+  expanded: (text: string) => string,
+): SignInSettings {
+  return { ...(accounts && { accounts }), ...mapValues(texts, expanded) };
+}
+
+/** Whether each person has an account of their own there. */
+export function takesPersons({ endpoint }: EnabledServer): boolean {
+  return endpoint.kind !== "stdio" && endpoint.signIn?.accounts === "person";
 }
 
 function parseAccess(

@@ -129,11 +129,13 @@ function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOp
   const fetch = fetchWithReadTimeout(readMs);
   if (!signIn || !store) return { fetch, explain: describeError };
   const onProblem = (problem: string) => log("warn", problem);
+  const isPersons = signIn.accounts === "person";
+  const remedy = isPersons ? { remedy: "its person is asked to connect it again if this goes on" } : {};
+  const missing = isPersons
+    ? "its person has not connected an account, or it has ended"
+    : `nobody has signed in to it, or the sign-in has ended: run heddle mcp login ${server}`;
   return {
-    fetch: createSignedFetch(fetch, { server, url, store, onToken, onProblem }),
-    explain: (error: unknown) =>
-      isRefusedLogin(error)
-        ? `nobody has signed in to it, or the sign-in has ended: run heddle mcp login ${server}`
-        : describeError(error),
+    fetch: createSignedFetch(fetch, { server, url, store, onToken, onProblem, ...remedy }),
+    explain: (error: unknown) => (isRefusedLogin(error) ? missing : describeError(error)),
   };
 }

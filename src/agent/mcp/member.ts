@@ -1,28 +1,67 @@
 import type { Tool } from "../tools/tool.ts";
-import type { EnabledServer } from "./config.ts";
+import type { Asker } from "./asker.ts";
+import { type EnabledServer, takesPersons } from "./config.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
+import { createConnectTool, ownedBy } from "./connect-tool.ts";
 import type { Listing } from "./listing.ts";
+import { nobody } from "./nobody.ts";
+import { openPersonConnections, type PersonConnectionOptions } from "./person-connections.ts";
 import { createMcpTool, createResourceTool, resourceTool } from "./tool.ts";
 
 /** A server of the pool. */
 export interface Member {
   server: EnabledServer;
+  /** What a turn has of it. @param asker for servers that take accounts of persons; absent where nobody has asked */
+  join(asker: Asker | undefined): Joined;
+  /** Those that are open. */
+  connections(): readonly Connection[];
+  close(): Promise<void>;
+}
+
+/** A server as one turn sees it. */
+export interface Joined {
+  server: string;
+  /** With the account of the person who has asked: others may have other tools there, or none. */
+  isPersonal: boolean;
   connection: Connection;
   /** The tools that it offers with this listing. */
   tools(listing: Listing): Tool[];
 }
 
-export function joinServer(server: EnabledServer, options: ConnectionOptions): Member {
+/** @param options.connectProblem why nobody can connect an account here, for the model; undefined where people can */
+export function joinServer(
+  server: EnabledServer,
+  options: ConnectionOptions & PersonConnectionOptions & { connectProblem(): string | undefined },
+): Member {
+  const { timeouts } = options;
+  const toTools = (connection: Connection, { tools, hasResources }: Listing): Tool[] => {
+    const own = tools.map((tool) => createMcpTool(server, connection, tool, timeouts));
+    const readsThem = tools.some(({ name }) => name === resourceTool);
+    return hasResources && !readsThem ? [...own, createResourceTool(server, connection, timeouts)] : own;
+  };
+  if (takesPersons(server)) {
+    const people = openPersonConnections(server, options);
+    return {
+      server,
+      connections: () => people.open(),
+      close: () => people.close(),
+      join(asker) {
+        const connection = asker ? people.of(asker.person) : nobody;
+        const connect = createConnectTool(server, { asker, connection, ...options });
+        const tools = (listing: Listing) => [
+          connect,
+          ...toTools(connection, listing).map((tool) => ownedBy(tool, server.name, asker)),
+        ];
+        return { server: server.name, isPersonal: true, connection, tools };
+      },
+    };
+  }
   const connection = createConnection(server, options);
+  const tools = (listing: Listing) => toTools(connection, listing);
   return {
     server,
-    connection,
-    tools({ tools, hasResources }) {
-      const own = tools.map((tool) => createMcpTool(server, connection, tool, options.timeouts));
-      const readsThem = tools.some(({ name }) => name === resourceTool);
-      return hasResources && !readsThem
-        ? [...own, createResourceTool(server, connection, options.timeouts)]
-        : own;
-    },
+    connections: () => [connection],
+    close: () => connection.close(),
+    join: () => ({ server: server.name, isPersonal: false, connection, tools }),
   };
 }

@@ -19,3 +19,8 @@ export function toModelToolName(server: string, tool: string): string {
     .slice(0, 10);
   return `${name.slice(0, maxLength - hash.length - 1)}_${hash}`;
 }
+
+/** The tool by which a person connects an account at a server; see `connect-tool.ts`. */
+export function nameConnectTool(server: string): string {
+  return toModelToolName(server, "connect_account");
+}

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Tool } from "../tools/tool.ts";
 import type { ServerInstructions } from "./instructions.ts";
 import { type Listing, nothingListed } from "./listing.ts";
-import type { Member } from "./member.ts";
+import type { Joined } from "./member.ts";
 
 /** What the servers give to a turn. It changes only when the turn renews it, so that the prompt stays cacheable. */
 export interface McpOffer {
@@ -18,15 +18,16 @@ export interface McpOffer {
 }
 
 interface Listed {
-  member: Member;
+  joined: Joined;
   listing: Listing;
 }
 
 export function createOffer(listed: readonly Listed[]): McpOffer {
-  const offered = listed.map(({ member, listing }) => ({
-    server: member.server.name,
-    text: listing.instructions,
-    tools: member.tools(listing),
+  const offered = listed.map(({ joined, listing }) => ({
+    server: joined.server,
+    // A person's listing is no part of the prompt, which all people of a thread share.
+    text: joined.isPersonal ? "" : listing.instructions,
+    tools: joined.tools(listing),
   }));
   const tools = offered.flatMap((server) => server.tools);
   return {
@@ -36,7 +37,7 @@ export function createOffer(listed: readonly Listed[]): McpOffer {
       .filter(({ text }) => text !== "")
       .map((server) => ({ ...server, tools: server.tools.map(({ name }) => name) })),
     async renew(signal) {
-      await Promise.all(listed.map(({ member }) => member.connection.relist(signal)));
+      await Promise.all(listed.map(({ joined }) => joined.connection.relist(signal)));
       const renewed = listed.map(takeUpChange);
       return renewed.some((next, index) => next !== listed[index]) ? createOffer(renewed) : undefined;
     },
@@ -45,11 +46,13 @@ export function createOffer(listed: readonly Listed[]): McpOffer {
 
 /**
  * Takes only what a server lists that was there when the turn began: one that fails keeps its tools, whose calls say
- * why, and one that joins would void the prompt cache in the middle of a turn.
+ * why, and one that joins would void the prompt cache in the middle of a turn. What a person has connected meanwhile
+ * does not, for these tools are found.
  */
 function takeUpChange(listed: Listed): Listed {
-  const { member, listing } = listed;
-  const fresh = member.connection.listing();
-  const isHere = listing !== nothingListed && member.connection.state().kind === "ready";
-  return isHere && !isDeepStrictEqual(fresh, listing) ? { member, listing: fresh } : listed;
+  const { joined, listing } = listed;
+  const fresh = joined.connection.listing();
+  const mayJoin = joined.isPersonal || listing !== nothingListed;
+  const isHere = mayJoin && joined.connection.state().kind === "ready";
+  return isHere && !isDeepStrictEqual(fresh, listing) ? { joined, listing: fresh } : listed;
 }

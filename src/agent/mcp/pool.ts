@@ -4,7 +4,9 @@ import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.
 import type { ConnectionState } from "./connection.ts";
 import { createOffer, type McpOffer } from "./offer.ts";
 import type { Member } from "./member.ts";
-import type { AccountStore } from "../mcp-account.ts";
+import { nobody } from "./nobody.ts";
+import type { Accounts } from "../mcp-account.ts";
+import type { Asker } from "./asker.ts";
 
 /** What `/status` shows of one server. */
 export interface McpServerStatus {
@@ -17,13 +19,18 @@ export interface McpServerStatus {
   problem?: string;
 }
 
-/** The MCP servers of an installation: one connection to each, shared by all turns of the process. */
+/**
+ * The MCP servers of an installation: one connection to each, shared by all turns of the process; where a server takes
+ * accounts of persons, one for each person.
+ */
 export interface McpPool {
   /**
    * What a turn starts with. Connects in parallel to servers that are not connected yet and waits for them for a limited
    * time; a slower one joins in a later turn. Never rejects: a broken server costs only its own tools.
+   *
+   * @param asker with whose accounts calls are made at servers that take those of persons; without one there are none
    */
-  offer(signal: AbortSignal): Promise<McpOffer>;
+  offer(signal: AbortSignal, asker?: Asker): Promise<McpOffer>;
   /** In the order of the configuration. */
   status(): McpServerStatus[];
   /** Ends all connections and server processes, within some three seconds. */
@@ -34,8 +41,12 @@ export interface McpPoolOptions {
   config: McpConfig;
   /** Where server processes run. Without it only those start whose entry says that they want no sandbox. */
   sandboxes?: ServiceHost;
-  /** Where the installation's accounts are. Without it no request to a server is signed. */
-  accounts?: AccountStore;
+  /** Where the accounts of the installation and of people are. Without it no request to a server is signed. */
+  accounts?: Accounts;
+  /** Why people cannot connect accounts, as a sentence for the model. Default: they can. */
+  connectProblem?(): string | undefined;
+  /** A person's connection that nobody uses for so long is closed, in milliseconds. Default: five minutes. */
+  idleMs?: number;
   /** Told of each token before it is used, so that it can be masked. */
   onToken?(token: string): void;
   /** For servers that set nothing themselves. Default 10, 60 and 120 seconds. */
@@ -63,13 +74,14 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   const members = enabled.length > 0 ? await joinServers(enabled) : [];
 
   return {
-    async offer(signal) {
-      await Promise.all(members.map(({ connection }) => connection.refresh(signal)));
-      return createOffer(members.map((member) => ({ member, listing: member.connection.listing() })));
+    async offer(signal, asker) {
+      const joined = members.map((member) => member.join(asker));
+      await Promise.all(joined.map(({ connection }) => connection.refresh(signal)));
+      return createOffer(joined.map((each) => ({ joined: each, listing: each.connection.listing() })));
     },
     status: () => config.servers.map(readStatus),
     async close() {
-      await Promise.all(members.map(({ connection }) => connection.close()));
+      await Promise.all(members.map((member) => member.close()));
     },
   };
 
@@ -80,6 +92,8 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
       joinServer(server, {
         sandboxes: options.sandboxes,
         accounts: options.accounts,
+        connectProblem: () => options.connectProblem?.(),
+        idleMs: options.idleMs,
         onToken: options.onToken && ((token) => options.onToken?.(token)),
         timeouts: { ...base, ...server.timeouts },
         patienceMs,
@@ -92,8 +106,8 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   }
 
   function readStatus(entry: McpServer): McpServerStatus {
-    const connection = members.find(({ server }) => server === entry)?.connection;
-    if (!connection) {
+    const member = members.find(({ server }) => server === entry);
+    if (!member) {
       const problem = entry.state === "invalid" ? { problem: entry.problem } : {};
       return {
         server: entry.name,
@@ -102,6 +116,9 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
         ...problem,
       };
     }
+    const connections = member.connections();
+    // Where people have their own, that of one of them stands for all.
+    const connection = connections.find((each) => each.state().kind === "ready") ?? connections[0] ?? nobody;
     const state = connection.state();
     const { tools, leftOut } = connection.listing();
     const problems = "problem" in state && state.problem ? [state.problem, ...leftOut] : leftOut;

@@ -5,7 +5,7 @@ import type { McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerTool } from "./listing.ts";
-import { toModelToolName } from "./names.ts";
+import { nameConnectTool, toModelToolName } from "./names.ts";
 import { toToolResult } from "./result.ts";
 
 /** A server's tool as the agent calls it. The server validates the input; we only make sure that it is an object. */
@@ -73,6 +73,10 @@ function toResult(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts
     case "unavailable": {
       const text = `The MCP server ${server} is not available: ${outcome.problem}. The call has not run; go on without it or try again later.`;
       return { status: "error", outage: true, text };
+    }
+    case "signed-out": {
+      const text = `There is no account at the MCP server ${server} to make this call with, or it has ended. The call has not run; ${nameConnectTool(server)} asks for an account, or says why there can be none.`;
+      return { status: "error", text };
     }
     case "timed-out": {
       const text = `The MCP server ${server} did not answer within ${timeouts.executeMs / 1000} s and was told to cancel the call, which may have had effects; check before you repeat it.`;

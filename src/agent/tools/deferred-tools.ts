@@ -42,18 +42,24 @@ export function deferTools(
   { contextTokens, tools: most = Infinity }: { contextTokens: number; tools?: number },
   counter: Pick<TokenCounter, "countFixed">,
 ): { sent: readonly Tool[]; deferred: readonly Tool[] } {
-  const deferrable = tools.filter(({ schema, always }) => schema !== undefined && !always);
-  if (deferrable.length === 0) return { sent: tools, deferred: [] };
+  const personal = tools.filter((tool) => tool.personal);
+  const shared = tools.filter((tool) => !tool.personal);
+  const deferrable = shared.filter(({ schema, always }) => schema !== undefined && !always);
   const fits = () =>
     counter.countFixed(JSON.stringify(deferrable.map(describeTool))) <= contextTokens * sentShare;
-  if (tools.length <= most && fits()) return { sent: tools, deferred: [] };
-  return { sent: tools.filter((tool) => !deferrable.includes(tool)), deferred: deferrable };
+  if (deferrable.length === 0 || (shared.length <= most && fits()))
+    return { sent: shared, deferred: personal };
+  const sent = shared.filter((tool) => !deferrable.includes(tool));
+  return { sent, deferred: [...deferrable, ...personal] };
 }
 
-/** The tools that stand for the deferred ones. */
-export function createDeferredAccess(deferred: readonly Tool[]): Tool[] {
+/** The tools that stand for the deferred ones. @param sent those whose definitions are sent */
+export function createDeferredAccess(deferred: readonly Tool[], sent: readonly Tool[] = []): Tool[] {
+  const unlocked = sent.flatMap(({ unlocks }) => unlocks ?? []);
   const index = deferred.map((tool) => ({ tool, words: new Set(listWords(describeForSearch(tool))) }));
-  const servers = [...new Set(deferred.flatMap(({ name }) => name.split("__", 1)))].toSorted().join(", ");
+  // Those of a person are named whether or not that person has them.
+  const ofServers = deferred.filter((tool) => !tool.personal).flatMap(({ name }) => name.split("__", 1));
+  const servers = [...new Set([...ofServers, ...unlocked])].toSorted().join(", ");
   const findTools = defineTool({
     name: findToolsName,
     description:
@@ -63,7 +69,10 @@ export function createDeferredAccess(deferred: readonly Tool[]): Tool[] {
     effect: "read",
     // A few definitions, whatever their lines.
     limits: { lines: Number.MAX_SAFE_INTEGER, size: 128 * 1024 },
-    run: async ({ query }) => ({ status: "ok", text: describeFound(rank(index, query), deferred.length) }),
+    run: async ({ query }) => ({
+      status: "ok",
+      text: describeFound(rank(index, query), deferred.length, missing(deferred, sent)),
+    }),
   });
   const callTool = defineTool({
     name: callToolName,
@@ -86,11 +95,39 @@ function formatFoundTool(tool: Tool): string {
   return `<tool name="${name}">\n${cutText(text, mostChars)}\n</tool>`;
 }
 
-function describeFound(found: readonly Tool[], all: number): string {
+/** Whether tools are found, now or once a person has connected an account. */
+export function areFound(deferred: readonly Tool[], sent: readonly Tool[]): boolean {
+  return deferred.length > 0 || sent.some(({ unlocks }) => unlocks !== undefined);
+}
+
+/** Whether it may be a person's tool, by its name for the model: of one of the servers that these tools unlock. */
+export function isUnlockedName(name: string, sent: readonly Tool[]): boolean {
+  return sent.some((tool) => tool.unlocks !== undefined && tool.name !== name && isOf(name, tool.unlocks));
+}
+
+/** Names of the tools that connect an account without which a server's tools are not here. */
+function missing(deferred: readonly Tool[], sent: readonly Tool[]): string[] {
+  return sent
+    .filter(({ unlocks }) => unlocks !== undefined && !deferred.some(({ name }) => isOf(name, unlocks)))
+    .map(({ name }) => name);
+}
+
+/** Whether it is a tool of that server, by its name for the model. */
+function isOf(name: string, server: string): boolean {
+  return name.startsWith(`${server.replaceAll(/[^a-zA-Z0-9_-]/g, "_")}__`);
+}
+
+function describeFound(found: readonly Tool[], all: number, connecting: readonly string[]): string {
+  const hint =
+    connecting.length > 0 ? ` Further tools are there once ${connecting.join(" or ")} has worked.` : "";
   if (found.length === 0)
-    return `None of the ${all} tools has any of these words. Try others: what it acts on, or the name of its server.`;
+    return `None of the ${all} tools has any of these words. Try others: what it acts on, or the name of its server.${hint}`;
   const more = found.slice(mostShown, mostShown + mostNamed).map(({ name }) => name);
-  return [...found.slice(0, mostShown).map(formatFoundTool), more.length > 0 && `Also: ${more.join(", ")}.`]
+  return [
+    ...found.slice(0, mostShown).map(formatFoundTool),
+    more.length > 0 && `Also: ${more.join(", ")}.`,
+    hint.trim(),
+  ]
     .filter(Boolean)
     .join("\n");
 }

@@ -9,6 +9,7 @@ import { allowAll, type Policy } from "../policy/policy.ts";
 import type { Asking, NamedFile } from "../questions.ts";
 import { checkCall } from "./check-call.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
+import { areFound, isUnlockedName } from "./deferred-tools.ts";
 import { describeTool } from "./definition.ts";
 import { readNamedFiles } from "./named-files.ts";
 import { createReviews } from "./review-call.ts";
@@ -22,6 +23,11 @@ export interface Dispatcher {
   readonly definitions: readonly ToolDefinition[];
   /** The names of the tools that the model is not told about, and can find. */
   readonly deferred: ReadonlySet<string>;
+  /**
+   * Whether a call of it stands in the conversation as one of a tool that was found, whoever asked then. Absent where all
+   * tools are sent.
+   */
+  readonly wasFound?: (name: string) => boolean;
   /** Whether the call changes nothing. So it is with one that is refused: it is answered and never runs. */
   readsOnly(call: ToolCall): boolean;
   /**
@@ -86,6 +92,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { services, masker, onError, output, policy = allowAll, graceMs = 1_000 } = options;
   const breaker = options.breaker ?? createCircuitBreaker({ now: () => services.now() });
   const { deferred = [] } = options;
+  const names = new Set(deferred.map(({ name }) => name));
   const tools = indexByName([...options.tools, ...deferred]);
   const toolbox = { tools, listed: options.tools.map(({ name }) => name) };
   const reportError = (call: ToolCall, error: unknown): string => {
@@ -113,7 +120,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   return {
     definitions: options.tools.map(describeTool),
-    deferred: new Set(deferred.map(({ name }) => name)),
+    deferred: names,
+    ...(areFound(deferred, options.tools) && {
+      wasFound: (name: string) => names.has(name) || isUnlockedName(name, options.tools),
+    }),
     readsOnly(call) {
       const tool = tools.get(call.name);
       if (!tool?.readsOnly) return !tool || tool.effect === "read" || tool.onlyReads === true;
@@ -136,15 +146,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
       const reviewed = reviews.find(call);
-      const rule = pickStricter(judge.decide(call, tool, input), reviewed);
+      const ruled = judge.decide(call, tool, input);
       const own = tool.asks?.(input);
-      if (rule.action === "deny") return undefined;
-      if (own) return { kind: "choice", ...own };
-      if (rule.action !== "ask") return undefined;
-      const { why, file, rules } = rule;
-      // The tool would ask again.
-      const canBeForThread = rules && reviewed.action === "allow";
-      return { kind: "approval", why, ...(file && { file }), ...(canBeForThread && { rules }) };
+      if (pickStricter(ruled, reviewed).action === "deny") return undefined;
+      return own ? { kind: "choice", ...own } : toAsking(ruled, reviewed);
     },
 
     async readFiles(call, signal) {
@@ -182,6 +187,23 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return { message, durationMs: performance.now() - startedAt, ...pickAccount(result) };
     },
   };
+}
+
+/** What people decide where neither policy nor review denies the call. */
+function toAsking(ruled: PolicyDecision, reviewed: PolicyDecision): Asking | undefined {
+  // Whoever connects an account for the call has approved it.
+  if (reviewed.action === "ask" && reviewed.connect) return { kind: "account", ...reviewed.connect };
+  const rule = pickStricter(ruled, reviewed);
+  if (rule.action !== "ask") return undefined;
+  const { file, rules } = rule;
+  if (reviewed.action === "ask" && reviewed.ownAccount) {
+    const isRuled = ruled.action === "ask";
+    const why = isRuled ? `${ruled.why} ${reviewed.why}` : reviewed.why;
+    return { kind: "approval", why, owner: isRuled ? "also" : "alone", ...(file && { file }) };
+  }
+  // The tool would ask again.
+  const canBeForThread = rules && reviewed.action === "allow";
+  return { kind: "approval", why: rule.why, ...(file && { file }), ...(canBeForThread && { rules }) };
 }
 
 /** The policy with what people have approved for the whole thread, as it was when a call was last looked at. */

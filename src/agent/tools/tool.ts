@@ -119,6 +119,10 @@ export interface Tool<Input = unknown> {
   reshape?(given: unknown): unknown;
   /** Sent with every request, also where tools with a `schema` of their own are too many (see `deferTools`). */
   always?: boolean;
+  /** Its definition may differ from person to person: it is never sent, but found, so that people of a thread share the prompt. */
+  personal?: true;
+  /** The server whose tools it makes available: these can be looked for whether or not there are any yet. */
+  unlocks?: string;
   effect: ToolEffect;
   /** No call of it changes anything, although its `effect` is another: one that reads the web, for example. */
   onlyReads?: true;

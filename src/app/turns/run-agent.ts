@@ -9,6 +9,7 @@ import { runTurn } from "../../agent/loop/run-turn.ts";
 import type { Situation } from "../../agent/loop/situation.ts";
 import type { TurnOffer } from "../../agent/loop/turn.ts";
 import { formatServerInstructions } from "../../agent/mcp/instructions.ts";
+import type { Asker } from "../../agent/mcp/asker.ts";
 import type { McpOffer } from "../../agent/mcp/offer.ts";
 import { isFromPerson, type Message, type UserMessage } from "../../agent/messages.ts";
 import type { LanguageModel } from "../../agent/model.ts";
@@ -20,7 +21,7 @@ import { provideSkillFolder } from "../../agent/skills/skill-folder.ts";
 import { createProposePlan } from "../../agent/tools/propose-plan.ts";
 import type { ToolServices } from "../../agent/tools/tool.ts";
 import { webFetchName } from "../../agent/web.ts";
-import type { ThreadId } from "../../chat/threads.ts";
+import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import type { Reading } from "../../message-extras/message-extras.ts";
 import type { Budgets } from "../../queue/budgets/budgets.ts";
 import type { TurnRunner } from "../../queue/turns/contracts.ts";
@@ -61,7 +62,7 @@ export async function* runAgent(
   const [sandbox, library, offer] = await Promise.all([
     probe.ok ? backend.open(thread, claim) : undefined,
     options.skills.current(),
-    options.mcp.offer(signal),
+    options.mcp.offer(signal, findAsker(thread, asked)),
   ]);
   sandbox?.noteFiles(id);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
@@ -242,6 +243,16 @@ function withSkill(
 
 function listAsked({ history }: RunInput): UserMessage[] {
   return (history.turn?.asked ?? []).filter(isFromPerson);
+}
+
+/** Whose accounts the turn's calls may use: those of whoever began it. */
+function findAsker(thread: ThreadId, asked: readonly UserMessage[]): Asker | undefined {
+  const [first] = asked;
+  if (!first) return undefined;
+  const { platform, workspace } = parseThreadId(thread);
+  const { id, name } = first.author;
+  const listOthers = () => asked.filter(({ author }) => author.id !== id).map(({ author }) => author.name);
+  return { person: `${platform}:${workspace}:${id}`, name, others: () => [...new Set(listOthers())] };
 }
 
 /** Whether the turn plans first. What an earlier turn's plan named is forgotten. */

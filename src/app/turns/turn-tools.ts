@@ -5,7 +5,7 @@ import { createGetSkillTool } from "../../agent/skills/get-skill.ts";
 import type { Skill } from "../../agent/skills/library.ts";
 import { askUser } from "../../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../../agent/tools/built-in.ts";
-import { createDeferredAccess, deferTools } from "../../agent/tools/deferred-tools.ts";
+import { areFound, createDeferredAccess, deferTools } from "../../agent/tools/deferred-tools.ts";
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../../agent/tools/dispatch.ts";
 import { createPreviewTools } from "../../agent/tools/previews.ts";
 import { createRepositoryTools } from "../../agent/tools/repositories/repositories.ts";
@@ -54,7 +54,7 @@ export function createTurnTools(options: TurnToolsOptions): (servers: ServerPart
   const own = makeTools();
   const open = (tools: readonly Tool[], given: ModelLimits, rest: Pick<DispatcherOptions, "output"> = {}) => {
     const { sent, deferred } = deferTools(tools, given, counter);
-    const access = deferred.length > 0 ? createDeferredAccess(deferred) : [];
+    const access = areFound(deferred, sent) ? createDeferredAccess(deferred, sent) : [];
     return createDispatcher({ ...dispatch, ...rest, tools: [...sent, ...access], deferred });
   };
   return ({ tools, system }) => {

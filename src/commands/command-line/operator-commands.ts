@@ -224,7 +224,7 @@ function addConfig(program: Command, run: Runner): void {
 function addMcp(program: Command, run: Runner): void {
   const mcp = program
     .command("mcp")
-    .description("sign in to MCP servers that take an account of the installation");
+    .description("accounts at MCP servers, of the installation and of people");
   mcp
     .command("list")
     .description("list the servers of mcp.json, and where somebody is signed in")
@@ -239,6 +239,21 @@ function addMcp(program: Command, run: Runner): void {
     )
     .action((server: string, options: { port: number }) =>
       run(async () => (await import("../mcp.ts")).loginToMcp(server, options)),
+    );
+  mcp
+    .command("accounts")
+    .description("list the accounts that people have connected")
+    .option(...jsonOption)
+    .action((options: Json) =>
+      run(async () => (await import("../mcp.ts")).listPersonAccounts(options), ofRedis),
+    );
+  mcp
+    .command("disconnect")
+    .description("disconnect a person's account, and revoke it there")
+    .argument(...serverArgument)
+    .argument("<person>", "as heddle mcp accounts prints it")
+    .action((server: string, person: string) =>
+      run(async () => (await import("../mcp.ts")).disconnectPerson(server, person), ofRedis),
     );
   mcp
     .command("logout")

@@ -5,6 +5,7 @@ import { lookUpModel } from "../../agent/llm/catalogue.ts";
 import { checkAccess, resolveProtocol } from "../../agent/llm/check-access.ts";
 import { findSettingsConflict } from "../../agent/llm/open.ts";
 import { findToolLimit } from "../../agent/llm/tool-limit.ts";
+import { takesPersons } from "../../agent/mcp/config.ts";
 import { openMcpPool } from "../../agent/mcp/pool.ts";
 import { readNetworkCode } from "../../agent/network-code.ts";
 import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skills/library.ts";
@@ -274,6 +275,11 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
   const signsIn = setup.mcp.servers.some(
     (server) => server.state === "enabled" && server.endpoint.kind !== "stdio" && server.endpoint.signIn,
   );
+  const persons = new Set(
+    setup.mcp.servers.flatMap((server) =>
+      server.state === "enabled" && takesPersons(server) ? [server.name] : [],
+    ),
+  );
   const redis = signsIn
     ? await openRedis(setup.config, { info() {}, warn() {} }, { patienceMs: redisPatienceMs, adopts: false })
     : undefined;
@@ -296,6 +302,8 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
     if (servers.length === 0)
       return [{ level: "note", text: "no servers: mcp.json would name them" }, ...warnings];
     const findings = servers.map(({ server, state, tools, problem }): Finding => {
+      if (persons.has(server))
+        return { level: "ok", text: `${server}: each person connects an account of their own` };
       const isFine = problem === undefined && (state === "ready" || state === "disabled");
       const words = problem?.replace(/\.$/, "");
       const why = words ? `. ${words.charAt(0).toUpperCase()}${words.slice(1)}` : "";

@@ -45,6 +45,8 @@ export async function decideAtTerminal(
         if (question.choices[index] !== undefined) return { action: `answer:${question.id}:${index}` };
         return { action: `answer:${question.id}`, text: said || "No answer." };
       }
+      case "account":
+        return forNobody(question);
     }
   } finally {
     lines.close();
@@ -77,5 +79,7 @@ function forNobody(question: Question): KeyPress {
       return { action: `deny:${question.id}`, text: "Nobody is at the terminal to approve it." };
     case "choice":
       return { action: `answer:${question.id}`, text: "Nobody is at the terminal. Decide yourself." };
+    case "account":
+      return { action: `deny:${question.id}`, text: "Accounts are connected in a chat, or at the console." };
   }
 }

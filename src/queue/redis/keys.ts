@@ -139,6 +139,8 @@ export const keys = {
   idempotent: (id: string) => `heddle:idempotent:${id}`,
   /** Hash: MCP server to the installation's account there, sealed. */
   mcpAccounts: "heddle:mcp:accounts",
+  /** Hash: JSON of a server and a person (`platform:workspace:id`) to that person's account there, sealed. */
+  mcpPersonAccounts: "heddle:mcp:person-accounts",
   /** Present while a process renews the token of that account. */
   mcpRenewing: (server: string) => `heddle:mcp:renewing:${server}`,
 

@@ -3,6 +3,7 @@ import type { NotRun, Speaker, ToolStatus, UserMessage } from "../../agent/messa
 import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import type { Role } from "../../chat/roles.ts";
 import type { ThreadId } from "../../chat/threads.ts";
+import type { AccountAuditEvent } from "../../intake/account-audit.ts";
 import type { IntakeAuditEvent } from "../../intake/intake.ts";
 import type { ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 
@@ -14,6 +15,7 @@ export type AuditEvent =
   | TokenAuditEvent
   | PersonAuditEvent
   | SignInAuditEvent
+  | AccountAuditEvent
   | SetupAuditEvent;
 
 /** Somebody at the console, or an operator's command, did something with a whole thread. */
@@ -112,6 +114,7 @@ export type AuditFact =
   | { what: TokenAuditEvent["action"]; token: string; person: string; role: Role; by: Speaker }
   | { what: PersonAuditEvent["action"]; alias: string; by: Speaker }
   | { what: SignInAuditEvent["action"]; by: Speaker }
+  | { what: AccountAuditEvent["action"]; thread?: ThreadId; server: string; of: string; by: Speaker }
   /** Somebody went through the set-up. `names`: of its steps, or of the variables and settings that were saved. */
   | { what: "setup-begun" | "setup-saved"; names: string[]; by: Speaker }
   | { what: "setup-ended"; outcome: string; by: Speaker }
@@ -209,6 +212,10 @@ export function toAuditFact(event: AuditEvent): AuditFact {
   if ("token" in event)
     return { what: event.action, token: event.token, person: event.person, role: event.role, by };
   if ("alias" in event) return { what: event.action, alias: event.alias, by };
+  if ("server" in event) {
+    const { action, thread, server, of } = event;
+    return { what: action, ...(thread !== undefined && { thread }), server, of, by };
+  }
   if ("names" in event) return { what: event.action, names: event.names, by };
   if (event.action === "signed-in") return { what: event.action, by };
   if (event.action === "setup-ended") return { what: event.action, outcome: event.outcome, by };

@@ -443,6 +443,7 @@ describe("threads of other platforms", () => {
           forThread: ["git push*"],
           requester: "Ada",
           requesterId: "U1",
+          isOwners: false,
           decides: "Ada",
         },
         call: expect.stringMatching(/^with \{"host":"x"\}\ngit push\\u202e (?!sk-)/),

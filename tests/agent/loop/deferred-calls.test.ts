@@ -3,12 +3,12 @@ import { z } from "zod";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { JournalRecord } from "../../../src/agent/journal.ts";
 import type { ModelRequest } from "../../../src/agent/model.ts";
-import { createDeferredAccess, deferTools } from "../../../src/agent/tools/deferred-tools.ts";
+import { areFound, createDeferredAccess, deferTools } from "../../../src/agent/tools/deferred-tools.ts";
 import { describeTool } from "../../../src/agent/tools/definition.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";
-import { counter, run, tool } from "../turn.ts";
+import { asking, counter, run, tool } from "../turn.ts";
 
 await counter.load();
 
@@ -52,7 +52,7 @@ const bash = tool("bash", "write", async () => "ran");
 
 function open(tools: readonly Tool[] = offered, options: Parameters<typeof dispatcherOf>[0] = {}) {
   const { sent, deferred } = deferTools([bash, ...tools], { contextTokens: 200_000 }, counter);
-  const access = deferred.length > 0 ? createDeferredAccess(deferred) : [];
+  const access = areFound(deferred, sent) ? createDeferredAccess(deferred, sent) : [];
   return dispatcherOf({ ...options, tools: [...sent, ...access], deferred });
 }
 
@@ -87,6 +87,38 @@ test("A service that takes only so many tools gets no more, however large its wi
   const { sent } = deferTools(offered, { contextTokens: 10_000_000, tools: 128 }, counter);
   expect(sent).toEqual([]);
   expect(deferTools(offered, { contextTokens: 10_000_000 }, counter).deferred).toEqual([]);
+});
+
+test("Tools of a person's account are found, and the next person's requests begin with the same words", async () => {
+  const connect: Tool = { ...tool("notes__connect_account", "read", async () => "?"), unlocks: "notes" };
+  const search: Tool = {
+    ...tool("notes__search", "external", async () => "Ada's notes"),
+    personal: true,
+  };
+  const adas = open([connect, search]);
+  const bobs = open([connect]);
+  expect(adas.definitions.map(({ name }) => name)).toEqual([
+    ...["bash", "notes__connect_account", "find_tools", "call_tool"],
+  ]);
+  expect(bobs.definitions).toEqual(adas.definitions);
+  const first = await run({
+    dispatcher: adas,
+    replies: [find("search notes"), call("notes__search", { text: "x" }), { text: "Found." }],
+  });
+  const before = first.requests[2];
+  if (!before) throw new Error("There are three requests.");
+  expect(told(before)).toMatchObject({ name: "call_tool", text: "Ada's notes" });
+  const next = await run({
+    dispatcher: bobs,
+    journal: [...first.journal, ...asking("And mine?", 5)],
+    replies: [find("search notes"), call("notes__search", { text: "x" }), { text: "Not mine." }],
+  });
+  const [again, found, refused] = next.requests;
+  expect(again?.messages.slice(0, before.messages.length)).toEqual(before.messages);
+  expect(found && told(found)).toMatchObject({
+    text: expect.stringContaining("once notes__connect_account has worked"),
+  });
+  expect(refused && told(refused)).toMatchObject({ text: expect.stringContaining("There is no tool") });
 });
 
 test("A found tool is called with its own name in the journal, and the model reads what it has written", async () => {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAccountStore, UnreadableAccount } from "../../../src/queue/stores/mcp-accounts.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { type Account, accountSchema, type AccountStore } from "../../../src/agent/mcp-account.ts";
+import { type Account, accountSchema, type Accounts } from "../../../src/agent/mcp-account.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
 import { createSignedFetch } from "../../../src/agent/mcp/sign-in/token-source.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
@@ -29,7 +29,7 @@ async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
     await store.write("notes", await begun.finish(new URL(await oauth.agree(begun.url.href))));
   };
   const problems: string[] = [];
-  const open = (accounts: AccountStore = store) => {
+  const open = (accounts: Accounts = store) => {
     const masker = createMasker([]);
     return poolOf(
       { notes: { url: oauth.mcp, type: "http", signIn: true } },

@@ -1,13 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
+import { createAccountStore } from "../../../src/queue/stores/mcp-accounts.ts";
 import { startHttpFixture } from "../../agent/mcp/servers/http.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import { startFakeOAuth } from "../../fakes/oauth.ts";
 import { useSetting } from "../hooks.ts";
 
 const here = useSetting();
-const heddle = (args: string[]) => here.place.start(args, { REDIS_URL: here.redis.path });
+const sealKey = "a secret of more than thirty-two letters";
+const heddle = (args: string[]) =>
+  here.place.start(args, { REDIS_URL: here.redis.path, HEDDLE_SEAL_KEY: sealKey });
 
 test("heddle mcp login signs the installation in, and logout out again, without a token on the screen", async () => {
   const fixture = await startHttpFixture("http");
@@ -41,5 +45,47 @@ test("heddle mcp login signs the installation in, and logout out again, without 
   expect(await wrong.ended).toBe(2);
   expect(wrong.output()).toContain('Put "signIn": true into the entry of plain in');
   for (const { output } of [login, list, doctor, logout])
+    for (const token of oauth.tokens) expect(output()).not.toContain(token);
+});
+
+test("heddle mcp accounts lists what people have connected, and disconnect ends one of them", async () => {
+  const fixture = await startHttpFixture("http");
+  onTestFinished(() => fixture.stop());
+  const oauth = await startFakeOAuth({ upstream: fixture.url });
+  onTestFinished(() => oauth.close());
+  const servers = { people: { url: oauth.mcp, signIn: { accounts: "person" } } };
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const none = heddle(["mcp", "accounts"]);
+  expect(await none.ended).toBe(0);
+  expect(none.output()).toContain("Nobody has connected an account.");
+
+  const accounts = createAccountStore(here.redis.client(), sealKey);
+  for (const person of ["slack:T1:U1", "slack:T1:U2"]) {
+    const redirectUrl = new URL("http://127.0.0.1:8421/callback");
+    const begun = await beginSignIn(
+      { name: "people", url: new URL(oauth.mcp) },
+      { settings: {}, redirectUrl },
+    );
+    await accounts.of(person).write("people", await begun.finish(new URL(await oauth.agree(begun.url.href))));
+  }
+  const all = heddle(["mcp", "accounts"]);
+  expect(await all.ended).toBe(0);
+  expect(all.output()).toContain("people  slack:T1:U1\npeople  slack:T1:U2");
+  const list = heddle(["mcp", "list"]);
+  expect(await list.ended).toBe(0);
+  expect(list.output()).toContain("each person's own account: 2 connected");
+  const [end, again, login] = [
+    heddle(["mcp", "disconnect", "people", "slack:T1:U1"]),
+    heddle(["mcp", "disconnect", "people", "slack:T1:U3"]),
+    heddle(["mcp", "login", "people"]),
+  ];
+  expect(await end.ended).toBe(0);
+  expect(end.output()).toContain("Disconnected slack:T1:U1 from people.");
+  expect(await again.ended).toBe(2);
+  expect(again.output()).toContain("slack:T1:U3 has no account at people");
+  expect(await login.ended).toBe(2);
+  expect(login.output()).toContain("each person connects an account of their own");
+  expect(await accounts.list()).toEqual([{ server: "people", person: "slack:T1:U2" }]);
+  for (const { output } of [all, list, end])
     for (const token of oauth.tokens) expect(output()).not.toContain(token);
 });

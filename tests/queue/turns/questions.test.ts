@@ -135,7 +135,7 @@ async function worker(
   chat: Chat,
   replies: Reply[],
   runs: Runs,
-  { questionMs = 60_000, sweepMs = 60_000, lockMs = 30_000, total = 50 } = {},
+  { questionMs = 60_000, sweepMs = 60_000, lockMs = 30_000, total = 50, owners = "alone" } = {},
 ) {
   const redis = server.client();
   const queue = openTurnQueue(redis);
@@ -152,8 +152,20 @@ async function worker(
       return { status: "ok", text: `ran ${command}` };
     },
   });
+  const closing = defineTool({
+    name: "tickets__close",
+    description: "close",
+    input: z.object({ id: z.string() }),
+    effect: "external",
+    review: async () => ({ action: "ask", why: "Bob wrote too.", ownAccount: true }),
+    async run({ id }) {
+      runs.commands.push(`close ${id}`);
+      return { status: "ok", text: "closed" };
+    },
+  });
   const policy = createPolicy(
     [
+      { tool: "tickets__close", action: owners === "also" ? "ask" : "allow", why: "Others see it." },
       { tool: "bash", command: "git push*", action: "ask", why: "Pushes are public." },
       { tool: "bash", command: "rm *", action: "deny", why: "Nothing is removed here." },
       { tool: "bash", command: "deploy*", action: "ask", eachTime: true },
@@ -169,7 +181,7 @@ async function worker(
         system: "system",
         context: createContextWindow({ model, counter: createTokenCounter() }),
         tools: createDispatcher({
-          tools: [bash, askUser],
+          tools: [bash, askUser, closing],
           services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
           masker: createMasker([]),
           ...{ onError, policy, areApproved },
@@ -234,6 +246,43 @@ async function parked({ redis, id }: ReturnType<typeof people>) {
   // Redis tells of neither, so it is asked.
   await expect.poll(isParked, { interval: 5 }).toBe(true);
 }
+
+describe("A call that is about the requester's own account", () => {
+  const close: Reply = { calls: [{ name: "tickets__close", input: { id: "7" } }] };
+
+  test("is approved by its owner alone, whoever else may approve calls", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const runs: Runs = { commands: [] };
+    await worker(chat, [close, { text: "Closed." }], runs);
+    await thread.says("close it");
+    const question = await asked(chat);
+    expect(question.message.markdown).toContain("Bob wrote too.");
+    for (const by of [root, bob])
+      expect(await thread.press("Approve", { by }).result).toEqual({
+        kind: "refused",
+        reply: "This is not for you to decide: Ada was asked.",
+      });
+    expect(await thread.press("Deny", { by: root }).result).toMatchObject({ kind: "refused" });
+    expect(runs.commands).toEqual([]);
+    expect((await thread.press("Approve").result).kind).toBe("acted");
+    await shows(chat, "Closed.");
+    expect(runs.commands).toEqual(["close 7"]);
+  });
+
+  test("is told with the operator's reason where the rules ask as well, and not approved for a whole thread", async () => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    await worker(chat, [close, { text: "Closed." }], { commands: [] }, { owners: "also" });
+    await thread.says("close it");
+    const question = await asked(chat);
+    expect(question.message.markdown).toContain("Others see it. Bob wrote too.");
+    expect(buttonsOf(question)).toEqual(["Approve", "Deny", "Deny with a reason…"]);
+    expect(await thread.press("Approve", { by: root }).result).toMatchObject({ kind: "refused" });
+    expect((await thread.press("Approve").result).kind).toBe("acted");
+    await shows(chat, "Closed.");
+  });
+});
 
 describe("A call that needs an approval", () => {
   test("is kept for as long as it can be approved, and its session after that", async () => {

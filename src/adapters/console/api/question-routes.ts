@@ -67,9 +67,10 @@ async function questions(services: Services, call: ApiCall): Promise<Reply> {
   );
 }
 
-/** What the agent asks one person nobody else answers. */
-function isForAnother({ kind, platform, requesterId }: QuestionLine, author: Author): boolean {
-  return kind === "choice" && !(platform === "local" && requesterId === author.id);
+/** What the agent asks one person nobody else answers; an account is connected in the thread alone. */
+function isForAnother({ kind, platform, requesterId, isOwners }: QuestionLine, author: Author): boolean {
+  if (kind === "account") return true;
+  return (kind === "choice" || isOwners) && !(platform === "local" && requesterId === author.id);
 }
 
 /** Decides about a call, or answers what the agent asks somebody at the console. */

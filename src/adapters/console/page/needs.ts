@@ -8,6 +8,7 @@ const storeKey = "heddle notifications";
 
 const words = {
   approval: "asks for your approval",
+  account: "asks for an account of somebody's",
   choice: "asks a question",
   paused: "was paused by a limit",
 };

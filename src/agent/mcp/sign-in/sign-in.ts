@@ -205,7 +205,8 @@ function noteIssuers(fetchFn: FetchLike, promising: Set<string>): FetchLike {
   };
 }
 
-function isProtected({ protocol, hostname }: URL): boolean {
+/** Whether what is sent there cannot be read on the way. */
+export function isProtected({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || ["127.0.0.1", "[::1]", "localhost"].includes(hostname);
 }
 

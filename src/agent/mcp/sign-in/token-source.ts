@@ -1,6 +1,7 @@
 import { refreshAuthorization } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { Account, AccountStore } from "../../mcp-account.ts";
+import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
+import { type Account, type AccountStore, isUsable } from "../../mcp-account.ts";
 import { takeTokens } from "./sign-in.ts";
 
 /** A token is renewed so long before its end, ms. */
@@ -16,6 +17,8 @@ export interface TokenSourceOptions {
   /** Address of the server as it is configured: an account that was made for another one is not used. */
   url: URL;
   store: AccountStore;
+  /** What helps where a token cannot be renewed, as a clause. Default: `heddle mcp login`. */
+  remedy?: string;
   /** Told of each token before it is used, so that it can be masked. */
   onToken(token: string): void;
   onProblem(problem: string): void;
@@ -36,11 +39,25 @@ export function createSignedFetch(fetch: FetchLike, options: TokenSourceOptions)
     if (!account) return fetch(address, init);
     const response = await fetch(address, withToken(init, account, options));
     if (response.status !== 401) return response;
-    const renewed = await renew(account, options);
-    if (!renewed || renewed.accessToken === account.accessToken) return response;
+    const renewed = account.refreshToken === undefined ? undefined : await renew(account, options);
+    if (!renewed || renewed.accessToken === account.accessToken) {
+      if (account.refreshToken === undefined) await endAccount(account, options);
+      return response;
+    }
     await response.body?.cancel();
-    return fetch(address, withToken(init, renewed, options));
+    const second = await fetch(address, withToken(init, renewed, options));
+    if (second.status === 401) await endAccount(renewed, options);
+    return second;
   };
+}
+
+/** Remembers that the account serves nobody any more, unless it is another one by now. */
+async function endAccount(old: Account, { server, store }: TokenSourceOptions): Promise<void> {
+  // Whoever has the lock has a newer token, or finds out by itself.
+  await store.renewAlone(server, async () => {
+    const latest = await store.read(server);
+    if (latest?.accessToken === old.accessToken) await store.write(server, { ...latest, ended: true });
+  });
 }
 
 function withToken(
@@ -58,7 +75,7 @@ function withToken(
 async function findAccount(options: TokenSourceOptions): Promise<Account | undefined> {
   const { server, url, store, now = Date.now } = options;
   const account = await store.read(server);
-  if (account?.server !== url.href) return undefined;
+  if (!isUsable(account, url)) return undefined;
   const { expiresAt = Infinity } = account;
   if (expiresAt - now() > renewAheadMs) return account;
   return (await renew(account, options)) ?? account;
@@ -72,7 +89,8 @@ async function renew(old: Account, options: TokenSourceOptions): Promise<Account
     const outcome = await store.renewAlone(server, async () => {
       const latest = await store.read(server);
       // Another process may have been done just before.
-      if (!latest || latest.accessToken !== old.accessToken) renewed = latest;
+      if (!latest || latest.ended) return;
+      if (latest.accessToken !== old.accessToken) renewed = latest;
       else renewed = await fetchNext(latest, options);
     });
     if (outcome === "done") return renewed;
@@ -108,9 +126,12 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
     await store.write(server, next);
     return next;
   } catch (error) {
+    // The authorization server has spoken: asked again, it would say the same.
+    if (error instanceof InvalidGrantError || error instanceof InvalidClientError)
+      await store.write(server, { ...account, ended: true });
     const why = error instanceof Error ? error.message : String(error);
     onProblem(
-      `The token for the MCP server ${server} could not be renewed (${why}): run heddle mcp login ${server} again if this goes on.`,
+      `The token for the MCP server ${server} could not be renewed (${why}): ${options.remedy ?? `run heddle mcp login ${server} again if this goes on`}.`,
     );
     return undefined;
   }

@@ -17,7 +17,9 @@ export interface FixtureOptions {
   pageSize?: number;
   /** How often the list fails after `grow`. */
   listFailures?: number;
-  /** Further definitions for the list; of those only `meet` can be called, which ends when three calls of it run. */
+  /** Further definitions for the list; of those only `meet` can be called, which ends when three calls of it run, and
+   * `whoami`, which says whose account the call was made with.
+   */
   more?: Tool[];
   /** What it says about the use of its tools. */
   instructions?: string;
@@ -126,6 +128,8 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         return say("met");
       case "journal":
         return say(journal.join(" "));
+      case "whoami":
+        return say([args["say"], extra.requestInfo?.headers["x-account"]].filter(Boolean).join(""));
       case "pid":
         return say(String(process.pid));
       default:

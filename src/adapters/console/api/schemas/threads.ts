@@ -63,11 +63,12 @@ export const searchPage: z.ZodType<SearchPage> = z.strictObject({
 export const questionLine: z.ZodType<QuestionLine> = z
   .strictObject({
     ...{ id: z.string(), thread: z.string(), platform: z.string() },
-    kind: z.literal(["approval", "choice"]),
+    kind: z.literal(["approval", "account", "choice"]),
     ...{ tool: z.string(), text: z.string(), call: z.string(), note: z.string() },
     choices: z.array(z.string()),
     forThread: z.array(z.string()).describe("what can be approved for the whole thread"),
     ...{ requester: z.string(), requesterId: z.string(), decides: z.string() },
+    isOwners: z.boolean().describe("nobody but the requester can decide it, since it is about their account"),
     ...{ since: time, until: time },
   })
   .meta({ id: "Question" });

@@ -7,6 +7,7 @@ import { type Attributes, element, icon, timeElement } from "../dom.ts";
 /** What a thread needs of a person, in its place. */
 const needWords = {
   approval: "needs your decision",
+  account: "needs an account of somebody's",
   choice: "needs your answer",
   paused: "paused, needs you to continue",
 };

@@ -100,8 +100,9 @@ interface Row {
   keys: Map<string, HTMLButtonElement>;
 }
 
-const kinds: Record<"approval" | "choice" | "paused", State> = {
+const kinds: Record<QuestionLine["kind"] | "paused", State> = {
   approval: ["question", "Approval"],
+  account: ["question", "Account"],
   choice: ["question", "Question"],
   paused: ["paused", "Paused"],
 };
