@@ -21,6 +21,7 @@ const allowed: Record<string, readonly string[]> = {
   previews: ["agent/*", "sandbox/*"],
   repositories: ["agent/*", "sandbox/egress/*"],
   queue: ["chat", "agent/*", "sandbox/*"],
+  accounts: ["chat", "agent/*", "agent/mcp/*", "agent/mcp/sign-in/*", "intake", "queue"],
   hooks: ["chat", "agent/*", "queue", "config"],
   progress: ["chat", "agent/*", "queue"],
   operations: ["chat", "agent/*", "sandbox/*", "queue", "telemetry"],

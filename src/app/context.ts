@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Redis } from "ioredis";
 import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
+import type { ConnectingPages } from "../accounts/connecting.ts";
 import type { McpConfig } from "../agent/mcp/config.ts";
 import { createSkillLibrary, type SkillLibrary } from "../agent/skills/library.ts";
 import type { Intake } from "../chat/inbound.ts";
@@ -39,6 +40,7 @@ import { listSkillNames } from "./channel-settings.ts";
 import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
+import { openAccountConnecting } from "./account-connecting.ts";
 import { openRepositories } from "./repositories.ts";
 import { openSandboxBackend } from "./sandbox.ts";
 import { openStopTracking } from "./stop-tracking.ts";
@@ -72,6 +74,7 @@ export interface AppContext extends CommandContext, Running {
   skills: SkillLibrary;
   sandbox: SandboxHealth;
   repositories: Repositories;
+  connecting: ConnectingPages;
   access: Access;
   telemetry: Telemetry;
 }
@@ -128,8 +131,9 @@ export async function createAppContext(
     ...{ config, configuration, log, masker, redis, queue, output, surface, observe },
     subscribe: () => server.connect(),
   });
+  const connecting = await openAccountConnecting({ config, configuration, redis });
   const plainIntake = createIntake({
-    ...{ access, redis, queue, output, surface, budgets, onProblem },
+    ...{ connecting, access, redis, queue, output, surface, budgets, onProblem },
     audit: telemetry.audit,
     afterStop: stops.afterStop,
     ...(config.settings.feedback && { ratings: createRatings(redis, configuration.section("budgets")) }),
@@ -159,7 +163,7 @@ export async function createAppContext(
   return {
     ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface },
     platforms: [...surfaces.keys()],
-    ...{ skills, sandbox, repositories, access, telemetry },
+    ...{ skills, sandbox, repositories, connecting, access, telemetry },
     async close() {
       await stops.close();
       await backend.close();

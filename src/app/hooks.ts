@@ -1,3 +1,4 @@
+import { createPages } from "../accounts/pages.ts";
 import { type HookOptions, openHooks, type Hooks } from "../hooks/server.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
@@ -24,7 +25,8 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
   const { config, log, redis, server, queue, output, surface } = context;
   const { hooks, triggers } = config.settings;
   const repositories = listFeedbackSources(config);
-  if (Object.keys(triggers).length === 0 && repositories.size === 0) return undefined;
+  const isNeeded = Object.keys(triggers).length > 0 || repositories.size > 0 || hooks.address !== undefined;
+  if (!isNeeded) return undefined;
   for (const { name, variable } of listMissingSecrets(config))
     log.error(`The trigger ${name} takes nothing until its secret is set: ${variable}.`);
   const withSecrets = Object.entries(triggers).map(
@@ -35,6 +37,7 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
       ...{ ...hooks, redis, queue, output, surface },
       triggers: new Map(withSecrets),
       repositories,
+      ...(hooks.address !== undefined && { pages: createPages(context.connecting, hooks.address) }),
       mayAsk: (thread, author) => checkPermission(thread, author, context),
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
       now: Date.now,

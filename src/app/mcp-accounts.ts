@@ -9,10 +9,18 @@ const keyFile = "seal.key";
 
 /** The accounts at MCP servers, of the installation and of people. Makes the key that seals them where there is none. */
 export async function openAccounts(
-  { environment, dataDir }: Pick<Config, "environment" | "dataDir">,
+  config: Pick<Config, "environment" | "dataDir">,
   redis: Redis,
 ): Promise<Accounts> {
-  return createAccountStore(redis, environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, keyFile)));
+  return createAccountStore(redis, await readSealSecret(config));
+}
+
+/** What seals them; the same for all processes. */
+export async function readSealSecret({
+  environment,
+  dataDir,
+}: Pick<Config, "environment" | "dataDir">): Promise<string> {
+  return environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, keyFile));
 }
 
 /** Disconnects all accounts of a person (`platform:workspace:id`); resolves with the servers they were at. */

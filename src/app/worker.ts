@@ -10,6 +10,7 @@ import { createFiring } from "../queue/schedules/firing.ts";
 import { createSlots } from "../queue/turns/slots.ts";
 import { startTurnWorker } from "../queue/turns/turn-worker.ts";
 import { startPresence } from "../queue/turns/worker-presence.ts";
+import { explainNoConnecting } from "./account-connecting.ts";
 import { channelSettings } from "./channel-settings.ts";
 import { openAccounts } from "./mcp-accounts.ts";
 import { type AppContext, createConfiguredSkills, type Running } from "./context.ts";
@@ -158,7 +159,7 @@ async function openServerPools(
       openMcpPool({
         config: mcp,
         accounts,
-        connectProblem: () => "no address is configured at which people could sign in.",
+        connectProblem: () => explainNoConnecting(config),
         onToken: (token) => masker.add(token),
         sandboxes: sandbox.backend,
         timeouts,

@@ -112,11 +112,28 @@ export const triggersSchema = z
   .default({})
   .describe("webhooks that start turns, by a name of your own: POST /hooks/<name>");
 
+const publicOrigin = z
+  .string()
+  .refine((text) => {
+    const url = URL.parse(text);
+    if (!url || url.pathname !== "/" || url.search || url.hash || url.username || url.password) return false;
+    const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+    return url.protocol === "https:" || (url.protocol === "http:" && isLocal);
+  }, "expected an https address without a path, e.g. https://heddle.example; http only on this machine")
+  .transform((text) => new URL(text).origin);
+
 export const hooksSchema = z
   .strictObject({
     host: z.string().min(1).default("127.0.0.1").describe("the address that webhooks are received on"),
     port: count(0, 65_535)
       .default(3400)
-      .describe("and the port, which is only opened where triggers has an entry; 0: any free one"),
+      .describe(
+        "and the port, which is only opened where triggers has an entry or address is set; 0: any free one",
+      ),
+    address: publicOrigin
+      .exactOptional()
+      .describe(
+        "where people's browsers reach that port, e.g. https://heddle.example; needed for accounts of persons at MCP servers",
+      ),
   })
   .prefault({});

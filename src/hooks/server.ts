@@ -24,6 +24,8 @@ export interface HookOptions extends ReleaseOptions {
   triggers: ReadonlyMap<string, TriggerSettings & { secret: string | undefined }>;
   /** The repositories whose hosts tell what became of pull requests, at `POST /hooks/repository/<name>`. */
   repositories?: ReadonlyMap<string, FeedbackSource & { secret: string | undefined }>;
+  /** Answers requests below `/connect/`. */
+  pages?(request: IncomingMessage): Promise<Page>;
   /** How long an event may take to be put into its thread, ms. */
   answerMs?: number;
   /** How long `close` waits for requests that have not ended, ms. */
@@ -44,6 +46,13 @@ const answerMs = 9_000;
 /** How long the end of the gateway waits for requests that are being answered, ms. */
 const graceMs = 2_000;
 
+/** An answer for a browser. */
+interface Page {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
 interface Answer {
   status: number;
   body: object;
@@ -54,6 +63,10 @@ interface Answer {
 export async function openHooks(options: HookOptions): Promise<Hooks> {
   const answer = createAnswer(options);
   const server = createServer({ connectionsCheckingInterval: checkMs }, (request, response) => {
+    if (options.pages && request.url?.startsWith("/connect/")) {
+      void answerPage(options.pages(request), response, options);
+      return;
+    }
     void answer(request).then(
       (given) => send(response, given),
       (error: unknown) => {
@@ -89,6 +102,22 @@ export async function openHooks(options: HookOptions): Promise<Hooks> {
       clearTimeout(late);
     },
   };
+}
+
+async function answerPage(
+  made: Promise<Page>,
+  response: ServerResponse,
+  { onProblem, confirm }: Pick<HookOptions, "onProblem" | "confirm">,
+): Promise<void> {
+  try {
+    const { status, headers, body } = await confirm(made);
+    response.writeHead(status, headers);
+    response.end(body);
+  } catch (error) {
+    onProblem("A page could not be answered.", error);
+    response.writeHead(503, { "content-type": "text/plain; charset=utf-8", "retry-after": "10" });
+    response.end("This cannot be done now. Try again in a moment.\n");
+  }
 }
 
 const unavailable: Answer = {

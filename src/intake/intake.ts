@@ -6,6 +6,7 @@ import { readLastRequesters } from "../queue/session/requesters.ts";
 import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/unauthorized.ts";
 import type { SettingAuditEvent } from "./administration/administer.ts";
 import type { Access } from "./access.ts";
+import type { AccountAuditEvent } from "./account-audit.ts";
 import { type ContinueAuditEvent, type ContinueOptions, createContinuing } from "./continue-paused.ts";
 import {
   createQuestionDecisions,
@@ -34,6 +35,7 @@ import {
 /** What people do that the results of their events do not tell: for the audit log. */
 export type IntakeAuditEvent =
   | QuestionAuditEvent
+  | AccountAuditEvent
   | ContinueAuditEvent
   | ScheduleAuditEvent
   | QueueAuditEvent

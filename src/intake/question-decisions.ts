@@ -2,18 +2,22 @@ import type { Redis } from "ioredis";
 import type { Speaker } from "../agent/messages.ts";
 import { type Decision, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import { type ThreadId, threadId } from "../chat/threads.ts";
+import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
 import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Place } from "./access.ts";
+import type { AccountAuditEvent } from "./account-audit.ts";
+import type { AccountConnecting, AskedAccount } from "./account-connecting.ts";
 
 export interface QuestionOptions {
   redis: Redis;
   queue: Pick<TurnQueue, "wake">;
   /** Whether this person may approve what the requester's task wants to do. */
   mayApprove(place: Place, author: Author, requester: Speaker): boolean;
-  /** Receives every decision by a person, and every press of a button that was refused. */
-  audit(event: QuestionAuditEvent): void;
+  /** Receives every decision by a person, every press of a button that was refused, and every account. */
+  audit(event: QuestionAuditEvent | AccountAuditEvent): void;
+  /** Absent where no accounts of persons can be connected. */
+  connecting?: AccountConnecting | undefined;
   now(): number;
 }
 
@@ -59,6 +63,33 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
     return { kind: "refused", reply: `This is not for you to decide: ${who}.` };
   };
 
+  /** What the person reads where the account is not connected yet; undefined once it is. */
+  const connect = async (
+    asked: AskedAccount,
+    step: string,
+    { author, text = "" }: InboundAction,
+  ): Promise<IntakeResult | undefined> => {
+    const { connecting } = options;
+    if (!connecting) return { kind: "refused", reply: "Accounts cannot be connected here." };
+    if (step === "connect") {
+      const offered = await connecting.offerLink(asked);
+      if ("problem" in offered) return { kind: "refused", reply: offered.problem };
+      const { link, minutes } = offered;
+      const reply = `Sign in here, within ${minutes} minutes and only you: ${link}\nThen press “Enter the code…” and enter the code that the page shows.`;
+      return { kind: "acted", thread: asked.thread, reply };
+    }
+    const confirmed = await connecting.confirm(asked, text);
+    if (confirmed.kind === "refused") return { kind: "refused", reply: confirmed.why };
+    const { platform, workspace } = parseThreadId(asked.thread);
+    const of = `${platform}:${workspace}:${author.id}`;
+    options.audit({
+      ...{ action: "account-connected", server: asked.question.server, of },
+      thread: asked.thread,
+      by: author,
+    });
+    return undefined;
+  };
+
   return {
     async decideByButton(event) {
       const button = readQuestionAction(event);
@@ -70,6 +101,10 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
       if (!mayDecide(event.thread, question, event.author))
         return refuse(thread, question, event.author, decision);
       if (now() >= question.expiresAt) return { kind: "refused", reply: late };
+      if (question.kind === "account" && button.kind !== "deny") {
+        const unfinished = await connect({ thread, question }, button.kind, event);
+        if (unfinished) return unfinished;
+      }
 
       const done = await decide(redis, thread, question.id, decision, now());
       if (done.kind === "closed") return { kind: "refused", reply: closed };
@@ -113,7 +148,7 @@ function readQuestionAction({
   action,
 }: InboundAction): { kind: string; question: string; choice?: number } | undefined {
   const [, kind, question, choice] =
-    /^(approve|approve-thread|deny|answer):(\w+)(?::(\d+))?$/.exec(action) ?? [];
+    /^(approve|approve-thread|deny|answer|connect|connect-code):(\w+)(?::(\d+))?$/.exec(action) ?? [];
   if (!kind || !question) return undefined;
   return { kind, question, ...(choice !== undefined && { choice: Number(choice) }) };
 }
@@ -126,14 +161,28 @@ function decisionOf(
 ): Decision | undefined {
   const by = { id: author.id, name: author.name };
   const words = text.trim().slice(0, maxReason);
-  if (question.kind === "choice") {
-    const answer = choice === undefined ? words : question.choices[choice];
-    return kind === "answer" && answer ? { kind: "answered", by, text: answer, at } : undefined;
+  if (kind === "deny" && question.kind !== "choice")
+    return { kind: "denied", by, ...(words && { reason: words }), at };
+  switch (question.kind) {
+    case "choice": {
+      const answer = choice === undefined ? words : question.choices[choice];
+      return kind === "answer" && answer ? { kind: "answered", by, text: answer, at } : undefined;
+    }
+    case "account":
+      // It holds only once the account is there.
+      return kind.startsWith("connect") ? { kind: "approved", by, at } : undefined;
+    case "approval":
+      return approvalBy(kind, question, { kind: "approved", by, at });
   }
-  if (question.kind === "approval" && kind === "approve") return { kind: "approved", by, at };
-  if (question.kind === "approval" && kind === "approve-thread")
-    return question.rules && { kind: "approved", by, at, rules: question.rules };
-  return kind === "deny" ? { kind: "denied", by, ...(words && { reason: words }), at } : undefined;
+}
+
+function approvalBy(
+  kind: string,
+  { rules }: Extract<Question, { kind: "approval" }>,
+  approved: Extract<Decision, { kind: "approved" }>,
+): Decision | undefined {
+  if (kind === "approve") return approved;
+  return kind === "approve-thread" && rules ? { ...approved, rules } : undefined;
 }
 
 /** Whether both are the same decision, delivered twice. */

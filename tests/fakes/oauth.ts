@@ -20,7 +20,7 @@ export interface FakeOAuth {
   /** Ends all refresh tokens as well. @param account only of that one */
   revoke(account?: string): void;
   /** From here on it answers no renewal: by silence, or by sending the client elsewhere. */
-  hush(how: "silence" | "redirect"): void;
+  hush(how: "silence" | "redirect" | undefined): void;
   /** How often a token was renewed. */
   readonly renewals: number;
   /** How often a client has followed it to `/elsewhere`. */

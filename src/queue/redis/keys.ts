@@ -141,6 +141,8 @@ export const keys = {
   mcpAccounts: "heddle:mcp:accounts",
   /** Hash: JSON of a server and a person (`platform:workspace:id`) to that person's account there, sealed. */
   mcpPersonAccounts: "heddle:mcp:person-accounts",
+  /** A step of connecting a person's account, sealed; `id` is a digest. */
+  mcpConnecting: (step: string, id: string) => `heddle:mcp:connecting:${step}:${id}`,
   /** Present while a process renews the token of that account. */
   mcpRenewing: (server: string) => `heddle:mcp:renewing:${server}`,
 

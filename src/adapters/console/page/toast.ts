@@ -1,9 +1,15 @@
 /** What the page says beside its content. */
-import { byId } from "./dom.ts";
+import { byId, type Child, element } from "./dom.ts";
 
-/** One line near the foot: why something was not done. */
+/** One line near the foot: why something was not done, or where to go on; an address in it is a link. */
 export function showToast(text: string): void {
-  byId("toast").textContent = text;
+  byId("toast").replaceChildren(...text.split(/(https?:\/\/\S+)/).map(toChild));
+}
+
+function toChild(part: string): Child {
+  const url = /^https?:/.test(part) ? URL.parse(part) : null;
+  if (!url) return part;
+  return element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, part);
 }
 
 /** Another line there: what everything that was asked for waits for. */

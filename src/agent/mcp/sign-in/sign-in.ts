@@ -6,12 +6,16 @@ import {
   registerClient,
   startAuthorization,
 } from "@modelcontextprotocol/sdk/client/auth.js";
-import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
+import type {
+  AuthorizationServerMetadata,
+  OAuthClientInformationMixed,
+  OAuthTokens,
+} from "@modelcontextprotocol/sdk/shared/auth.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
 import { z } from "zod";
 import type { SignInSettings } from "../config.ts";
-import type { Account } from "../../mcp-account.ts";
+import { type Account, accountSchema } from "../../mcp-account.ts";
 
 const defaultStepMs = 15_000;
 
@@ -25,9 +29,25 @@ export class SignInError extends Error {
   override readonly name = "SignInError";
 }
 
+/** What ends a sign-in, wherever the answer arrives. All of it is secret. */
+export const begunSignInSchema = z.object({
+  state: z.string(),
+  codeVerifier: z.string(),
+  issuer: z.string(),
+  isIssuerPromised: z.boolean(),
+  metadata: accountSchema.shape.metadata,
+  resource: accountSchema.shape.resource,
+  client: accountSchema.shape.client,
+  redirect: z.string(),
+});
+
+export type BegunSignIn = z.infer<typeof begunSignInSchema>;
+
 export interface SignIn {
   /** Where the person signs in. */
   readonly url: URL;
+  /** For {@link finishSignIn} in another process, or later. */
+  readonly begun: BegunSignIn;
   /**
    * Ends it with the address that the person's browser was sent to.
    *
@@ -41,7 +61,7 @@ export interface SignIn {
  * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization): the resource's metadata (RFC 9728),
  * the authorization server's (RFC 8414), registration (RFC 7591) where the operator names no client.
  *
- * @param redirectUrl on loopback (RFC 8252, 7.3)
+ * @param redirectUrl on loopback (RFC 8252, 7.3), or this Heddle's own over https
  * @throws SignInError
  */
 export async function beginSignIn(
@@ -59,18 +79,9 @@ export async function beginSignIn(
     stepMs?: number;
   },
 ): Promise<SignIn> {
-  const explainProblem = async <T>(what: string, work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      if (error instanceof SignInError) throw error;
-      throw new SignInError(
-        `${server.name}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
-      );
-    }
-  };
   const promising = new Set<string>();
   const found = await explainProblem(
+    server,
     "it does not say where to sign in",
     discoverOAuthServerInfo(server.url, { fetchFn: noteIssuers(createFetch(server, stepMs), promising) }),
   );
@@ -80,11 +91,13 @@ export async function beginSignIn(
   const resource = resourceMetadata?.resource;
   const scope = settings.scope ?? resourceMetadata?.scopes_supported?.join(" ");
   const client = await explainProblem(
+    server,
     "it registers no client by itself. Register one there by hand and give signIn.clientId in mcp.json",
     findClient(found, { settings, redirectUrl, scope, fetchFn: createFetch(server, stepMs) }),
   );
   const state = randomBytes(24).toString("base64url");
   const { authorizationUrl, codeVerifier } = await explainProblem(
+    server,
     "it cannot be signed in to",
     startAuthorization(authorizationServerUrl, {
       ...(metadata && { metadata }),
@@ -95,37 +108,70 @@ export async function beginSignIn(
       ...(resource && { resource }),
     }),
   );
+  const begun: BegunSignIn = {
+    ...{ state, codeVerifier, issuer: authorizationServerUrl, redirect: redirectUrl.href },
+    isIssuerPromised: promising.size > 0,
+    ...(metadata && { metadata: { ...metadata } }),
+    ...(resource && { resource }),
+    client: { ...client },
+  };
   return {
     url: authorizationUrl,
-    async finish(returned) {
-      const code = readCode(server.name, returned, {
-        state,
-        issuer: metadata?.issuer ?? authorizationServerUrl,
-        isIssuerPromised: promising.size > 0,
-      });
-      const tokens = await explainProblem(
-        "the sign-in was not accepted",
-        exchangeAuthorization(authorizationServerUrl, {
-          ...(metadata && { metadata }),
-          clientInformation: client,
-          authorizationCode: code,
-          codeVerifier,
-          redirectUri: redirectUrl,
-          ...(resource && { resource }),
-          fetchFn: createFetch(server, stepMs),
-        }),
-      );
-      return {
-        version: 1,
-        server: server.url.href,
-        issuer: authorizationServerUrl,
-        ...(metadata && { metadata: { ...metadata } }),
-        ...(resource !== undefined && { resource }),
-        client: { ...client },
-        ...takeTokens(tokens, now()),
-      };
-    },
+    begun,
+    finish: (returned) => finishSignIn(server, begun, returned, { now, stepMs }),
   };
+}
+
+/**
+ * Ends a sign-in with the address that the person's browser was sent to; in any process that has what was begun.
+ *
+ * @throws SignInError
+ */
+export async function finishSignIn(
+  server: { name: string; url: URL },
+  begun: BegunSignIn,
+  returned: URL,
+  { now = Date.now, stepMs = defaultStepMs }: { now?: () => number; stepMs?: number } = {},
+): Promise<Account> {
+  const { issuer, client, resource, isIssuerPromised, state } = begun;
+  // Stored as the SDK has parsed it.
+  const metadata = begun.metadata as AuthorizationServerMetadata | undefined;
+  const code = readCode(server.name, returned, {
+    state,
+    issuer: metadata?.issuer ?? issuer,
+    isIssuerPromised,
+  });
+  const tokens = await explainProblem(
+    server,
+    "the sign-in was not accepted",
+    exchangeAuthorization(issuer, {
+      ...(metadata && { metadata }),
+      clientInformation: client,
+      authorizationCode: code,
+      codeVerifier: begun.codeVerifier,
+      redirectUri: begun.redirect,
+      ...(resource !== undefined && { resource }),
+      fetchFn: createFetch(server, stepMs),
+    }),
+  );
+  return {
+    version: 1,
+    ...{ server: server.url.href, issuer, client },
+    ...(begun.metadata && { metadata: begun.metadata }),
+    ...(resource !== undefined && { resource }),
+    ...takeTokens(tokens, now()),
+  };
+}
+
+/** @throws SignInError */
+async function explainProblem<T>(server: { name: string }, what: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof SignInError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SignInError(`${server.name}: ${what}: ${why}`);
+  }
 }
 
 /** What an answer of the token endpoint says, with the time as it is here. */
