@@ -40,6 +40,7 @@ import { listSkillNames } from "./channel-settings.ts";
 import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
+import { createOwnAccounts, openAccounts } from "./mcp-accounts.ts";
 import { openAccountConnecting } from "./account-connecting.ts";
 import { openRepositories } from "./repositories.ts";
 import { openSandboxBackend } from "./sandbox.ts";
@@ -133,6 +134,7 @@ export async function createAppContext(
   });
   const connecting = await openAccountConnecting({ config, configuration, redis });
   const plainIntake = createIntake({
+    ownAccounts: createOwnAccounts(() => openAccounts(config, redis)),
     ...{ connecting, access, redis, queue, output, surface, budgets, onProblem },
     audit: telemetry.audit,
     afterStop: stops.afterStop,

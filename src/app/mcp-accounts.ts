@@ -3,6 +3,7 @@ import type { Accounts } from "../agent/mcp-account.ts";
 import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import type { Config } from "../config/load.ts";
 import { openSecretFile } from "../config/secret-file.ts";
+import type { OwnAccounts } from "../intake/text-commands/disconnect.ts";
 import { createAccountStore } from "../queue/stores/mcp-accounts.ts";
 
 const keyFile = "seal.key";
@@ -21,6 +22,22 @@ export async function readSealSecret({
   dataDir,
 }: Pick<Config, "environment" | "dataDir">): Promise<string> {
   return environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, keyFile));
+}
+
+/** Chats expect an answer within three seconds. */
+const chatWaitMs = 1_500;
+
+/** What people do about their own accounts in a chat. */
+export function createOwnAccounts(open: () => Promise<Accounts>): OwnAccounts {
+  return {
+    async list(person) {
+      const all = await (await open()).list();
+      return all.filter((each) => each.person === person).map(({ server }) => server);
+    },
+    async disconnect(person, server) {
+      return await disconnectAccount((await open()).of(person), server, chatWaitMs);
+    },
+  };
 }
 
 /** Disconnects all accounts of a person (`platform:workspace:id`); resolves with the servers they were at. */

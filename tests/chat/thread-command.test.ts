@@ -8,6 +8,7 @@ import {
 import { readAdminCommand } from "../../src/intake/administration/commands.ts";
 import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import { readModelCommand } from "../../src/intake/text-commands/model.ts";
+import { readDisconnectCommand } from "../../src/intake/text-commands/disconnect.ts";
 import { readNotifyCommand } from "../../src/intake/text-commands/notify.ts";
 import { readPlanTask } from "../../src/intake/text-commands/plan.ts";
 import { readQueueCommand } from "../../src/intake/text-commands/queue.ts";
@@ -19,6 +20,7 @@ import { readVerbosityCommand } from "../../src/intake/text-commands/verbosity.t
 
 const readings = [
   isStopCommand,
+  readDisconnectCommand,
   isStatusCommand,
   isContinueCommand,
   readVerbosityCommand,
@@ -42,6 +44,8 @@ test.each([
   "notify on",
   "notify off",
   "notify default",
+  "disconnect",
+  "disconnect tickets",
   "queue",
   "queue remove m7",
   "queue last m7",

@@ -22,6 +22,7 @@ export const helpReply = [
     "- `!quiet`, `!normal` and `!full` say how much of the work I show",
     "- `!notify on` has me mention you whenever what you asked for has ended, `!notify off` never; it holds in all threads",
     "- `!approvals` lists what waits for a decision in this channel and what is approved for this whole thread, `!approvals clear` takes that back",
+    "- `!disconnect` lists the accounts that you have connected, and ends one",
     "- `!model` tells which model answers, and chooses another; `!skill` does so for a skill",
     "- `!schedules` lists what is planned",
   ].join("\n"),

@@ -9,6 +9,7 @@ import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 import { administer, type AdministerOptions, type SettingAuditEvent } from "../administration/administer.ts";
 import { type AdminCommand, readAdminCommand } from "../administration/commands.ts";
+import type { AccountAuditEvent } from "../account-audit.ts";
 import { listOpenQuestions } from "../open-questions-list.ts";
 import { type ChoiceAnswer, chooseModel } from "../choose-model.ts";
 import { chooseSkill, type SkillChoiceOptions } from "../choose-skill.ts";
@@ -16,6 +17,12 @@ import type { Replies } from "../replies.ts";
 import type { Undoing } from "../undoing.ts";
 import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
 import { answerApprovalsCommand, type ApprovalsCommand, readApprovalsCommand } from "./approvals.ts";
+import {
+  answerDisconnectCommand,
+  type DisconnectCommand,
+  type OwnAccounts,
+  readDisconnectCommand,
+} from "./disconnect.ts";
 import { helpReply, isHelpCommand } from "./help.ts";
 import { type ModelOffer, readModelCommand } from "./model.ts";
 import { answerNotifyCommand, type NotifyCommand, readNotifyCommand } from "./notify.ts";
@@ -35,7 +42,9 @@ export interface TextCommandOptions extends Omit<AdministerOptions, "audit">, Sk
   status(thread: ThreadId): Promise<string>;
   /** The models that answer, or may be chosen, in that thread. */
   models(thread: ThreadRef): ModelOffer;
-  audit(event: ScheduleAuditEvent | SettingAuditEvent | ApprovalsAuditEvent): void;
+  /** Absent where no accounts of persons can be connected. */
+  ownAccounts?: OwnAccounts | undefined;
+  audit(event: ScheduleAuditEvent | SettingAuditEvent | ApprovalsAuditEvent | AccountAuditEvent): void;
   now(): number;
   surface(platform: string): ChatSurface;
   onProblem(problem: string, error: unknown): void;
@@ -119,13 +128,6 @@ export function createTextCommands(
     return refuse(event, planHint);
   };
 
-  const runNotify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> => {
-    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
-    // Told again, it would undo what was chosen since.
-    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
-    return answerAndMark(event, await answerNotifyCommand(redis, event, command));
-  };
-
   const runQueue = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await isNotOurs(redis, event, thread)) return noSession;
@@ -135,7 +137,7 @@ export function createTextCommands(
     return answerAndMark(event, markdown, actions);
   };
 
-  const runSchedules = createSchedulesCommand(options, answerAndMark);
+  const runPersonal = createPersonalCommands(options, answerAndMark);
   const runApprovals = createApprovalsCommand(options, answerAndMark);
   const runChoice = createChoiceCommand(redis, refuse, answerAndMark);
   const runUndo = createUndoCommand(redis, { refuse, mark, undoing });
@@ -156,12 +158,34 @@ export function createTextCommands(
     if (undo) return runUndo(event, undo);
     const choose = readChoice(options, event);
     if (choose) return runChoice(event, choose);
-    const notify = readNotifyCommand(event.text);
-    if (notify) return runNotify(event, notify);
     const queueCommand = readQueueCommand(event.text);
     if (queueCommand) return runQueue(event, queueCommand);
-    const command = readScheduleCommand(event.text);
-    return command && runSchedules(event, command);
+    return runPersonal(event);
+  };
+}
+
+/** Creates what runs commands about what a person plans, chooses and has connected. */
+function createPersonalCommands(
+  options: TextCommandOptions,
+  answerAndMark: Answer,
+): (event: InboundMessage) => Promise<IntakeResult | undefined> {
+  const { redis } = options;
+  const runSchedules = createSchedulesCommand(options, answerAndMark);
+  const runDisconnect = createDisconnectCommand(options, answerAndMark);
+  const runNotify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> => {
+    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+    // Told again, it would undo what was chosen since.
+    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+    return answerAndMark(event, await answerNotifyCommand(redis, event, command));
+  };
+
+  return async (event) => {
+    const schedules = readScheduleCommand(event.text);
+    if (schedules) return runSchedules(event, schedules);
+    const notify = readNotifyCommand(event.text);
+    if (notify) return runNotify(event, notify);
+    const disconnect = readDisconnectCommand(event.text);
+    return disconnect && runDisconnect(event, disconnect);
   };
 }
 
@@ -224,6 +248,26 @@ function createChoiceCommand(
     const { markdown } = answered;
     if (answered.kind === "refused") return refuse(event, markdown);
     if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus: answered.menus };
+    return answerAndMark(event, markdown);
+  };
+}
+
+/** Creates what runs `!disconnect`. */
+function createDisconnectCommand(
+  { redis, audit, ownAccounts }: Pick<TextCommandOptions, "redis" | "audit" | "ownAccounts">,
+  answerAndMark: Answer,
+): (event: InboundMessage, command: DisconnectCommand) => Promise<IntakeResult> {
+  return async (event, command) => {
+    const thread = threadId(event.thread);
+    if (await isNotOurs(redis, event, thread)) return noSession;
+    // Told again, it would end what was connected since.
+    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+    if (!ownAccounts) return answerAndMark(event, "Nobody can connect accounts here.");
+    const { platform, workspace } = event.thread;
+    const of = `${platform}:${workspace}:${event.author.id}`;
+    const { markdown, disconnected } = await answerDisconnectCommand(ownAccounts, of, command);
+    if (disconnected !== undefined)
+      audit({ action: "account-disconnected", server: disconnected, of, thread, by: event.author });
     return answerAndMark(event, markdown);
   };
 }

@@ -17,8 +17,6 @@ export type AuditEvent =
   | SignInAuditEvent
   | AccountAuditEvent
   | SetupAuditEvent;
-  | SetupAuditEvent
-  | AccountAuditEvent;
 
 /** Somebody at the console, or an operator's command, did something with a whole thread. */
 export interface ThreadAuditEvent {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { type Account, type AccountStore, changeAccount } from "../../mcp-account.ts";
 import { isProtected } from "./sign-in.ts";
@@ -11,8 +12,14 @@ export type Disconnected = { was: boolean; revoked: boolean };
 /**
  * Forgets an account, and revokes its tokens at the authorization server where that takes revocations (RFC 7009). It is
  * forgotten first: whatever that server says, or where it says nothing, no call is made with it from then on.
+ *
+ * @param waitMs how long its answer is waited for, which it may give later, too
  */
-export async function disconnectAccount(store: AccountStore, server: string): Promise<Disconnected> {
+export async function disconnectAccount(
+  store: AccountStore,
+  server: string,
+  waitMs = revokeMs,
+): Promise<Disconnected> {
   let account: Account | undefined;
   let was = false;
   await changeAccount(store, server, async () => {
@@ -20,7 +27,9 @@ export async function disconnectAccount(store: AccountStore, server: string): Pr
     account = await store.read(server).catch(() => undefined);
     was = await store.remove(server);
   });
-  return { was, revoked: account !== undefined && (await revoke(account)) };
+  if (!account) return { was, revoked: false };
+  const late = delay(waitMs, false, { ref: false });
+  return { was, revoked: await Promise.race([revoke(account), late]) };
 }
 
 const metadataSchema = z.looseObject({ revocation_endpoint: z.url({ protocol: /^https?$/ }).optional() });
