@@ -108,7 +108,7 @@ export interface StopOrder {
 /**
  * How a turn ended. `usage` covers the whole turn, resumed parts included.
  *
- * - `answered`: the model finished; `text` is its answer.
+ * - `answered`: the model finished; `text` is its answer. `silent`: it has decided to say nothing, and `text` is "".
  * - `stopped`: somebody stopped it.
  * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, or "" when
  *   nothing was said, and it can be continued.
@@ -121,7 +121,7 @@ export interface StopOrder {
  * - `lost-lease`: another worker owns the session; nothing may be posted.
  */
 export type TurnOutcome =
-  | { kind: "answered"; text: string; steps: number; usage: Usage }
+  | { kind: "answered"; text: string; silent?: true; steps: number; usage: Usage }
   | { kind: "stopped"; order: StopOrder; steps: number; usage: Usage }
   | {
       kind: "step-limit" | "budget";

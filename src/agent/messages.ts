@@ -75,6 +75,8 @@ export interface UserMessage {
   trigger?: string;
   /** The author wants to see a plan, and approve it, before anything is changed. */
   plan?: true;
+  /** It was said where the agent listens, and not to it: see `silence.ts`. */
+  unaddressed?: true;
   /** Its size, counted once; see `context/tokens.ts`. */
   tokens?: number;
 }
@@ -210,8 +212,8 @@ export function isNudge(message: Message, mark: string): message is UserMessage 
 }
 
 /** Whether the message is nothing but the order to compact. */
-export function isCompactOrder({ text }: UserMessage): boolean {
-  return /^[/!]?compact$/i.test(text.trim());
+export function isCompactOrder({ text, unaddressed }: UserMessage): boolean {
+  return !unaddressed && /^[/!]?compact$/i.test(text.trim());
 }
 
 /** The tool calls of a message, in order. */
@@ -235,7 +237,11 @@ const planNote =
 /** A user message as the model reads it: with its speaker's name, since several people talk in a thread. */
 export function formatUserText(message: UserMessage): string {
   const name = plainName(message.author.name);
-  const speaker = message.scheduled ? `scheduled by ${name}` : name;
+  const speaker = message.scheduled
+    ? `scheduled by ${name}`
+    : message.unaddressed
+      ? `${name}, not to you`
+      : name;
   const said = message.author.id === heddle.id ? message.text : `[${speaker}] ${message.text}`;
   const text = message.plan ? `${said}\n\n${planNote}` : said;
   return message.beside ? `${text}\n\n${message.beside}`.trim() : text;

@@ -87,6 +87,7 @@ const userMessageFields = z.looseObject({
   paidBy: optional(z.string()),
   trigger: optional(z.string()),
   plan: optional(z.literal(true)),
+  unaddressed: optional(z.literal(true)),
   tokens: optional(z.number()),
 } satisfies Fields<UserMessage>);
 
@@ -178,9 +179,12 @@ const turnBasis = { steps: z.number(), usage: usageFields };
 type Outcome<Kind extends TurnOutcome["kind"]> = Extract<TurnOutcome, { kind: Kind }>;
 
 const outcomeFields = z.discriminatedUnion("kind", [
-  z.looseObject({ kind: z.literal("answered"), text: z.string(), ...turnBasis } satisfies Fields<
-    Outcome<"answered">
-  >),
+  z.looseObject({
+    kind: z.literal("answered"),
+    text: z.string(),
+    silent: optional(z.literal(true)),
+    ...turnBasis,
+  } satisfies Fields<Outcome<"answered">>),
   z.looseObject({ kind: z.literal("stopped"), order: stopOrderFields, ...turnBasis } satisfies Fields<
     Outcome<"stopped">
   >),

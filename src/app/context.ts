@@ -126,7 +126,7 @@ export async function createAppContext(
   const output = observe.output(createRateLimiter(redis));
   const access = createAccess(configuration.section("access"));
   const budgets = openBudgets({
-    ...{ triggers: config.settings.triggers, configuration, redis, surface, output, onProblem },
+    ...{ triggers: config.settings.triggers, configuration, redis, surface, output, onProblem, log },
   });
   const stops = openStopTracking({
     ...{ config, configuration, log, masker, redis, queue, output, surface, observe },
@@ -189,7 +189,8 @@ function openBudgets({
   surface,
   output,
   onProblem,
-}: Pick<AppContext, "configuration" | "redis" | "surface" | "output"> & {
+  log,
+}: Pick<AppContext, "configuration" | "redis" | "surface" | "output" | "log"> & {
   triggers: Config["settings"]["triggers"];
   onProblem(problem: string, error: unknown): void;
 }): Budgets {
@@ -200,6 +201,7 @@ function openBudgets({
     triggers: new Map(Object.entries(triggers).map(([name, { budget }]) => [name, budget])),
     now: Date.now,
     warn(thread, warning) {
+      if (thread === undefined) return log.warn(warning.markdown);
       const place = parseThreadId(thread);
       postNotice(place, warning, { surface: surface(place.platform), output, onProblem });
     },

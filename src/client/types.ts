@@ -24,7 +24,7 @@ export interface Line {
   author: string;
   state: "running" | "asking" | "waiting" | "idle";
   /** How the last turn ended. */
-  ended?: "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";
+  ended?: "answered" | "silent" | "stopped" | "paused" | "refused" | "failed" | "handed-over";
   /** Of the turns that have ended, US dollars. */
   cost?: number;
 }

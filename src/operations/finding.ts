@@ -13,6 +13,7 @@ export interface ThreadQuery {
     | "waiting"
     | "paused"
     | "answered"
+    | "silent"
     | "stopped"
     | "failed"
     | "archived"
@@ -139,7 +140,7 @@ export interface ThreadLine {
   cost?: number;
 }
 
-export type Ending = "answered" | "stopped" | "paused" | "refused" | "failed" | "handed-over";
+export type Ending = "answered" | "silent" | "stopped" | "paused" | "refused" | "failed" | "handed-over";
 
 /** The beginning of a text, and how many characters are left out. */
 export interface Excerpt {

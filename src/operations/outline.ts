@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import { readFailedExit } from "../agent/exit-code.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { textOf, toolCalls } from "../agent/messages.ts";
+import { nameEnding } from "../agent/silence.ts";
 import { makeTitle } from "../chat/title.ts";
 import { readForward } from "../queue/session/journal.ts";
 import type { Mask } from "./excerpt.ts";
@@ -71,7 +72,7 @@ function addLandmark(turns: OutlineTurn[], record: JournalRecord, position: numb
   else if (record.type === "user" && last?.title === "")
     last.title = makeTitle(mask(record.message.text), titleChars);
   else if (record.type === "turn-end" && last?.turn === record.turn) {
-    last.ended = describeEnding(record.outcome.kind);
+    last.ended = describeEnding(nameEnding(record.outcome));
     last.tookMs = record.at - last.at;
     last.figures = record.outcome.usage;
   }
@@ -85,7 +86,7 @@ function isFailure(record: JournalRecord): boolean {
       return status === "error" || status === "unknown" || readFailedExit(name, text) !== undefined;
     }
     case "turn-end":
-      return ["failed", "refused"].includes(describeEnding(record.outcome.kind));
+      return ["failed", "refused"].includes(describeEnding(nameEnding(record.outcome)));
     case "assistant":
       return (record.troubles ?? []).length > 0;
     default:

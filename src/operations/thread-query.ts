@@ -89,6 +89,7 @@ function isInState({ state, ended, archived }: ThreadLine, wanted: Filter["state
       return state === "idle" && (ended === "failed" || ended === "refused");
     case "paused":
     case "answered":
+    case "silent":
     case "stopped":
       return state === "idle" && ended === wanted;
   }

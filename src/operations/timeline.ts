@@ -3,6 +3,7 @@ import { readFailedExit } from "../agent/exit-code.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, textOf, type ToolCall, toolCalls } from "../agent/messages.ts";
 import { type Decision, describeQuestion } from "../agent/questions.ts";
+import { nameEnding, type TurnEnding } from "../agent/silence.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
 import type { Ending, Excerpt } from "./finding.ts";
 import type { TimelineEntry, TransientEvent } from "./timeline-entry.ts";
@@ -117,7 +118,7 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
       const { steps, usage } = outcome;
       const [detail, text] = toWords(outcome);
       return {
-        ...{ kind: "turn-end", turn, ended: describeEnding(outcome.kind), steps, figures: usage },
+        ...{ kind: "turn-end", turn, ended: describeEnding(nameEnding(outcome)), steps, figures: usage },
         detail: mask(detail).slice(0, detailChars),
         text: cut(text),
       };
@@ -126,12 +127,13 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
 }
 
 /** In the words of the console. */
-export function describeEnding(kind: TurnOutcome["kind"]): Ending {
-  switch (kind) {
+export function describeEnding(ending: TurnEnding): Ending {
+  switch (ending) {
     case "answered":
+    case "silent":
     case "stopped":
     case "refused":
-      return kind;
+      return ending;
     case "step-limit":
     case "budget":
       return "paused";

@@ -26,7 +26,9 @@ export function listCalled(
     const choice = mentionChoices?.get(person);
     return choice === undefined ? isLong : choice === "on";
   };
-  const asked = messages.filter((message) => isFromPerson(message) && !message.scheduled);
+  const asked = messages.filter(
+    (message) => isFromPerson(message) && !message.scheduled && !message.unaddressed,
+  );
   const people = [...new Set(asked.map(({ author }) => author.id))];
   const mentions = people.filter((person) => wantsCall(person) && mayMention(person));
   return mentions.length > 0 ? { mentions } : {};

@@ -1,6 +1,7 @@
 import type { TurnOutcome } from "../agent/events.ts";
 import type { UserMessage } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
+import { mayKeepSilent, nameEnding } from "../agent/silence.ts";
 import type { MessageMark, OutboundMessage } from "../chat/outbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { makeTitle } from "../chat/title.ts";
@@ -73,7 +74,10 @@ export function progressKey(turn: string): string {
   return `${turn}:progress`;
 }
 
-/** Shows one turn in its thread: progress while it works, marks on people's messages, and how it ended. */
+/**
+ * Shows one turn in its thread: progress while it works, marks on people's messages, and how it ended. Of a turn that
+ * nobody has asked for (`silence.ts`) it shows what the agent says, what it asks, and who has stopped it.
+ */
 export function createReporter(options: ReporterOptions): TurnDisplay {
   const { surface, turn, publish, banner = "" } = options;
   const thread = parseThreadId(options.thread);
@@ -82,6 +86,9 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const isQuiet = options.verbosity === "quiet";
   const messages: UserMessage[] = [];
   let isWaiting = false;
+  let hasAsked = turn.waited === true;
+  /** Somebody waits for it from the moment on in which it is addressed or has asked people. */
+  const isUnasked = () => !hasAsked && mayKeepSilent(messages);
 
   const withResults = options.verbosity === "full";
   const work = createWorkView({ turn: turn.id, banner, withResults, calls: turn.calls });
@@ -104,42 +111,30 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     onProblem: options.onProblem,
   });
 
-  const placeOf = (question: Question): QuestionPlace => {
-    const { messageChars } = surface.limits;
-    return { messageChars, deciders: options.deciders(question), mask: options.mask };
-  };
-
-  const renderProgress = () => {
-    const [growing, reader] = [work.growing(), messages[0]?.author.id];
-    const message = work.working(`⏳ **Working** · ${renderElapsed(turn.startedAt)}`);
-    return mask(growing && reader ? { ...message, growing: { ...growing, reader } } : message);
-  };
+  const questions = createQuestionRenderer(options);
 
   const listFinished = (outcome: TurnOutcome) => messages.filter((message) => isOver(message, outcome));
 
-  const renderLast = (receipt: Receipt): [OutboundMessage, offer?: OutboundMessage] => {
-    const [first, offer] = renderClosing(turn.id, receipt, options);
-    const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
-    const mentions = listCalled(messages, receipt, { ...options, ...surface.limits, ...turn });
-    const message = mask({ ...first, markdown, ...mentions });
-    return offer ? [message, mask(offer)] : [message];
-  };
-
   return {
     took(taken) {
-      if (turn.resumed) status.takeOver();
       messages.push(...taken);
+      if (turn.resumed && !isUnasked()) status.takeOver();
       marks.showTaken(taken);
       publish({ type: "turn-start", turn: turn.id, messages: taken.map(({ id }) => id) });
     },
     event(event) {
       publish(event);
+      const isNews = work.apply(event);
+      if (isUnasked()) return;
       if (event.type === "step-start") status.show("is thinking…");
       if (event.type === "tool-start") status.show(`is using ${nameCall(event.call)}…`);
-      if (work.apply(event) && !isQuiet) progress.show(() => renderProgress());
+      if (isNews && !isQuiet) progress.show(() => mask(renderProgress(work, turn, messages)));
     },
-    question: (question, call) => mask(renderQuestion(question, call, placeOf(question))),
-    settled: (question, call, decision) => mask(renderDecision(question, call, placeOf(question), decision)),
+    question(question, call) {
+      hasAsked = true;
+      return questions.question(question, call);
+    },
+    settled: questions.settled,
     continued: (paused, by) => mask(renderPaused(paused, by)),
     waiting() {
       isWaiting = true;
@@ -152,14 +147,17 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
     },
     closing(receipt) {
       const { outcome } = receipt;
-      const [message, offer] = renderLast(receipt);
+      if (isUnasked() && !speaks(outcome)) return {};
+      const [message, offer] = renderLast(options, messages, receipt);
       // The figures stand under the answer.
-      const last = isQuiet ? null : work.done(renderHeadline(outcome));
+      const last = isQuiet || isUnasked() ? null : work.done(renderHeadline(outcome));
       const mayStay = last === null || progress.isGrowing();
       // What is edited notifies nobody.
       const isInPlace = mayStay && !message.mentions && isShortAnswer(outcome, message, surface);
       const entries: Record<string, OutboxEntry> = {
-        [`${turn.id}:answer`]: { do: "post", message, attempts: 0, ...(isInPlace && { inPlace: true }) },
+        ...(nameEnding(outcome) !== "silent" && {
+          [`${turn.id}:answer`]: { do: "post", message, attempts: 0, ...(isInPlace && { inPlace: true }) },
+        }),
         ...(offer && { [`${turn.id}:offer`]: { do: "post", message: offer, attempts: 0 } }),
         [progressKey(turn.id)]: { do: "settle", message: last && mask(last), since: turn.startedAt },
         ...marks.toEntries(listFinished(outcome), chooseFinalMark(outcome), isPausedByLimit(outcome)),
@@ -167,16 +165,18 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
       };
       return entries;
     },
-    interrupted: () => progress.showLast(() => mask(renderInterrupted(work)), interruptedMs),
+    async interrupted() {
+      if (isUnasked()) return;
+      await progress.showLast(() => mask(renderInterrupted(work)), interruptedMs);
+    },
     async close() {
       status.end(isWaiting);
-      const [mayBeShown] = await Promise.all([progress.close(), marks.close()]);
-      return mayBeShown;
+      return (await Promise.all([progress.close(), marks.close()]))[0];
     },
     ended(receipt) {
       const { outcome } = receipt;
       const ids = [...listFinished(outcome), ...receipt.withdrawn].map(({ id }) => id);
-      const closing = joinMessages(renderLast(receipt));
+      const closing = joinMessages(renderLast(options, messages, receipt));
       publish({ ...{ type: "turn-end", turn: turn.id, outcome, messages: ids }, closing });
     },
   };
@@ -184,6 +184,52 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 
 function renderElapsed(startedAt: number): string {
   return formatDuration(Math.max(1_000, Date.now() - startedAt));
+}
+
+function renderProgress(
+  work: WorkView,
+  { startedAt }: ShownTurn,
+  messages: readonly UserMessage[],
+): OutboundMessage {
+  const [growing, reader] = [work.growing(), messages[0]?.author.id];
+  const message = work.working(`⏳ **Working** · ${renderElapsed(startedAt)}`);
+  return growing && reader ? { ...message, growing: { ...growing, reader } } : message;
+}
+
+/** What the turn says in the end. */
+function renderLast(
+  options: ReporterOptions,
+  messages: readonly UserMessage[],
+  receipt: Receipt,
+): [OutboundMessage, offer?: OutboundMessage] {
+  const { surface, turn, banner } = options;
+  const [first, offer] = renderClosing(turn.id, receipt, options);
+  const markdown = [banner, first.markdown].filter(Boolean).join("\n\n");
+  const mentions = listCalled(messages, receipt, { ...options, ...surface.limits, ...turn });
+  const message = maskMessage({ ...first, markdown, ...mentions }, options.mask);
+  return offer ? [message, maskMessage(offer, options.mask)] : [message];
+}
+
+/** What is put to people, and what became of it. */
+function createQuestionRenderer({
+  surface,
+  deciders,
+  mask,
+}: ReporterOptions): Pick<TurnDisplay, "question" | "settled"> {
+  const placeOf = (question: Question): QuestionPlace => {
+    return { messageChars: surface.limits.messageChars, deciders: deciders(question), mask };
+  };
+  return {
+    question: (question, call) => maskMessage(renderQuestion(question, call, placeOf(question)), mask),
+    settled: (question, call, decision) =>
+      maskMessage(renderDecision(question, call, placeOf(question), decision), mask),
+  };
+}
+
+/** Whether a turn that nobody has asked for says how it has ended: nobody waits to hear that it has failed. */
+function speaks(outcome: TurnOutcome): boolean {
+  const ending = nameEnding(outcome);
+  return ending === "answered" || ending === "stopped";
 }
 
 /** Whether one message that is edited can take it as it is. */

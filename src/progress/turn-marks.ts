@@ -57,11 +57,11 @@ export class TurnMarks {
     }
   }
 
-  /** A scheduled task is not a message on the platform. */
+  /** A scheduled task is not a message on the platform, and who has not addressed the agent is not told that it listens. */
   #refsOf(messages: readonly UserMessage[]): MessageRef[] {
     const { platform, workspace, channel } = this.#options.thread;
     return messages
-      .filter(({ scheduled }) => !scheduled)
+      .filter(({ scheduled, unaddressed }) => !scheduled && !unaddressed)
       .map(({ id }) => ({ platform, workspace, channel, message: platformMessageId(id) }));
   }
 }

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { nameEnding } from "../agent/silence.ts";
 import { type ConnectionChange, connections, type Reconnect, reconnects } from "../chat/adapter.ts";
 import type { InboundEvent } from "../chat/inbound.ts";
 import { SurfaceError } from "../chat/surface.ts";
@@ -221,7 +222,7 @@ function createDisplayMetrics(figures: TurnFigures): NonNullable<Observer["displ
       display.event(event);
     },
     closing(receipt) {
-      const outcome = receipt.outcome.kind;
+      const outcome = nameEnding(receipt.outcome);
       turns.inc({ outcome });
       turnSeconds.observe({ outcome }, receipt.durationMs / 1_000);
       steps.inc(receipt.outcome.steps);

@@ -1,4 +1,5 @@
 import type { AgentEvent } from "../agent/events.ts";
+import { nameEnding } from "../agent/silence.ts";
 import type { Logger } from "./log.ts";
 import type { Observer } from "./observer.ts";
 
@@ -32,7 +33,7 @@ export function turnLogObserver(log: Logger): Observer {
           turnLog.info(
             {
               step: outcome.steps,
-              outcome: outcome.kind,
+              outcome: nameEnding(outcome),
               // In Heddle's own words; those of the service are in the line of its failed call.
               ...(outcome.kind === "model-error" && { problem: outcome.text }),
               durationMs,

@@ -61,6 +61,7 @@ export interface RunOptions {
   followUps?: () => Promise<UserMessage[]>;
   readNoteIndex?: NonNullable<Turn["readNoteIndex"]>;
   situation?: NonNullable<Turn["situation"]>;
+  watch?: string;
   readProjectInstructions?: NonNullable<Turn["readProjectInstructions"]>;
   meter?: NonNullable<Turn["meter"]>;
   renew?: NonNullable<Turn["renew"]>;
@@ -97,6 +98,7 @@ export async function run(options: RunOptions) {
     },
     ...(options.readNoteIndex && { readNoteIndex: options.readNoteIndex }),
     ...(options.situation && { situation: options.situation }),
+    ...(options.watch !== undefined && { watch: options.watch }),
     ...(options.readProjectInstructions && { readProjectInstructions: options.readProjectInstructions }),
     ...(options.meter && { meter: options.meter }),
     ...(options.renew && { renew: options.renew }),

@@ -63,6 +63,7 @@ export async function openHeddle(
     settings: { ...unlimited, ...options.budgets },
     now,
     warn(thread, { markdown, key }) {
+      if (thread === undefined) return;
       void surface.post(parseThreadId(thread), { kind: "notice", markdown }, key);
     },
     onError,

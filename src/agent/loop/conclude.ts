@@ -1,11 +1,12 @@
 import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, textOf } from "../messages.ts";
+import { isSilence, mayKeepSilent } from "../silence.ts";
 import type { CallsResult } from "./calls.ts";
 import type { StepResult } from "./do-step.ts";
 import { countCutReplies, mostCutReplies } from "./cut-calls.ts";
 import { makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
-import { endAborted, endAnswered, endFailed, endRefused, endWithModelError } from "./outcomes.ts";
+import { endAborted, endAnswered, endFailed, endRefused, endSilent, endWithModelError } from "./outcomes.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 
 /** Takes the results of the step's calls into the state; the turn goes on unless people must decide about one first. */
@@ -40,7 +41,7 @@ export async function* judgeReply(
   state: TurnState,
   message: AssistantMessage,
 ): AsyncGenerator<AgentEvent, PhaseResult> {
-  const said = textOf(message);
+  const said = readWords(state, message);
   state.extendAnswer(said);
   const answer = state.answer.trim();
   if (message.stop === "pause") return proceed;
@@ -56,12 +57,19 @@ export async function* judgeReply(
     yield* nudge(state, "Your reply was cut. Continue exactly where it stopped, repeating nothing.");
     return proceed;
   }
+  if (!answer && !isCut && mayKeepSilent(state.asked)) return endSilent(state);
   // One that was cut within its thoughts counts as empty: told to continue, it would be cut there again and again.
   if (answer && (!isCut || state.isNudged)) return endAnswered(state, answer);
   if (state.isNudged) return endWithModelError(state, noAnswer);
   state.markNudged();
   yield* nudge(state, "Your last reply was empty. Please answer, or use a tool.");
   return proceed;
+}
+
+/** What it says to people. Where it was offered a word for silence, that word says nothing. */
+export function readWords({ asked }: TurnState, message: AssistantMessage): string {
+  const said = textOf(message);
+  return asked.some(({ unaddressed }) => unaddressed) && isSilence(said) ? "" : said;
 }
 
 const noAnswer = "The model gave no answer, also when asked again. Please rephrase.";

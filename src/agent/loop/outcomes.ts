@@ -22,6 +22,10 @@ export function endAnswered(state: TurnState, text: string): TurnOutcome {
   return { kind: "answered", text, ...state.totals() };
 }
 
+export function endSilent(state: TurnState): TurnOutcome {
+  return { kind: "answered", text: "", silent: true, ...state.totals() };
+}
+
 /** @param said the model's own words, if any */
 export function endRefused(state: TurnState, said: string): TurnOutcome {
   return { kind: "refused", text: said || "The model declined to answer this.", ...state.totals() };

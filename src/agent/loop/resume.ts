@@ -1,7 +1,7 @@
 import type { AgentEvent } from "../events.ts";
-import { type AssistantMessage, isFromPerson, type Message, textOf } from "../messages.ts";
+import { type AssistantMessage, isFromPerson, type Message } from "../messages.ts";
 import { runCalls } from "./calls.ts";
-import { concludeCalls, judgeReply } from "./conclude.ts";
+import { concludeCalls, judgeReply, readWords } from "./conclude.ts";
 import { createCallOptions } from "./do-step.ts";
 import { endAborted } from "./outcomes.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
@@ -15,7 +15,7 @@ export async function* resume(state: TurnState): AsyncGenerator<AgentEvent, Phas
   const replies = findReplies(state.messages);
   // Stored by a worker that died before it could act on it.
   const last = state.messages.at(-1)?.role === "assistant" ? replies.pop() : undefined;
-  state.extendAnswer(replies.map(textOf).join(""));
+  state.extendAnswer(replies.map((reply) => readWords(state, reply)).join(""));
   if (!last) return proceed;
   const next = isWrapUp(state.messages.at(-2)) ? resumeWrapUp(state, last) : yield* judgeReply(state, last);
   return state.isAborted ? endAborted(state) : next;

@@ -56,6 +56,8 @@ export interface Turn {
   readProjectInstructions?: ReadProjectInstructions;
   /** What a turn is told of time and place beside the people's messages. Default: nothing. */
   situation?: Situation;
+  /** What to do with what is said without addressing the agent, in the operator's words. Default: what helps. */
+  watch?: string;
   /** How long a question to people stays open. Without it nobody can be asked: what needs an approval is denied. */
   questionMs?: number;
   /** Aborted with a `TurnAbort` as its reason, and with nothing else. */

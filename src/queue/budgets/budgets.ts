@@ -5,6 +5,7 @@ import type { OpenTurn } from "../../agent/history.ts";
 import { isFromPerson } from "../../agent/messages.ts";
 import type { Usage } from "../../agent/model.ts";
 import type { BudgetExhausted, Estimate, TurnBudget } from "../../agent/turn-budget.ts";
+import { mayKeepSilent } from "../../agent/silence.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
@@ -46,8 +47,12 @@ export interface BudgetOptions {
   /** Of triggers that have a budget of their own, by name. */
   triggers?: TriggerBudgets;
   now(): number;
-  /** A budget has come near its end: to be told in the thread whose turn brought it there. Once a budget and day. */
-  warn(thread: ThreadId, warning: { key: string; markdown: string }): void;
+  /**
+   * A budget has come near its end: to be told in the thread whose turn brought it there. Once a budget and day.
+   *
+   * @param thread undefined where nobody has asked for the turn, so that nobody there must read of it
+   */
+  warn(thread: ThreadId | undefined, warning: { key: string; markdown: string }): void;
   onError(error: unknown): void;
   /** When a reservation that nobody keeps alive lapses, ms. Default a minute. */
   lapseMs?: number;
@@ -92,11 +97,12 @@ export function createBudgets(options: BudgetOptions): Budgets {
   return {
     turnBudget(thread, turn) {
       const concerned = listConcerned(options, thread, turn);
+      const isUnasked = turn !== undefined && mayKeepSilent(turn.asked);
       let isNew = turn === undefined || turn.usage.calls === 0;
       return {
         async reserve(estimate) {
           const day = today();
-          const held = await holdReservation(options, { thread, day, concerned, estimate });
+          const held = await holdReservation(options, { thread, isUnasked, day, concerned, estimate });
           if ("usedUp" in held) return { ok: false, usedUp: held.usedUp };
           return {
             ok: true,
@@ -163,7 +169,13 @@ function listLimited(concerned: readonly Concerned[]): Concerned[] {
  */
 async function holdReservation(
   options: BudgetOptions,
-  of: { thread: ThreadId; day: string; concerned: readonly Concerned[]; estimate: Estimate },
+  of: {
+    thread: ThreadId;
+    isUnasked: boolean;
+    day: string;
+    concerned: readonly Concerned[];
+    estimate: Estimate;
+  },
 ): Promise<{ id: string; stop(): void } | { usedUp: BudgetExhausted }> {
   const { settings, lapseMs = 60_000 } = options;
   const { day } = of;
@@ -183,7 +195,7 @@ async function holdReservation(
       const extension = formatAmount(measure, (inScript(budget, measure) * settings.extensionPercent) / 100);
       return { usedUp: { budget: `${day} ${subject}`, limit: words, resets, extension } };
     }
-    options.warn(of.thread, {
+    options.warn(of.isUnasked ? undefined : of.thread, {
       key: `budget:${day}:${subject}`,
       markdown: `⚠️ **${warnPercent} % of the budget of ${words} is used.** When it is used up I pause until ${resets}.`,
     });

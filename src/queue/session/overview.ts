@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { TurnOutcome } from "../../agent/events.ts";
+import { nameEnding, type TurnEnding } from "../../agent/silence.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readFirstMessage, readJournalSlice } from "./journal.ts";
@@ -23,7 +23,7 @@ export interface SessionLine extends SessionSummary {
   /** Among the threads that wait, 1 is the next. */
   place?: number;
   /** How the last turn ended, unless something has happened since. */
-  ended?: TurnOutcome["kind"];
+  ended?: TurnEnding;
   /** The limit that has ended it. */
   limit?: string;
   /** `provider/model` of its newest reply, where that is among the last records. */
@@ -91,7 +91,7 @@ export function createOverview(redis: Redis): Overview {
       ...beginning,
       ...(await readFacts(redis, session)),
       ...(place > 0 && { place }),
-      ...(outcome && { ended: outcome.kind }),
+      ...(outcome && { ended: nameEnding(outcome) }),
       ...(outcome && "limit" in outcome && { limit: outcome.limit }),
       ...(reply && { model: reply.message.model }),
     };

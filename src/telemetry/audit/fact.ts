@@ -1,5 +1,5 @@
-import type { TurnOutcome } from "../../agent/events.ts";
 import type { NotRun, Speaker, ToolStatus, UserMessage } from "../../agent/messages.ts";
+import type { TurnEnding } from "../../agent/silence.ts";
 import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import type { Role } from "../../chat/roles.ts";
 import type { ThreadId } from "../../chat/threads.ts";
@@ -151,7 +151,7 @@ export type AuditFact =
       what: "turn-ended";
       thread: ThreadId;
       turn: string;
-      outcome: TurnOutcome["kind"];
+      outcome: TurnEnding;
       steps: number;
       killed?: number;
       survivors?: number;

@@ -1,6 +1,7 @@
 import type { AgentEvent, CallEvent } from "../../agent/events.ts";
 import { heddle } from "../../agent/messages.ts";
 import { noUsage } from "../../agent/model.ts";
+import { nameEnding } from "../../agent/silence.ts";
 import type { Observer } from "../observer.ts";
 import { describeCallEnd, maskArguments } from "./call-fact.ts";
 import { type AuditFact, listAsked, toInboundFact } from "./fact.ts";
@@ -101,7 +102,7 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
               what: "turn-ended",
               thread,
               turn,
-              outcome: outcome.kind,
+              outcome: nameEnding(outcome),
               steps: outcome.steps,
               ...(killed && { killed: killed.processes, survivors: killed.survivors }),
             });

@@ -6,6 +6,7 @@ export type State = readonly [sign: IconName, word: string];
 
 const endings: Record<Ending, State> = {
   answered: ["answered", "Answered"],
+  silent: ["idle", "Said nothing"],
   stopped: ["stopped", "Stopped"],
   paused: ["waiting", "Paused"],
   refused: ["failed", "Refused"],

@@ -15,7 +15,17 @@ const time = position.optional();
 const threadFilter = z.strictObject({
   ...{ words: text, platform: text, channel: text, person: text, model: text, since: time, until: time },
   state: z
-    .literal(["running", "asking", "waiting", "paused", "answered", "stopped", "failed", "archived"])
+    .literal([
+      "running",
+      "asking",
+      "waiting",
+      "paused",
+      "answered",
+      "silent",
+      "stopped",
+      "failed",
+      "archived",
+    ])
     .optional(),
   minCost: z.coerce.number().min(0).optional(),
 });

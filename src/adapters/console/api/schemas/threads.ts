@@ -4,7 +4,15 @@ import type { NeedLine, QuestionLine, WaitingLine } from "../../../../operations
 import type { ThreadLine } from "../../../../operations/finding.ts";
 import { excerpt, time } from "./common.ts";
 
-export const ending = z.literal(["answered", "stopped", "paused", "refused", "failed", "handed-over"]);
+export const ending = z.literal([
+  "answered",
+  "silent",
+  "stopped",
+  "paused",
+  "refused",
+  "failed",
+  "handed-over",
+]);
 
 export const threadLine: z.ZodType<ThreadLine> = z
   .strictObject({

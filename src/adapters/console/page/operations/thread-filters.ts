@@ -9,6 +9,7 @@ const states: [state: NonNullable<ThreadQuery["state"]>, name: string][] = [
   ["waiting", "Waiting"],
   ["paused", "Paused"],
   ["answered", "Answered"],
+  ["silent", "Said nothing"],
   ["stopped", "Stopped"],
   ["failed", "Failed"],
   ["archived", "Archived"],
