@@ -1,6 +1,5 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/server/auth-guard.ts";
-import type { OpenIdOptions } from "../adapters/console/server/sign-in-routes.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
@@ -16,6 +15,7 @@ import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
 import type { ConsoleToken } from "./console-token.ts";
 import { openConfiguredHooks } from "./hooks.ts";
+import { readOpenId } from "./open-id.ts";
 import { readInstance } from "./process/instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
@@ -35,19 +35,6 @@ export async function announceCatchUp({ redis, platforms }: AppContext): Promise
 
 function readIdentityHeader({ identityHeader: name, people }: Config["settings"]["console"]) {
   return name === undefined ? undefined : { name, people };
-}
-
-/** @throws ConfigError */
-function readOpenId({ settings, environment }: Config): OpenIdOptions | undefined {
-  const { openIdConnect, people } = settings.console;
-  if (!openIdConnect) return undefined;
-  const { HEDDLE_OPENID_CLIENT_SECRET: clientSecret } = environment;
-  if (clientSecret === undefined)
-    throw new ConfigError(
-      "console.openIdConnect needs the secret of its client: set HEDDLE_OPENID_CLIENT_SECRET.",
-    );
-  const { groups, ...client } = openIdConnect;
-  return { ...client, clientSecret, roles: { people, groups } };
 }
 
 /**

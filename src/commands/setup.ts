@@ -104,6 +104,9 @@ async function lookAround({ dialog }: SetupContext): Promise<StepResult> {
 async function isServing(context: SetupContext): Promise<boolean> {
   const config = context.config();
   const { HEDDLE_HOST: host, HEDDLE_PORT: port, HEDDLE_CONSOLE_TOKEN: token } = config.environment;
-  const { text } = await checkConsole({ host, port, token, instance: readInstance(config) });
+  const { text } = await checkConsole({
+    ...{ host, port, token, instance: readInstance(config) },
+    hasProvider: config.settings.console.openIdConnect !== undefined,
+  });
   return text.endsWith("which is running");
 }

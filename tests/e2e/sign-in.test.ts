@@ -6,7 +6,7 @@ import { launchChromium, noChromium, shot } from "../browser/chromium.ts";
 import { freePort } from "../fakes/free-port.ts";
 import { clientId, clientSecret, type FakeOpenId, startFakeOpenId } from "../fakes/open-id.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { newPlace, type Place, patienceMs } from "./program.ts";
+import { examine, newPlace, type Place, patienceMs } from "./program.ts";
 
 /** People of a provider of OpenID Connect at the console: the program as it is configured and started for them. */
 
@@ -130,6 +130,20 @@ describe("a console with a provider", () => {
     expect((await fetch(`${address}/api/v1/threads`)).status).toBe(401);
     expect((await fetch(`${address}/metrics`)).status).toBe(401);
     expect((await fetch(`${address}/healthz`)).status).toBe(200);
+  });
+
+  test("is looked at by doctor, with the address that the provider has to know", async () => {
+    const examineWith = (env: Record<string, string> = {}) =>
+      examine(() => place.start(["doctor"], { ...environment(), HEDDLE_HOST: "0.0.0.0", ...env }));
+    const well = await examineWith();
+    expect(well.output()).toMatch(/✓ console +0\.0\.0\.0:\d+ is free/);
+    expect(well.output()).toContain(`which has to know the redirect URI ${address}/sign-in/callback`);
+    provider.faults = { metadata: { issuer: "https://evil.example" } };
+    const lying = await examineWith();
+    expect(lying.output()).toMatch(/✗ console +nobody can sign in at http:\/\/localhost:\d+ \(/);
+    expect(await lying.ended).toBe(1);
+    const without = await examineWith({ HEDDLE_OPENID_CLIENT_SECRET: "" });
+    expect(without.output()).toMatch(/✗ console .*set HEDDLE_OPENID_CLIENT_SECRET/);
   });
 
   test("does not start without the secret of its client", async () => {

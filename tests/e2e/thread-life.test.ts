@@ -95,6 +95,15 @@ describe("a thread", () => {
       ...{ code: 2, output: expect.stringContaining("There is no session of") },
     });
 
+    const busy = await new HeddleClient({ url, token: token ?? "" }).start("Sleep for ten minutes");
+    await expect
+      .poll(async () => (await list("state=running")).lines.length, { timeout: patienceMs })
+      .toBe(1);
+    expect(await heddle("threads", "delete", busy.thread)).toMatchObject({
+      ...{ code: 1, output: expect.stringContaining("stop it first, then delete it") },
+    });
+    expect(await keysOf(busy.id)).not.toEqual([]);
+
     program.signal("SIGTERM");
     await program.ended;
     const before = await heddle("audit", "show", "--thread", thread);

@@ -12,6 +12,7 @@ import { createSkillLibrary, type Skill, type SkillSet } from "../../agent/skill
 import { type CommandContext, shippedSkills } from "../../app/context.ts";
 import { consoleTokenFile, findConsoleOthers } from "../../app/console-token.ts";
 import { listMissingSecrets } from "../../app/hooks.ts";
+import { readOpenId } from "../../app/open-id.ts";
 import { readInstance } from "../../app/process/instance.ts";
 import { openAccounts } from "../../app/mcp-accounts.ts";
 import { furtherModels, splitConfigured } from "../../app/models.ts";
@@ -231,11 +232,34 @@ async function checkConsoleAddress({ config }: CommandContext): Promise<Finding[
   const others = await findConsoleOthers(config);
   const file = consoleTokenFile(config.dataDir);
   return [
-    await checkConsole({ host, port, token, instance: readInstance(config) }),
+    await checkConsole({
+      ...{ host, port, token, instance: readInstance(config) },
+      hasProvider: config.settings.console.openIdConnect !== undefined,
+    }),
+    ...(await checkSignIn(config)),
     ...(others === undefined
       ? []
       : [{ level: "note" as const, text: `it asks for the token in ${file}, because of ${others}` }]),
   ];
+}
+
+/** Shorter than a check may take, ms. */
+const providerMs = 8_000;
+
+/** The provider at which people sign in, where there is one. */
+async function checkSignIn(config: Config): Promise<Finding[]> {
+  const provider = readOpenId(config);
+  if (!provider) return [];
+  const { describeClient } = await import("../../adapters/console/server/sign-in-routes.ts");
+  const { findProviderProblem } = await import("../../adapters/console/server/open-id.ts");
+  const client = { ...describeClient(provider), stepMs: providerMs };
+  const problem = await findProviderProblem(client);
+  if (problem !== undefined) {
+    const text = `nobody can sign in at ${client.issuer} (${problem}): correct console.openIdConnect.issuer, or look at the network`;
+    return [{ level: "error", text }];
+  }
+  const text = `people sign in at ${client.issuer}, which has to know the redirect URI ${client.redirectUri}`;
+  return [{ level: "ok", text }];
 }
 
 async function checkSlackApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {

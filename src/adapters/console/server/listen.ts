@@ -21,10 +21,12 @@ export async function checkConsole(options: {
   host: string;
   port: number;
   token: string | undefined;
+  /** Whether people sign in at a provider. */
+  hasProvider: boolean;
   instance: string;
 }): Promise<Finding> {
-  const { host, port, token, instance } = options;
-  const unsafe = findUnsafeSettings(host, token);
+  const { host, port, token, hasProvider, instance } = options;
+  const unsafe = findUnsafeSettings(host, token, hasProvider);
   if (unsafe) return { level: "error", text: unsafe };
   if (port === 0) return { level: "ok", text: `HEDDLE_PORT is 0, which takes a free port of ${host}` };
   const place = `${host}:${port}`;

@@ -126,6 +126,12 @@ export function createOpenId(redis: Redis, settings: OpenIdSettings, now: () => 
   };
 }
 
+/** Whether the provider can be asked what it is; undefined where it can. */
+export async function findProviderProblem(settings: OpenIdSettings): Promise<string | undefined> {
+  const found = await settle(async () => ({ kind: "done", value: await discover(settings) }));
+  return "why" in found ? found.why : undefined;
+}
+
 /** What the provider is, asked once for all who wait, and again when that is old or could not be had. */
 function rememberProvider(settings: OpenIdSettings, now: () => number): () => Promise<Configuration> {
   let known: { config: Promise<Configuration>; until: number } | undefined;

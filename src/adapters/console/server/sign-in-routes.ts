@@ -34,6 +34,12 @@ export function describeProvider({ issuer, clientId, address, roles }: OpenIdOpt
   return { id: `openid ${issuer} ${clientId}`, address, roles };
 }
 
+/** Our client at the provider. */
+export function describeClient(provider: OpenIdOptions): OpenIdSettings {
+  const redirectUri = new URL(signInCallbackPath, provider.address).href;
+  return { ...provider, redirectUri, groups: Object.keys(provider.roles.groups) };
+}
+
 /** The two addresses by which people sign in at a provider. Both are for everybody. */
 export function createSignInRoutes(
   provider: OpenIdOptions,
@@ -48,13 +54,12 @@ export function createSignInRoutes(
   },
 ): SignInRoutes {
   const { authGuard, onSignIn, log, now } = options;
-  const redirectUri = new URL(signInCallbackPath, provider.address).href;
-  const groups = Object.keys(provider.roles.groups);
-  const openId = createOpenId(options.redis, { ...provider, redirectUri, groups }, now);
+  const client = describeClient(provider);
+  const openId = createOpenId(options.redis, client, now);
   const attempts = createAttemptLimit(options.proxies, now);
   const attributes: CookieAttributes = {
     seconds: pendingSeconds,
-    secure: redirectUri.startsWith("https:"),
+    secure: client.redirectUri.startsWith("https:"),
     path: signInPath,
     crossesSites: true,
   };
