@@ -182,6 +182,9 @@ function example(schema: Schema, indent: string): string {
       const gap = isBehindSection ? "\n" : "";
       const about = part.description ? `${gap}${indent}# ${part.description}\n` : gap;
       isBehindSection = part.properties !== undefined;
+      // Only where it is there has it to be whole.
+      if (part.properties && (part.required ?? []).length > 0)
+        return `${gap ? "" : "\n"}${about}${off}${key}:\n${commentedParts(part, off, ["  ", "  "])}`;
       if (part.properties) {
         const below = example(part, `${indent}  `);
         // A key with nothing but comments below it would be null.
@@ -207,12 +210,16 @@ function plainKindOf(schema: Schema): string {
 function commented({ schema, suffix }: { schema: Schema; suffix: string }, off: string): string {
   const [first, rest] = suffix === "[]" ? ["  - ", "    "] : ["    ", "    "];
   const head = suffix === "[]" ? "" : `${off}  <name>:\n`;
+  return head + commentedParts(schema, off, [first, rest]);
+}
+
+function commentedParts(schema: Schema, off: string, [first, rest]: [string, string]): string {
   const lines = Object.entries(schema.properties ?? {}).map(([key, value], index) => {
     const part = asSchema(value);
     const about = part.description ? `  (${part.description})` : "";
     return `${off}${index === 0 ? first : rest}${key}: ${plainKindOf(part)}${about}\n`;
   });
-  return head + lines.join("");
+  return lines.join("");
 }
 
 /** JSON Schema allows `true`, `false` and lists where Heddle's schema has objects only. */

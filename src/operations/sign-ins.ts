@@ -67,6 +67,14 @@ export async function endSignInsOf(redis: Redis, name: string): Promise<number> 
   return ended.reduce((sum, one) => sum + one, 0);
 }
 
+/** What seals what browsers carry while people sign in at a provider: the same for all gateways. */
+export async function readSignInSecret(redis: Redis): Promise<string> {
+  await redis.setnx(keys.signInSecret, randomBytes(32).toString("base64url"));
+  const secret = await redis.get(keys.signInSecret);
+  if (secret === null) throw new Error("Redis does not keep what seals a sign-in.");
+  return secret;
+}
+
 function keyOf(cookie: string): string {
   return keys.signedIn(createHash("sha256").update(cookie).digest("hex"));
 }

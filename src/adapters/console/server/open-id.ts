@@ -1,10 +1,8 @@
-import { randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { ClientAuth, Configuration, CustomFetch, IDToken, UserInfoResponse } from "openid-client";
 import { z } from "zod";
 import { createSealedBox } from "../../../agent/sealed-box.ts";
-import type { Identity } from "../../../operations/sign-ins.ts";
-import { keys } from "../../../queue/redis/keys.ts";
+import { type Identity, readSignInSecret } from "../../../operations/sign-ins.ts";
 import { isName } from "./person.ts";
 
 /** Our client at a provider of OpenID Connect. */
@@ -70,7 +68,8 @@ class UnreachableError extends Error {
 export function createOpenId(redis: Redis, settings: OpenIdSettings, now: () => number): OpenId {
   const { redirectUri, clientId } = settings;
   const provider = rememberProvider(settings, now);
-  const openBox = async () => createSealedBox(await readSecret(redis), `sign-in ${redirectUri} ${clientId}`);
+  const openBox = async () =>
+    createSealedBox(await readSignInSecret(redis), `sign-in ${redirectUri} ${clientId}`);
 
   return {
     begin: () =>
@@ -236,14 +235,6 @@ function openPending(open: () => string): z.infer<typeof pendingSchema> | undefi
     // Of another Heddle, or of nobody's.
     return undefined;
   }
-}
-
-/** The same for all gateways. */
-async function readSecret(redis: Redis): Promise<string> {
-  await redis.setnx(keys.signInSecret, randomBytes(32).toString("base64url"));
-  const secret = await redis.get(keys.signInSecret);
-  if (secret === null) throw new Error("Redis does not keep what seals a sign-in.");
-  return secret;
 }
 
 function readIdentity(
