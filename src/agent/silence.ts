@@ -1,5 +1,5 @@
 import type { TurnOutcome } from "./events.ts";
-import type { UserMessage } from "./messages.ts";
+import { isFromPerson, type UserMessage } from "./messages.ts";
 
 /**
  * Turns that nobody has asked for: something was said where the agent listens, to somebody else or to nobody. Such a
@@ -13,8 +13,9 @@ import type { UserMessage } from "./messages.ts";
 export const silenceWord = "NO_REPLY";
 
 /** Whether the turn may end without a word: nobody has addressed the agent in it so far. */
-export function mayKeepSilent(asked: readonly Pick<UserMessage, "unaddressed">[]): boolean {
-  return asked.length > 0 && asked.every(({ unaddressed }) => unaddressed === true);
+export function mayKeepSilent(asked: readonly UserMessage[]): boolean {
+  const people = asked.filter(isFromPerson);
+  return people.length > 0 && people.every(({ unaddressed }) => unaddressed === true);
 }
 
 /**

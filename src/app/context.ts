@@ -4,6 +4,7 @@ import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
 import type { ConnectingPages } from "../accounts/connecting.ts";
 import type { McpConfig } from "../agent/mcp/config.ts";
 import { createSkillLibrary, type SkillLibrary } from "../agent/skills/library.ts";
+import type { ChannelWatch } from "../chat/channel-watch.ts";
 import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
@@ -32,6 +33,7 @@ import type { Repositories } from "../repositories/repositories.ts";
 import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
+import { findWatchBudget, openChannelWatch } from "./channel-watch.ts";
 import type { Configuration, LiveConfiguration } from "./configuration/live-configuration.ts";
 import { createLiveConfiguration } from "./configuration/live-configuration.ts";
 import { reloadConfiguration } from "./configuration/load.ts";
@@ -68,6 +70,7 @@ export interface AppContext extends CommandContext, Running {
   output: RateLimiter;
   budgets: Budgets;
   intake: Intake;
+  watch: ChannelWatch;
   surface(platform: string): ChatSurface;
   /** Those that are configured, and the console's. */
   platforms: readonly string[];
@@ -133,9 +136,10 @@ export async function createAppContext(
     subscribe: () => server.connect(),
   });
   const connecting = await openAccountConnecting({ config, configuration, redis });
+  const watch = openChannelWatch({ configuration, redis, queue, onProblem });
   const plainIntake = createIntake({
     ownAccounts: createOwnAccounts(() => openAccounts(config, redis)),
-    ...{ connecting, access, redis, queue, output, surface, budgets, onProblem },
+    ...{ connecting, access, redis, queue, output, surface, budgets, onProblem, watch },
     audit: telemetry.audit,
     afterStop: stops.afterStop,
     ...(config.settings.feedback && { ratings: createRatings(redis, configuration.section("budgets")) }),
@@ -163,10 +167,11 @@ export async function createAppContext(
   const intake = observe.intake(dropRepeats(confirmed));
   const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
   return {
-    ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface },
+    ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface, watch },
     platforms: [...surfaces.keys()],
     ...{ skills, sandbox, repositories, connecting, access, telemetry },
     async close() {
+      watch.close();
       await stops.close();
       await backend.close();
       await telemetry.close();
@@ -198,7 +203,9 @@ function openBudgets({
     redis,
     settings: configuration.section("budgets"),
     // Triggers are read at start only, and so are their budgets.
-    triggers: new Map(Object.entries(triggers).map(([name, { budget }]) => [name, budget])),
+    triggers: {
+      get: (name) => triggers[name]?.budget ?? findWatchBudget(configuration.current().settings, name),
+    },
     now: Date.now,
     warn(thread, warning) {
       if (thread === undefined) return log.warn(warning.markdown);

@@ -61,6 +61,7 @@ export async function startGateway(
     skills: context.skills,
     access: context.access,
     queue: context.queue,
+    watch: context.watch,
   });
   const files = createWorkspaceFiles(context.sandbox);
   const operations = openOperations({

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { createConsoleSurface } from "../adapters/console/conversations/surface.ts";
 import type { SkillLibrary } from "../agent/skills/library.ts";
+import type { ChannelWatch } from "../chat/channel-watch.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
 import type { Author } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
@@ -75,17 +76,21 @@ export async function openAdapters({
   skills,
   access,
   queue,
+  watch,
 }: PlatformDeps & {
   configuration: Pick<Configuration, "current" | "section">;
   skills: SkillLibrary;
   access: Access;
   queue: Pick<TurnQueue, "wake">;
+  watch: Pick<ChannelWatch, "isWatched">;
 }): Promise<ChatAdapter[]> {
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
   const downtime = createDowntime(redis, Date.now);
   const mayAsk = (platform: string) => (workspace: string, author: Author) =>
     access.mayAsk({ platform, workspace }, author);
+  const isWatched = (platform: string) => (workspace: string, channel: string) =>
+    watch.isWatched({ platform, workspace, channel });
   if (wantsSlack(environment)) {
     const [{ createSlackAdapter }, { resolveTransport }] = await Promise.all([
       import("../adapters/slack/adapter.ts"),
@@ -98,6 +103,7 @@ export async function openAdapters({
         events: runChoice(() => resolveTransport(environment, settings.slack.http)),
         stopReactions: settings.slack.stopReactions,
         startReactions: settings.slack.startReactions,
+        isWatched: isWatched("slack"),
         downtime,
         recentThreads: createRecentThreads(redis),
         dayBudgets: createDayBudgets(redis, configuration.section("budgets"), Date.now),
@@ -113,6 +119,7 @@ export async function openAdapters({
       createDiscordAdapter({
         ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
         ...settings.discord,
+        isWatched: isWatched("discord"),
         downtime,
         onWritable: (thread) => sendKept(redis, queue, threadId(thread)),
         countRunning: () => countRunningOn(redis, "discord", Date.now()),

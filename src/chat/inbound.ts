@@ -35,8 +35,11 @@ export interface InboundMessage {
   about?: ContextMessage;
   /** What the person chose in addition to the text, for example in a slash command. */
   options?: { model?: string; skill?: string };
-  /** `follow-up`: in a thread, without a mention; accepted only where the thread has a session. */
-  addressed: "mention" | "direct" | "follow-up";
+  /**
+   * `follow-up`: in a thread, without a mention; accepted where the agent is already part of the thread. `none`: in a
+   * channel itself, to nobody of ours; told only of channels that are watched, see `channel-watch.ts`.
+   */
+  addressed: "mention" | "direct" | "follow-up" | "none";
   /**
    * Set for a command that has posted nothing yet: the adapter itself tells the person, privately, about a refusal and
    * what a text command has to say.

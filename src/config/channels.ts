@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { repositoryName } from "./repositories.ts";
 import { channelId, hosts, modelName } from "./values.ts";
+import { watchSchema } from "./watch.ts";
 import { channelWebSchema } from "./web.ts";
 
 const names = z.array(z.string().min(1));
@@ -47,8 +48,13 @@ export const channelsSchema = z
         .array(repositoryName)
         .exactOptional()
         .describe("the repositories that its threads can clone; without it none"),
+      watch: watchSchema.exactOptional(),
       network: hosts.describe("the same as egress.channels.<channel>.allow"),
     }),
+  )
+  .refine(
+    (channels) => Object.entries(channels).every(([id, { watch }]) => !watch || /^(slack|discord):/.test(id)),
+    "expected watch only for channels of Slack and Discord",
   )
   .default({})
   .describe("by platform:workspace:channel, e.g. slack:T012345:C012345");

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { budget } from "./budgets.ts";
-import { channelId, count, modelName, timeZone, variableName } from "./values.ts";
+import { loopLimit, quietHours } from "./trigger-limits.ts";
+import { channelId, count, modelName, variableName } from "./values.ts";
 
 /** What starts turns from outside, in `heddle.yaml`. docs/triggers.md explains it. */
 
@@ -25,16 +26,6 @@ const condition = z
 
 const headerName = z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, "expected a header's name, e.g. X-Signature");
 
-const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "expected a time of day, e.g. 22:00");
-
-const quietHours = z
-  .strictObject({
-    from: timeOfDay.describe("when they begin, e.g. 22:00"),
-    to: timeOfDay.describe("and end, e.g. 07:00"),
-    timeZone: timeZone.default("UTC").describe("whose clock that is, e.g. Europe/Berlin"),
-  })
-  .refine(({ from, to }) => from !== to, { path: ["to"], error: "expected another time than from" });
-
 const triggerSchema = z
   .strictObject({
     verify: z
@@ -55,11 +46,7 @@ const triggerSchema = z
       .describe(
         "any of these shows that the agent's own work caused the event, which is dropped, e.g. its account at sender.login",
       ),
-    loopLimit: z
-      .strictObject({
-        events: count(1, 1_000).describe("so many of them"),
-        minutes: count(1, 1_440).describe("within any time of this length"),
-      })
+    loopLimit: loopLimit
       .exactOptional()
       .describe(
         "events that one thread is given, or all threads together without threadKey; the rest is dropped",

@@ -1,6 +1,4 @@
-import type { TriggerSettings } from "../config/triggers.ts";
-
-type QuietHours = NonNullable<TriggerSettings["quietHours"]>;
+import type { QuietHours } from "../config/trigger-limits.ts";
 
 const minuteMs = 60_000;
 const dayMinutes = 1_440;

@@ -1,5 +1,5 @@
 import { plainName } from "../agent/messages.ts";
-import type { InboundEvent, InboundStop, Intake, IntakeResult } from "../chat/inbound.ts";
+import type { InboundEvent, InboundMessage, InboundStop, Intake, IntakeResult } from "../chat/inbound.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { readLastRequesters } from "../queue/session/requesters.ts";
@@ -17,6 +17,7 @@ import { type ActionOptions, createActionReceiver } from "./receive-action.ts";
 import { quoteOf, receiveMessageChange } from "./receive-message-change.ts";
 import { createMessageReceiver, type MessageOptions } from "./receive-message.ts";
 import { receiveStop, refuseUnauthorizedStop, type StopOptions } from "./receive-stop.ts";
+import { receiveWatched, type WatchedOptions } from "./receive-watched.ts";
 import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import {
@@ -49,6 +50,7 @@ export interface IntakeOptions
     Omit<TextCommandOptions, "stop" | "audit" | "access">,
     Omit<MessageOptions, "audit">,
     ActionOptions,
+    Omit<WatchedOptions, "access">,
     StopOptions,
     ReplyOptions,
     WaitingOptions,
@@ -98,6 +100,8 @@ export function createIntake(options: IntakeOptions): Intake {
     if (!decision.reply) return { kind: "ignored", why: decision.why };
     if (event.kind === "stop") return refuseUnauthorizedStop({ redis, ...replies }, event, decision.reply);
     if (event.kind !== "message") return { kind: "refused", reply: decision.reply };
+    // It was said to others, who must not learn that somebody listens.
+    if (event.addressed === "none") return { kind: "ignored", why: decision.why };
     // It is not a task, but somebody with permission may still want it looked at.
     await storeUnauthorized(redis, threadId(event.thread), event.ref.message, quoteOf(event));
     if (event.addressed === "follow-up") return { kind: "ignored", why: decision.why };
@@ -105,10 +109,19 @@ export function createIntake(options: IntakeOptions): Intake {
     return replies.refuseUnauthorized(event, decision.reply);
   };
 
+  /** What is in no thread of ours may be in a channel that is watched. */
+  const receiveAnyMessage = async (event: InboundMessage): Promise<IntakeResult> => {
+    if (event.addressed === "none") return receiveWatched(options, event);
+    const result = await receiveMessage(event);
+    if (result.kind !== "ignored" || !result.unclaimed) return result;
+    const heard = await receiveWatched(options, event);
+    return heard.kind === "ignored" ? result : heard;
+  };
+
   const receiveAuthorized = async (event: InboundEvent): Promise<IntakeResult> => {
     switch (event.kind) {
       case "message":
-        return receiveMessage(event);
+        return receiveAnyMessage(event);
       case "edit":
       case "delete":
         return receiveMessageChange(options, event);

@@ -1,22 +1,32 @@
 import type { Quote } from "../agent/messages.ts";
 import type { InboundDeletion, InboundEdit, InboundMessage, IntakeResult } from "../chat/inbound.ts";
+import type { ChannelWatch } from "../chat/channel-watch.ts";
 import { threadId } from "../chat/threads.ts";
+import { keys } from "../queue/redis/keys.ts";
 import { deleteMessage, editMessage } from "../queue/session/message-changes.ts";
+import { findThreadOfMessage } from "../queue/session/message-threads.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { StopOptions } from "./receive-stop.ts";
 
 interface MessageChangeOptions extends Pick<StopOptions, "redis" | "afterStop"> {
   queue: Pick<TurnQueue, "wake">;
+  watch?: Pick<ChannelWatch, "isWatched">;
 }
 
 /** Passes the edit or deletion of a message on: to the mailbox where it still waits, otherwise to the turn. */
 export async function receiveMessageChange(
-  { redis, queue, afterStop }: MessageChangeOptions,
+  { redis, queue, afterStop, watch }: MessageChangeOptions,
   event: InboundEdit | InboundDeletion,
 ): Promise<IntakeResult> {
-  const thread = threadId(event.thread);
+  // A message of a watched channel may have gone to the thread of the ones before it.
+  const heard = watch?.isWatched(event.thread) && (await findThreadOfMessage(redis, event.ref));
+  const thread = heard || threadId(event.thread);
   const { id, name } = event.author;
-  const change = { message: event.ref.message, author: { id, name }, at: event.at };
+  const isUnaddressed = heard && (await redis.hexists(keys.head(thread), "listening")) === 1;
+  const change = {
+    ...{ message: event.ref.message, author: { id, name }, at: event.at },
+    ...(isUnaddressed && { unaddressed: true as const }),
+  };
   const outcome =
     event.kind === "edit"
       ? await editMessage(redis, thread, { ...change, text: event.text })

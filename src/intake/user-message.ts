@@ -6,7 +6,7 @@ import { readPlanTask } from "./text-commands/plan.ts";
 export function toUserMessage(event: InboundMessage): UserMessage {
   const { id, name } = event.author;
   const enclosed = collectExtras(event);
-  const planned = readPlanTask(event.text);
+  const planned = event.addressed === "none" ? undefined : readPlanTask(event.text);
   return {
     role: "user",
     id: event.ref.message,
@@ -22,7 +22,7 @@ export function toUserMessage(event: InboundMessage): UserMessage {
 /** Leaves out what is empty: Lua scripts in Redis cannot tell an empty list from an empty object. */
 function collectExtras({ attachments, about, options, addressed, thread, ref }: InboundMessage): Enclosed {
   // A thread that begins with this message has no earlier ones.
-  const mayBeLate = addressed === "mention" && ref.message !== thread.thread;
+  const mayBeLate = (addressed === "mention" || addressed === "none") && ref.message !== thread.thread;
   return {
     ...(attachments.length > 0 && { files: attachments }),
     ...(about && {

@@ -133,7 +133,11 @@ async function hearOnce(
 }
 
 function isMention(event: InboundEvent): event is InboundMessage {
-  return event.kind === "message" && event.addressed !== "follow-up" && event.author.standing !== "bot";
+  return (
+    event.kind === "message" &&
+    ["mention", "direct"].includes(event.addressed) &&
+    event.author.standing !== "bot"
+  );
 }
 
 /**

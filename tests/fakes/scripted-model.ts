@@ -10,6 +10,8 @@ export type Reply =
       /** `id`: default one of its own. */
       calls?: { id?: string; name: string; input?: unknown; malformed?: string }[];
       stop?: StopReason;
+      /** What it waits for before it replies. */
+      after?: Promise<unknown>;
     }
   | { error: ModelError }
   /** Streams this text, then waits for its abort. */
@@ -40,6 +42,7 @@ export function scriptedModel(replies: Reply[] | ((request: ModelRequest, call: 
         return;
       }
       const { text = "", calls = [], stop } = reply;
+      await reply.after;
       if (text) yield { type: "text", delta: text };
       const parts: AssistantPart[] = [
         ...(text ? [{ type: "text", text } as const] : []),

@@ -7,6 +7,8 @@ import type { Intake } from "../../src/chat/inbound.ts";
 import type { ChatSurface } from "../../src/chat/surface.ts";
 import { parseThreadId } from "../../src/chat/threads.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
+import type { WatchSettings } from "../../src/config/watch.ts";
+import { createChannelWatch } from "../../src/hooks/watch/channel-watch.ts";
 import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { type BudgetSettings, createBudgets } from "../../src/queue/budgets/budgets.ts";
@@ -38,7 +40,13 @@ interface HeddleOptions {
   /** The `access` of its settings. */
   access?: object;
   steps?: number;
-  /** The clock of budgets. */
+  /** How the channel `memory:w:c` is watched; by default it is not. */
+  watch?: WatchSettings;
+  /** How often threads are looked for whose wake-up was lost, ms. Default: not before the test is over. */
+  sweepMs?: number;
+  /** What an operator reads. Default: a problem is a failure. */
+  problems?: string[];
+  /** The clock of budgets and watched channels. */
   now?(): number;
 }
 
@@ -53,6 +61,7 @@ export async function openHeddle(
   const output = createRateLimiter(redis);
   let isClosed = false;
   const onProblem = (problem: string, error: unknown) => {
+    if (options.problems) return void options.problems.push(problem);
     // Marks may be under way at the end of a test: nobody waits for them.
     if (!isClosed) throw new Error(problem, { cause: error });
   };
@@ -67,10 +76,15 @@ export async function openHeddle(
       void surface.post(parseThreadId(thread), { kind: "notice", markdown }, key);
     },
     onError,
+    triggers: { get: () => options.watch?.budget },
+  });
+  const watch = createChannelWatch({
+    ...{ redis, queue, onProblem, now },
+    settings: (channel) => (channel === "memory:w:c" ? options.watch : undefined),
   });
   const intake = createIntake({
     afterStop: (thread) => queue.wake(thread),
-    ...{ redis, queue, output, budgets, onProblem },
+    ...{ redis, queue, output, budgets, onProblem, watch },
     surface: () => surface,
     audit() {},
     access: createAccess(settingsSchema.parse({ access: options.access ?? {} }).access),
@@ -85,7 +99,7 @@ export async function openHeddle(
   const paid = { ...model, limits: { ...model.limits, maxOutputTokens: 100, price } };
   const runner = createAgentRunner({
     choose: () => paid,
-    channel: () => ({}),
+    channel: () => ({ ...(options.watch && { watch: options.watch }) }),
     messageExtras: plainMessageExtras(),
     summariser: model,
     limits: { steps: options.steps ?? 10, wallMs: 60_000 },
@@ -114,7 +128,8 @@ export async function openHeddle(
     expireSeconds: 1_000,
   });
   const worker = await startTurnWorker({
-    ...{ redis, queue, concurrency: 4, lockMs: 30_000, sweepMs: 60_000, onError },
+    ...{ redis, queue, concurrency: 4, lockMs: 30_000, onError },
+    sweepMs: options.sweepMs ?? 60_000,
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
     runSession: engine.runSession,
     stopWaiting: engine.stopWaiting,
@@ -124,6 +139,7 @@ export async function openHeddle(
     requests,
     async close() {
       isClosed = true;
+      watch.close();
       await worker.close();
       await engine.close();
       await queue.close();

@@ -29,6 +29,8 @@ export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
   stopReactions: readonly string[];
   /** Emoji that give a message to the agent; of custom ones the name. Default: none. */
   startReactions?: readonly string[];
+  /** Whether messages count in that channel that address nobody. Default: in none. */
+  isWatched?(workspace: string, channel: string): boolean;
   downtime: Downtime;
   /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;

@@ -15,6 +15,8 @@ export interface SlackAdapterOptions extends SlackServer {
   stopReactions: readonly string[];
   /** Names of the reactions that give a message to the agent, without colons. Default: none. */
   startReactions?: readonly string[];
+  /** Whether messages count in that channel that address nobody. Default: in none. */
+  isWatched?(teamId: string, channel: string): boolean;
   downtime: Downtime;
   /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(teamId: string, author: Author): boolean;

@@ -129,6 +129,7 @@ export async function* runAgent(
     ...(services.history && { journal: services.history }),
     readNoteIndex: () => readNoteIndex(services.notes, log),
     ...place,
+    ...(channel.watch && { watch: channel.watch.task }),
     ...(told.createProjectReader && { readProjectInstructions: told.createProjectReader() }),
     signal,
     now: Date.now,

@@ -1,4 +1,5 @@
 import { findConfigurationProblems, readConfigurations } from "../../operations/configurations.ts";
+import { listWatched } from "../../app/channel-watch.ts";
 import { packageInfo } from "../../app/process/package-info.ts";
 import { checkConsole } from "../../adapters/console/server/listen.ts";
 import { lookUpModel } from "../../agent/llm/catalogue.ts";
@@ -276,6 +277,7 @@ async function checkSlackApp({ config: { environment, settings } }: CommandConte
     teams: resolveTeams(environment, settings.slack.workspaces),
     events: resolveTransport(environment, settings.slack.http),
     ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }),
+    watched: listWatched(settings, "slack"),
   });
 }
 
@@ -289,6 +291,7 @@ async function checkDiscordApp({ config: { environment, settings } }: CommandCon
     token: DISCORD_TOKEN,
     ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
     messageContent: settings.discord.messageContent,
+    watched: listWatched(settings, "discord"),
   });
   const text = findClosedDiscord(settings.access);
   return text === undefined ? findings : [...findings, { level: "warning", text }];

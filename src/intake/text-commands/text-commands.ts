@@ -308,7 +308,9 @@ function createAdministration(
 
 const noSession = { kind: "ignored", why: "no session in that thread" } as const;
 
-/** People talk among each other in other threads. */
+/** People talk among each other in other threads, also in those that the agent only listens to. */
 async function isNotOurs(redis: Redis, { addressed }: InboundMessage, thread: ThreadId): Promise<boolean> {
-  return addressed === "follow-up" && !(await redis.exists(keys.head(thread)));
+  if (addressed !== "follow-up") return false;
+  const [created, listening] = await redis.hmget(keys.head(thread), "created", "listening");
+  return !created || Boolean(listening);
 }

@@ -9,13 +9,13 @@ import { mayKeepSilent } from "../../agent/silence.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import { formatAmount, formatDay, subjects, toMicroDollars } from "./usage.ts";
+import { formatAmount, formatDay, nameWatch, subjects, toMicroDollars } from "./usage.ts";
 
 const reserveScript = loadScript(new URL("scripts/reserve.lua", import.meta.url));
 const chargeScript = loadScript(new URL("scripts/charge.lua", import.meta.url));
 
 /** What may be used in one day. Absent: without limit. */
-interface DayBudget {
+export interface DayBudget {
   /** US dollars. */
   cost?: number;
   /** Input and output, caches included. */
@@ -39,12 +39,12 @@ export interface BudgetSettings {
 }
 
 /** What the turns of a trigger may use in a day, each trigger for itself. */
-type TriggerBudgets = ReadonlyMap<string, DayBudget>;
+type TriggerBudgets = Pick<ReadonlyMap<string, DayBudget>, "get">;
 
 export interface BudgetOptions {
   redis: Redis;
   settings: BudgetSettings;
-  /** Of triggers that have a budget of their own, by name. */
+  /** Of triggers and watched channels that have a budget of their own, by name (`nameWatch`). */
   triggers?: TriggerBudgets;
   now(): number;
   /**
@@ -129,7 +129,10 @@ export function createBudgets(options: BudgetOptions): Budgets {
   };
 }
 
-/** Whose budgets the turn uses: of everybody, of its channel, of its trigger, and of the person who pays for it. */
+/**
+ * Whose budgets the turn uses: of everybody, of its channel, of its trigger, and of the person who pays for it. What was
+ * not said to the agent costs nobody's own.
+ */
 function listConcerned(
   { settings, triggers }: Pick<BudgetOptions, "settings" | "triggers">,
   thread: ThreadId,
@@ -138,7 +141,8 @@ function listConcerned(
   const { platform, workspace, channel } = parseThreadId(thread);
   const place = `${platform}:${workspace}`;
   const first = turn?.asked.find(isFromPerson);
-  const payer = first?.paidBy ?? first?.author.id;
+  const asker = turn?.asked.find((message) => isFromPerson(message) && !message.unaddressed);
+  const payer = asker?.paidBy ?? asker?.author.id;
   const concerned = [
     { subject: subjects.all, budget: settings.day, whom: "everybody together" },
     {
@@ -151,7 +155,7 @@ function listConcerned(
     concerned.push({
       subject: subjects.trigger(first.trigger),
       budget: triggers?.get(first.trigger) ?? {},
-      whom: `the trigger ${first.trigger}`,
+      whom: first.trigger.startsWith(nameWatch("")) ? "what is heard here" : `the trigger ${first.trigger}`,
     });
   if (payer === undefined) return concerned;
   const user = `${place}:${payer}`;

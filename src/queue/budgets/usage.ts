@@ -18,6 +18,11 @@ export const subjects = {
   userIn: (subject: string) => /^user:[^:]+:[^:]+:(.+)$/.exec(subject)?.[1],
 } as const;
 
+/** What is counted of a watched channel, in the place of a trigger's name. */
+export function nameWatch(channel: string): string {
+  return `watch:${channel}`;
+}
+
 export const dimensions = ["all", "channel", "user", "trigger", "model"] as const;
 
 /** What a person thinks of an answer; also the measure under which it is counted. */

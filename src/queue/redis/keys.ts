@@ -175,6 +175,11 @@ export const keys = {
   /** How many more came in that hour and were refused. */
   hookRefused: (trigger: string, hour: number) => `heddle:{hook:${trigger}}:refused:${hour}`,
 
+  /** The thread that a message of a watched channel went to. One channel, one cluster slot. */
+  watchedMessage: (channel: string, message: string) => `heddle:{watch:${channel}}:message:${message}`,
+  /** Hash: the thread of the messages in a row that are being gathered in a channel or thread, and since when. */
+  watchedBurst: (channel: string, within: string) => `heddle:{watch:${channel}}:burst:${within}`,
+
   /** Hash: `platform:workspace:id` of a person to whether the end of a turn mentions them. */
   mentionChoices: "heddle:mention-choices",
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */

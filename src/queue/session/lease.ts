@@ -23,6 +23,8 @@ export interface HeadFields {
   seq?: string;
   /** `1`: the platform did not take the last turn's message, so that only the journal has it for sure. */
   unsaid?: string;
+  /** `1`: the agent has only listened there so far; see deliver.lua, which sets it. */
+  listening?: string;
   /** JSON of the messages that are shown as paused by a limit, see paused-marks.ts. */
   paused?: string;
   /** What the turns that have ended cost together, US dollars. */

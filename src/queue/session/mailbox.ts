@@ -41,6 +41,7 @@ interface Beside {
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
  * @param botLimit for a message of a bot: so many are taken without one of a person between them
  * @param seenSeconds how long the message is known when it is delivered again. Default: a day
+ * @param wakeAt when the sweeper finds the thread, ms. Default: at once
  * @param mayOverflow take it however much waits: nobody could send it again
  */
 export async function deliver(
@@ -52,6 +53,7 @@ export async function deliver(
     botLimit?: number;
     seenSeconds?: number;
     mayOverflow?: boolean;
+    wakeAt?: number;
     now: number;
   },
 ): Promise<Delivery> {
@@ -83,7 +85,7 @@ export async function deliver(
   if (result === -4) return { kind: "full" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await enqueueForSweep(redis, thread, options.now);
+  await enqueueForSweep(redis, thread, options.now, options.wakeAt);
   const beside: Beside = {
     ...(questions > 0 && { hasQuestions: true }),
     ...(scheduled > 0 && { hasScheduled: true }),

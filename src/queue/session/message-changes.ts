@@ -17,6 +17,8 @@ export interface MessageChange {
   author: Speaker;
   /** When it was edited or deleted, by the platform's clock, ms. */
   at: number;
+  /** As of the message itself, see `UserMessage`. */
+  unaddressed?: true;
 }
 
 const separator = "~";
@@ -35,9 +37,10 @@ const edits = ["too-late", "changed", "passed-on", "repeated"] as const;
 export async function editMessage(
   redis: Redis,
   thread: ThreadId,
-  { message, author, at, text }: MessageChange & { text: string },
+  { message, author, at, text, unaddressed }: MessageChange & { text: string },
 ): Promise<Edited> {
   const correction = createNote({ message, at }, author, `${edited}${text}`);
+  if (unaddressed) correction.message.unaddressed = true;
   const result = await editScript.run(
     redis,
     [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],

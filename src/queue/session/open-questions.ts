@@ -90,7 +90,8 @@ export function dropQuestion(id: string, why: string, at: number): NonNullable<C
 /** For the write of the record that asks. */
 export function askQuestion(question: Question, message: OutboundMessage): Change {
   return {
-    fields: { [openField(question.id)]: JSON.stringify(question) },
+    // From now on people talk with the agent there: see deliver.lua.
+    fields: { [openField(question.id)]: JSON.stringify(question), listening: "" },
     outbox: entry(`question:${question.id}`, { do: "post", message, attempts: 0, question: question.id }),
   };
 }

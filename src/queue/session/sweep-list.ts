@@ -6,11 +6,20 @@ import { loadScript } from "../redis/script.ts";
 
 const unlistScript = loadScript(new URL("scripts/unlist.lua", import.meta.url));
 
-/** Lists the thread as having something to do, so that the sweeper finds it. */
-export async function enqueueForSweep(redis: Redis, thread: ThreadId, now: number): Promise<void> {
+/**
+ * Lists the thread as having something to do, so that the sweeper finds it.
+ *
+ * @param wakeAt from when on, ms
+ */
+export async function enqueueForSweep(
+  redis: Redis,
+  thread: ThreadId,
+  now: number,
+  wakeAt = now,
+): Promise<void> {
   // Not in one pipeline: in a cluster the two keys are in different slots.
   await failpoint("list", () =>
-    Promise.all([redis.zadd(keys.waiting, now, thread), redis.zadd(keys.threads, now, thread)]),
+    Promise.all([redis.zadd(keys.waiting, wakeAt, thread), redis.zadd(keys.threads, now, thread)]),
   );
 }
 

@@ -156,7 +156,7 @@ async function claimantIn(
   thread: ThreadId,
 ): Promise<{ user: string | undefined; isPerson: boolean }> {
   const { messages: waiting } = await readMailboxEnds(redis, thread);
-  const person = waiting.find(({ scheduled }) => !scheduled);
+  const person = waiting.find(({ scheduled, unaddressed }) => !scheduled && !unaddressed);
   // A turn that goes on was begun in its order.
   return { user: (person ?? waiting[0])?.author.id, isPerson: person !== undefined || waiting.length === 0 };
 }

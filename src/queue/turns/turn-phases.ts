@@ -1,6 +1,7 @@
 import { isUndecided, type OpenTurn } from "../../agent/history.ts";
 import type { JournalRecord } from "../../agent/journal.ts";
 import { isFromPerson } from "../../agent/messages.ts";
+import { nameEnding } from "../../agent/silence.ts";
 import { markNotified, setNotified } from "../session/cancelled-messages.ts";
 import { closeContinueOffer } from "../session/continue-offer.ts";
 import { touchSession } from "../session/expiry.ts";
@@ -89,6 +90,8 @@ export async function finishTurn(
       ...paused.fields,
       status: newer.length > 0 ? "running" : "idle",
       unsaid: "",
+      // It has spoken: what is written there without a mention is for the agent too from now on.
+      ...(nameEnding(receipt.outcome) === "answered" && head["listening"] && { listening: "" }),
       cost: String(
         readHeadNumber(options.redis, lease.thread, "cost", head["cost"]) + receipt.outcome.usage.cost,
       ),

@@ -19,7 +19,7 @@ export interface TurnQueue {
   close(): Promise<void>;
 }
 
-/** Of whom messages wait. */
+/** Of whom messages wait. `scheduled`: for whose turn nobody waits, because it was scheduled or not asked for. */
 export interface WaitingKinds {
   people: boolean;
   scheduled: boolean;
@@ -116,8 +116,8 @@ async function readWaitingKinds(redis: Redis, thread: ThreadId): Promise<Waiting
   const { messages, hidden } = await readMailboxEnds(redis, thread);
   // Where some were not looked at there may be both.
   return {
-    people: hidden > 0 || messages.some(({ scheduled }) => !scheduled),
-    scheduled: hidden > 0 || messages.some(({ scheduled }) => scheduled),
+    people: hidden > 0 || messages.some(({ scheduled, unaddressed }) => !scheduled && !unaddressed),
+    scheduled: hidden > 0 || messages.some(({ scheduled, unaddressed }) => scheduled || unaddressed),
   };
 }
 

@@ -33,8 +33,8 @@ export function recordingIntake(): RecordingIntake {
 }
 
 /** Both for the home tab. */
-const nothingRecent: RecentThreads = { of: async () => [] };
-const noBudget: DayBudgets = { of: async () => [] };
+export const nothingRecent: RecentThreads = { of: async () => [] };
+export const noBudget: DayBudgets = { of: async () => [] };
 
 export const nobodyWasHere: Downtime = {
   lastConnectedAt: async () => undefined,
@@ -50,8 +50,12 @@ export function adapterFor(
   downtime: Downtime,
   recentThreads = nothingRecent,
   dayBudgets = noBudget,
+  watched?: string,
 ): ChatAdapter {
   return createSlackAdapter({
+    ...(watched !== undefined && {
+      isWatched: (team, channel) => team === slack.teamId && channel === slack.channel(watched).id,
+    }),
     teams: { botToken: slack.botToken },
     events: { kind: "socket", appToken: slack.appToken },
     apiUrl: slack.url,
@@ -70,10 +74,11 @@ export async function startAdapter(
   downtime = nobodyWasHere,
   recentThreads = nothingRecent,
   dayBudgets = noBudget,
+  watched?: string,
 ): Promise<{ slack: FakeSlack; intake: RecordingIntake; adapter: ChatAdapter }> {
   const slack = await startFakeSlack(options);
   const intake = recordingIntake();
-  const adapter = adapterFor(slack, downtime, recentThreads, dayBudgets);
+  const adapter = adapterFor(slack, downtime, recentThreads, dayBudgets, watched);
   await adapter.start(intake);
   onTestFinished(async () => {
     await adapter.stop();

@@ -59,6 +59,8 @@ interface EventReaderOptions {
   messageContent: boolean;
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
+  /** Whether messages count in that channel that address nobody. Default: in none. */
+  isWatched?(workspace: string, channel: string): boolean;
 }
 
 /**
@@ -89,12 +91,14 @@ export class EventReader {
   }
 
   async readCreated(event: unknown): Promise<InboundEvent | undefined> {
-    const { identity, channels, people } = this.#options;
+    const { identity, channels, people, isWatched } = this.#options;
     const message = this.#parser.parse(event);
     if (!message || message.author.id === identity.botId || !isWritten(message)) return undefined;
     this.#latest = Math.max(this.#latest, readTime(message.id));
     const channel = await channels.channel(message.channel_id);
-    const addressed = readAddressee(message, channel, identity.botId);
+    const addressed =
+      readAddressee(message, channel, identity.botId) ??
+      (isWatched?.(channel.workspace, parentChannelOf(channel)) ? "none" : undefined);
     if (!addressed || isProgress(message)) return undefined;
     const thread = threadOfMessageIn(channel, message.id);
     const author = await this.#findAuthor(message, channel);

@@ -7,6 +7,7 @@ import type { Identity } from "../inbound/events.ts";
 import { areRegistered } from "../interactions/commands.ts";
 import { inviteLink } from "./manifest.ts";
 import { findMissing, surveyGuild } from "./permissions.ts";
+import { checkWatchedChannels, type WatchedChannel } from "./watched-channels.ts";
 
 const whereToFind =
   "copy it from Bot → Reset Token of your app at https://discord.com/developers/applications";
@@ -132,20 +133,22 @@ const surveyed = 10;
 
 /** Checks the token without connecting, and what the bot may do in which server. */
 export async function checkDiscord(
-  access: Omit<DiscordAccess, "log"> & { messageContent: boolean },
+  access: Omit<DiscordAccess, "log"> & { messageContent: boolean; watched?: readonly WatchedChannel[] },
 ): Promise<Finding[]> {
   const rest = createRest(access, { timeoutMs: 8_000 });
   try {
     const { identity, description, guilds, warnings } = await identify(rest, access);
     const intent = access.messageContent ? "may read messages" : "reads only messages that mention it";
-    const [commands, ...places] = await Promise.all([
+    const [commands, watched, ...places] = await Promise.all([
       checkCommands(rest, identity.applicationId),
+      checkWatchedChannels(rest, access, access.watched ?? []),
       ...guilds.slice(0, surveyed).map((guild) => checkGuild(rest, guild)),
     ]);
     return [
       { level: "ok", text: `${description}; ${intent}` },
       ...warnings.map((text) => ({ level: "warning", text }) as const),
       commands,
+      ...watched,
       ...places.flat(),
     ];
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { WebClient } from "@slack/web-api";
-import { createEventReader, type EventReader, type Identity } from "../inbound/events.ts";
+import { createEventReader, type EventReader, type Identity, type ReaderRules } from "../inbound/events.ts";
 import { createPeople, type People } from "../inbound/people.ts";
 import { createWebClient, refusalCode, type SlackAccess } from "./web.ts";
 
@@ -25,11 +25,10 @@ export class NotInstalled extends Error {}
 /** Finds the connection of a team. @throws NotInstalled */
 export type ConnectionOf = (teamId: string | undefined) => Promise<TeamConnection>;
 
-/** @param stopReactions names of the reactions that stop a turn, without colons */
 export function createTeamConnection(
   access: SlackAccess,
   identity: Identity,
-  stopReactions: readonly string[],
+  rules: ReaderRules,
 ): TeamConnection {
   const { botToken, log } = access;
   const client = createReceivingClient(access, 0);
@@ -38,7 +37,7 @@ export function createTeamConnection(
     botToken,
     identity,
     people,
-    reader: createEventReader(identity, people, stopReactions),
+    reader: createEventReader(identity, people, rules),
     client,
     async postEphemeral({ user, channel, thread }, text) {
       try {

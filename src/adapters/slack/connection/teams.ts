@@ -1,3 +1,4 @@
+import type { ReaderRules } from "../inbound/events.ts";
 import { checkToken, identify, isDeadToken, listMissingScopes } from "../installation/check.ts";
 import { UnreadableInstallation } from "../installation/installations.ts";
 import { installPath } from "../installation/manifest.ts";
@@ -20,13 +21,14 @@ export interface TeamRegistry {
 
 /** Rejects with an error that names the wrong token or setting and the fix. */
 export async function openTeamRegistry(options: SlackAdapterOptions): Promise<TeamRegistry> {
-  const { teams, stopReactions, log } = options;
+  const { teams, stopReactions, isWatched = () => false, log } = options;
+  const rules: ReaderRules = { stopReactions, isWatched };
   if ("botToken" in teams) {
     const access = { ...options, botToken: teams.botToken };
     checkToken("SLACK_BOT_TOKEN", access.botToken);
     const { identity, warning } = await identify(createReceivingClient(access, 2));
     if (warning) log.warn(warning);
-    const team = createTeamConnection(access, identity, stopReactions);
+    const team = createTeamConnection(access, identity, rules);
     const isOurs = (teamId: string | undefined) => teamId === undefined || teamId === identity.teamId;
     return {
       async connectionOf(teamId) {
@@ -55,7 +57,7 @@ export async function openTeamRegistry(options: SlackAdapterOptions): Promise<Te
     const { botToken, identity } = installation;
     const before = known.get(teamId);
     if (before?.botToken === botToken) return before;
-    const team = createTeamConnection({ ...options, botToken }, identity, stopReactions);
+    const team = createTeamConnection({ ...options, botToken }, identity, rules);
     known.set(teamId, team);
     return team;
   };

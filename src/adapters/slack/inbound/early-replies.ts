@@ -34,7 +34,8 @@ export function createEarlyReplies(
         const look = setTimeout(() => void offerAgain(event).catch(onError), secondLookMs).unref();
         waiting.set(event, look);
       }
-      if (result.kind === "accepted" && event.addressed !== "follow-up") await offerThread(result.thread);
+      if (result.kind === "accepted" && ["mention", "direct"].includes(event.addressed))
+        await offerThread(result.thread);
       return result;
     },
     close() {

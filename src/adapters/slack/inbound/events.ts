@@ -100,11 +100,18 @@ export function readReaction(
   return data && { ...data, name };
 }
 
-/** @param stopReactions names of the reactions that stop a turn, without colons */
+/** What a reader needs to know of the settings. */
+export interface ReaderRules {
+  /** Names of the reactions that stop a turn, without colons. */
+  stopReactions: readonly string[];
+  /** Whether messages count in that channel that address nobody. */
+  isWatched(teamId: string, channel: string): boolean;
+}
+
 export function createEventReader(
   identity: Identity,
   people: People,
-  stopReactions: readonly string[],
+  { stopReactions, isWatched }: ReaderRules,
 ): EventReader {
   const { teamId, botUserId } = identity;
   const place = (channel: string) => ({ platform: "slack", workspace: teamId, channel });
@@ -150,7 +157,8 @@ export function createEventReader(
       }
       const { data: message } = messageSchema.safeParse(event);
       if (!message || message.user === botUserId) return undefined;
-      const addressed = readAddressee(message, botUserId);
+      const addressed =
+        readAddressee(message, botUserId) ?? (isWatched(teamId, message.channel) ? "none" : undefined);
       if (!addressed || isProgress(message)) return undefined;
       const author = await people.author(message.user);
       return {

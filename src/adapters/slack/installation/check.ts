@@ -8,6 +8,7 @@ import type { SlackAdapterOptions } from "../options.ts";
 import { readNeededScope } from "../surface/errors.ts";
 import { botScopes, eventsPath, installPath } from "./manifest.ts";
 import type { resolveTeams } from "./resolve-teams.ts";
+import { checkWatchedChannels, type WatchedChannel } from "./watched-channels.ts";
 
 /** The two tokens, by the name of the variable that an operator sets. */
 type TokenName = "SLACK_BOT_TOKEN" | "SLACK_APP_TOKEN";
@@ -82,8 +83,10 @@ export async function checkSlack({
   teams,
   events,
   apiUrl,
+  watched = [],
 }: {
   teams: ReturnType<typeof resolveTeams>;
+  watched?: readonly WatchedChannel[];
   events: SlackAdapterOptions["events"];
   apiUrl?: string;
 }): Promise<Finding[]> {
@@ -92,7 +95,7 @@ export async function checkSlack({
   const findings = await Promise.all([
     "client" in teams
       ? [{ level: "ok", text: `workspaces install it at ${installPath} of its public address` } as const]
-      : toFindings(() => checkBot(teams.botToken, clientWith)),
+      : toFindings(() => checkBot(teams.botToken, clientWith, watched)),
     events.kind === "socket"
       ? toFindings(() => checkSocket(events.appToken, clientWith))
       : [{ level: "note", text: requestsUnseen(events) } as const],
@@ -101,12 +104,18 @@ export async function checkSlack({
   return [...findings.flat(), ...(isBroken ? [] : [subscriptionsUnseen])];
 }
 
-async function checkBot(token: string, clientWith: (token: string) => WebClient): Promise<Finding[]> {
+async function checkBot(
+  token: string,
+  clientWith: (token: string) => WebClient,
+  watched: readonly WatchedChannel[],
+): Promise<Finding[]> {
   checkToken("SLACK_BOT_TOKEN", token);
-  const { description, warning } = await identify(clientWith(token));
+  const client = clientWith(token);
+  const { identity, description, warning } = await identify(client);
   return [
     { level: "ok", text: `${description}${warning ? "" : `, with all ${botScopes.length} scopes`}` },
     ...(warning ? [{ level: "warning", text: warning } as const] : []),
+    ...(await checkWatchedChannels(client, identity.teamId, watched)),
   ];
 }
 

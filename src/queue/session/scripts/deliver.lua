@@ -14,11 +14,11 @@
   Output {result, questions, scheduled}
     result: n > 0  accepted; n - 1 messages wait before it, a running turn counting as one
             -1     duplicate
-            -2     no session
+            -2     no session, or one in which the agent has only listened
             -3     too many messages of bots
             -4     too much waits
-    questions: how many the thread has open; scheduled: how many of the messages that wait were scheduled, of the first
-    and the last ones where many wait; 1 at least, as nobody has looked at the others
+    questions: how many the thread has open; scheduled: how many of the messages that wait were scheduled, or do not
+    address the agent, of the first and the last ones where many wait; 1 at least, as nobody has looked at the others
 ]]
 local head, mail, seen = KEYS[1], KEYS[2], KEYS[3]
 local record, seenSeconds, onlyIfSession, now, botLimit = ARGV[1], ARGV[2], ARGV[3] == "1", ARGV[4], ARGV[5]
@@ -35,7 +35,7 @@ local function answer(result)
   local function count(first, last)
     for _, entry in ipairs(redis.call("LRANGE", mail, first, last)) do
       -- Not decoded, as many may wait. Inside of a text the quotes would be escaped.
-      if string.find(entry, '"scheduled":true', 1, true) then
+      if string.find(entry, '"scheduled":true', 1, true) or string.find(entry, '"unaddressed":true', 1, true) then
         scheduled = scheduled + 1
       end
     end
@@ -54,7 +54,7 @@ end
 if redis.call("EXISTS", seen) == 1 then
   return answer(-1)
 end
-if onlyIfSession and redis.call("EXISTS", head) == 0 then
+if onlyIfSession and (redis.call("EXISTS", head) == 0 or redis.call("HEXISTS", head, "listening") == 1) then
   return answer(-2)
 end
 if botLimit ~= "" and tonumber(redis.call("HGET", head, "bots") or "0") >= tonumber(botLimit) then
@@ -67,6 +67,11 @@ if mostMessages and waits > 0 and (waits >= mostMessages or bytes + #record > mo
 end
 -- The first write needs memory: without any Redis refuses the script here, and nowhere later.
 redis.call("SET", seen, "1", "EX", seenSeconds)
+if not string.find(record, '"unaddressed":true', 1, true) then
+  redis.call("HDEL", head, "listening")
+elseif redis.call("EXISTS", head) == 0 then
+  redis.call("HSET", head, "listening", "1")
+end
 redis.call("HSETNX", head, "created", now)
 if botLimit == "" then
   redis.call("HDEL", head, "bots")
