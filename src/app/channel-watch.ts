@@ -19,13 +19,18 @@ export function openChannelWatch({
   });
 }
 
-/** What the turns of a watched channel may use in a day, by what it is called among triggers. */
-export function findWatchBudget(
-  { channels }: Pick<Settings, "channels">,
-  name: string,
-): DayBudget | undefined {
-  const prefix = nameWatch("");
-  return name.startsWith(prefix) ? channels[name.slice(prefix.length)]?.watch?.budget : undefined;
+/** What triggers and watched channels may use in a day, by the names that their turns are counted under. */
+export function listTriggerBudgets({
+  channels,
+  triggers,
+}: Pick<Settings, "channels" | "triggers">): Map<string, DayBudget> {
+  const watched = Object.entries(channels).flatMap(([channel, { watch }]) =>
+    watch ? [[nameWatch(channel), watch.budget] as const] : [],
+  );
+  return new Map([
+    ...Object.entries(triggers).map(([name, { budget }]) => [name, budget] as const),
+    ...watched,
+  ]);
 }
 
 /** The channels of the platform that are watched. */

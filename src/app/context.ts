@@ -33,7 +33,7 @@ import type { Repositories } from "../repositories/repositories.ts";
 import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
-import { findWatchBudget, openChannelWatch } from "./channel-watch.ts";
+import { listTriggerBudgets, openChannelWatch } from "./channel-watch.ts";
 import type { Configuration, LiveConfiguration } from "./configuration/live-configuration.ts";
 import { createLiveConfiguration } from "./configuration/live-configuration.ts";
 import { reloadConfiguration } from "./configuration/load.ts";
@@ -129,7 +129,7 @@ export async function createAppContext(
   const output = observe.output(createRateLimiter(redis));
   const access = createAccess(configuration.section("access"));
   const budgets = openBudgets({
-    ...{ triggers: config.settings.triggers, configuration, redis, surface, output, onProblem, log },
+    ...{ configuration, redis, surface, output, onProblem, log },
   });
   const stops = openStopTracking({
     ...{ config, configuration, log, masker, redis, queue, output, surface, observe },
@@ -188,7 +188,6 @@ export async function createAppContext(
 
 /** The budgets as they are configured at the time; whoever nears one is told in the thread. */
 function openBudgets({
-  triggers,
   configuration,
   redis,
   surface,
@@ -196,16 +195,12 @@ function openBudgets({
   onProblem,
   log,
 }: Pick<AppContext, "configuration" | "redis" | "surface" | "output" | "log"> & {
-  triggers: Config["settings"]["triggers"];
   onProblem(problem: string, error: unknown): void;
 }): Budgets {
   return createBudgets({
     redis,
     settings: configuration.section("budgets"),
-    // Triggers are read at start only, and so are their budgets.
-    triggers: {
-      get: (name) => triggers[name]?.budget ?? findWatchBudget(configuration.current().settings, name),
-    },
+    triggers: { get: (name) => listTriggerBudgets(configuration.current().settings).get(name) },
     now: Date.now,
     warn(thread, warning) {
       if (thread === undefined) return log.warn(warning.markdown);

@@ -13,6 +13,7 @@ import { hasWorker } from "../queue/turns/worker-presence.ts";
 import { listAuditProblems } from "../telemetry/audit/problems.ts";
 import { auditFolder, startAuditArchiving } from "../telemetry/telemetry.ts";
 import type { AppContext, Running } from "./context.ts";
+import { listTriggerBudgets } from "./channel-watch.ts";
 import type { ConsoleToken } from "./console-token.ts";
 import { openConfiguredHooks } from "./hooks.ts";
 import { readOpenId } from "./open-id.ts";
@@ -67,6 +68,7 @@ export async function startGateway(
   const operations = openOperations({
     ...{ redis, server, queue: context.queue, skills: context.skills },
     budgets: configuration.section("budgets"),
+    triggerBudgets: () => listTriggerBudgets(configuration.current().settings),
     approvers: () => configuration.current().settings.access.approve,
     limits: readSandboxLimits(config.settings.sandbox),
     auditFolder: auditFolder(config),

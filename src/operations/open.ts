@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { BudgetSettings } from "../queue/budgets/budgets.ts";
+import type { BudgetSettings, DayBudget } from "../queue/budgets/budgets.ts";
 import { createLiveFeed } from "../queue/outbox/live-events.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
@@ -25,6 +25,8 @@ export interface OperationsOptions {
   server: Pick<RedisServer, "kind" | "describe" | "warnings" | "connect">;
   queue: Pick<TurnQueue, "depth">;
   budgets: BudgetSettings;
+  /** What triggers and watched channels may use in a day, by name. Default: none has a budget. */
+  triggerBudgets?(): ReadonlyMap<string, DayBudget>;
   approvers(): Approvers;
   skills: ListedSkills;
   limits: SandboxLimits;
@@ -50,7 +52,11 @@ export function openOperations(options: OperationsOptions): Operations & { close
     needs: () => listNeeds(redis, threads, options.approvers(), mask, now()),
     manage: createThreadManager({ ...options, workspaces: options.files }),
     export: (line, format) => exportThread(redis, line, format, mask),
-    usage: (days) => reportUsage(redis, budgets, mask, now(), days),
+    usage: (days) =>
+      reportUsage(
+        { redis, budgets, triggers: options.triggerBudgets?.() ?? new Map(), mask, now: now() },
+        days,
+      ),
     system: () => reportSystem({ ...options, threads }),
     audit: (query, mayRead) =>
       reportAudit({ redis, folder: options.auditFolder, mask, threads, mayRead }, query),

@@ -20,6 +20,8 @@ export interface UsageReport {
   /** Of all days together, the dearest first; the rest as one. */
   channels: UsageShare[];
   users: UsageShare[];
+  /** Of triggers by their names, and of watched channels as `watch:<channel>`. */
+  triggers: UsageShare[];
   models: UsageShare[];
   budgets: BudgetLine[];
 }
@@ -40,7 +42,7 @@ interface Opinions {
 }
 
 export interface BudgetLine {
-  dimension: "all" | "channel" | "user";
+  dimension: "all" | "channel" | "user" | "trigger";
   id: string;
   name?: string;
   measure: "cost" | "tokens";

@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import { addUsage, noUsage } from "../agent/model.ts";
-import type { BudgetSettings } from "../queue/budgets/budgets.ts";
+import type { BudgetSettings, DayBudget } from "../queue/budgets/budgets.ts";
 import { readBudgets } from "../queue/budgets/state.ts";
-import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
+import { listLastDays, nameWatch, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import type { Mask } from "./excerpt.ts";
 import { readNames } from "./names.ts";
 import type { UsageReport, UsageShare } from "./reports.ts";
@@ -11,27 +11,35 @@ import type { UsageReport, UsageShare } from "./reports.ts";
 const mostShares = 7;
 const mostBudgets = 40;
 
-/** What the last days have used, and how the budgets of today stand. @param now milliseconds since the epoch */
+interface UsageSource {
+  redis: Redis;
+  budgets: BudgetSettings;
+  /** What triggers and watched channels may use in a day, by name. */
+  triggers: ReadonlyMap<string, DayBudget>;
+  mask: Mask;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** What the last days have used, and how the budgets of today stand. */
 export async function reportUsage(
-  redis: Redis,
-  settings: BudgetSettings,
-  mask: Mask,
-  now: number,
+  { redis, budgets: settings, triggers: triggerBudgets, mask, now }: UsageSource,
   count: number,
 ): Promise<UsageReport> {
   const days = listLastDays(settings.timeZone, now, count);
   const rows = Map.groupBy(await readUsage(redis, days), ({ dimension }) => dimension);
   const readShares = (dimension: UsageRow["dimension"]) => toShares(rows.get(dimension) ?? [], days);
   const [channels, users, models] = [readShares("channel"), readShares("user"), readShares("model")];
-  const budgets = (await readBudgets(redis, settings, now))
+  const triggers = readShares("trigger");
+  const budgets = (await readBudgets(redis, settings, triggerBudgets, now))
     .toSorted((a, b) => shareUsed(b) - shareUsed(a))
     .slice(0, mostBudgets);
   const names = await readNames(
     redis,
-    [...channels, ...users, ...budgets].map(({ id }) => id),
+    [...channels, ...users, ...triggers, ...budgets].map(({ id }) => placeOf(id)),
   );
   const named = <Line extends { id: string }>(line: Line) => {
-    const name = names.get(line.id);
+    const name = names.get(placeOf(line.id));
     return { ...line, id: mask(line.id), ...(name !== undefined && { name: mask(name) }) };
   };
   return {
@@ -42,9 +50,16 @@ export async function reportUsage(
     }),
     channels: channels.map(named),
     users: users.map(named),
+    triggers: triggers.map(named),
     models: models.map(named),
     budgets: budgets.map(named),
   };
+}
+
+/** What a watched channel is called is what the channel is called. */
+function placeOf(id: string): string {
+  const prefix = nameWatch("");
+  return id.startsWith(prefix) ? id.slice(prefix.length) : id;
 }
 
 function shareUsed({ used, held, limit }: { used: number; held: number; limit: number }): number {

@@ -39,7 +39,10 @@ interface ConsolePage extends AsyncDisposable {
 }
 
 interface ConsolePageOptions
-  extends Pick<ConsoleSettings, "token" | "budgets" | "port" | "proxies" | "identity" | "setup"> {
+  extends Pick<
+    ConsoleSettings,
+    "token" | "budgets" | "triggerBudgets" | "port" | "proxies" | "identity" | "setup"
+  > {
   browser?: BrowserContextOptions;
   /** Before the page is opened. */
   prepare?(console: TestConsole): void | Promise<void>;

@@ -8,7 +8,7 @@ import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
 import { chromiumPath, noChromium, shot } from "./chromium.ts";
 import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
-import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
+import { budgets, fillWorkspace, runSampleThread, triggerBudgets, worker } from "./sample-threads.ts";
 import { overflow, poorContrast, walk } from "./visibility.ts";
 
 const dark = { colorScheme: "dark" as const };
@@ -23,7 +23,7 @@ describe("the console's pages for operators", () => {
   let woven: { running: string } | undefined;
   const opened = async (browser = {}) =>
     openConsolePage({
-      ...{ budgets, browser },
+      ...{ budgets, triggerBudgets, browser },
       async prepare(console) {
         woven ??= await runSampleThread(console);
       },
@@ -169,6 +169,9 @@ describe("the console's pages for operators", () => {
     await page.getByRole("link", { name: "Usage" }).click();
     await page.getByRole("img", { name: /Cost by day/ }).waitFor();
     await page.getByText("Everyone").waitFor();
+    await page.getByText("Trigger alerts").waitFor();
+    await page.getByText(/Trigger heard in ops/).waitFor();
+    await page.getByRole("img", { name: /Cost by trigger/ }).waitFor();
     await shot(page, "usage-dark");
     await page.getByText("View as table").first().click();
     expect(await page.getByRole("table").first().getByRole("row").count()).toBe(15);

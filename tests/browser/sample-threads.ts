@@ -6,6 +6,7 @@ import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
 
+export const triggerBudgets = { alerts: { cost: 10 }, "watch:slack:T1:C9OPS": { cost: 1 } };
 export const budgets = { day: { cost: 20 }, user: { cost: 5 }, channel: { tokens: 2_000_000 } };
 const onError = (error: unknown) => {
   throw error;
@@ -103,6 +104,7 @@ async function spend(redis: ReturnType<TestConsole["redis"]["client"]>): Promise
         author: { id: person, name: person },
         text: "",
         at: 0,
+        ...(number > 0 && { trigger: Object.keys(triggerBudgets)[number - 1] ?? "" }),
       };
       const turn = {
         ...{ id: "t", startedAt: 0, since: 0, steps: 0, usage: noUsage, calls: [], waitedMs: 0 },

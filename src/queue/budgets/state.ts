@@ -2,13 +2,13 @@ import type { Redis } from "ioredis";
 import { noUsage } from "../../agent/model.ts";
 import type { DayBudgets } from "../../chat/home.ts";
 import { keys } from "../redis/keys.ts";
-import type { BudgetSettings } from "./budgets.ts";
+import type { BudgetSettings, DayBudget } from "./budgets.ts";
 import { formatAmount, formatDay, readUsage, subjects, toMicroDollars, type UsageRow } from "./usage.ts";
 
 /** How one budget of today stands: in US dollars or in tokens. */
 export interface BudgetState {
-  dimension: "all" | "channel" | "user";
-  /** `platform:workspace:channel` or `…:user`; empty for everybody together. */
+  dimension: "all" | "channel" | "user" | "trigger";
+  /** `platform:workspace:channel` or `…:user`, or the name of a trigger; empty for everybody together. */
   id: string;
   measure: "cost" | "tokens";
   /** With the extensions of the day. */
@@ -18,10 +18,14 @@ export interface BudgetState {
   held: number;
 }
 
-/** Today's budgets of everybody, and of those channels and people who have used something or have one of their own. */
+/**
+ * Today's budgets of everybody, of those channels and people who have used something or have one of their own, and of
+ * triggers and watched channels.
+ */
 export async function readBudgets(
   redis: Redis,
   settings: BudgetSettings,
+  triggers: ReadonlyMap<string, DayBudget>,
   now: number,
 ): Promise<BudgetState[]> {
   const day = formatDay(settings.timeZone, now);
@@ -41,6 +45,9 @@ export async function readBudgets(
     ...idsOf("user", settings.users).map((id) => ({
       ...{ dimension: "user" as const, id, subject: subjects.user(id) },
       budget: settings.users[id] ?? settings.user,
+    })),
+    ...[...triggers].map(([id, budget]) => ({
+      ...{ dimension: "trigger" as const, id, subject: subjects.trigger(id), budget },
     })),
   ];
   return (await Promise.all(budgets.map((one) => stateOf(redis, { settings, day, rows, now }, one)))).flat();

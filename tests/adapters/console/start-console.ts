@@ -91,6 +91,8 @@ export interface ConsoleSettings {
   mayUse?: Services["mayUse"];
   recheckMs?: number;
   budgets?: Partial<BudgetSettings>;
+  /** What triggers may use in a day, by name. */
+  triggerBudgets?: Record<string, { cost?: number; tokens?: number }>;
   setup?: Partial<ConsoleSetupOptions>;
 }
 
@@ -140,6 +142,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   const operations = openOperations({
     ...{ redis: client, server: redis.server, queue },
     budgets: { ...budgetSettings, ...settings.budgets },
+    triggerBudgets: () => new Map(Object.entries(settings.triggerBudgets ?? {})),
     approvers: () => "requester",
     skills: createSkillLibrary({ folders: [shippedSkills] }),
     limits: defaultLimits,

@@ -20,10 +20,10 @@ const share = z
 export const usageReport: z.ZodType<UsageReport> = z.strictObject({
   timeZone: text,
   days: z.array(z.strictObject({ day: text, turns: count, ...figureFields(), ...opinions })),
-  ...{ channels: z.array(share), users: z.array(share), models: z.array(share) },
+  ...{ channels: z.array(share), users: z.array(share), triggers: z.array(share), models: z.array(share) },
   budgets: z.array(
     z.strictObject({
-      dimension: z.literal(["all", "channel", "user"]),
+      dimension: z.literal(["all", "channel", "user", "trigger"]),
       ...{ id: text, name: text.exactOptional(), measure: z.literal(["cost", "tokens"]) },
       ...{ limit: count, used: count, held: count },
     }),

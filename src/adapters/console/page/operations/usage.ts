@@ -1,4 +1,4 @@
-/** What was used: by day, channel, person and model, and what is left of the budgets of today. */
+/** What was used: by day, channel, person, trigger and model, and what is left of the budgets of today. */
 import type { BudgetLine, UsageReport, UsageShare } from "../../../../operations/reports.ts";
 import { getUsage } from "../api.ts";
 import { element } from "../dom.ts";
@@ -66,7 +66,7 @@ export function openUsage(root: HTMLElement): () => void {
     }
   }
 
-  function show({ days: used, channels, users, models, budgets, timeZone }: UsageReport): void {
+  function show({ days: used, channels, users, triggers, models, budgets, timeZone }: UsageReport): void {
     drawn = body.clientWidth;
     // Models of one's own cost nothing, and say most by their tokens.
     measure ??= used.some(({ cost }) => cost > 0) ? "cost" : "tokens";
@@ -81,6 +81,7 @@ export function openUsage(root: HTMLElement): () => void {
             totalOf(used, timeZone, drawing),
             ...sharesOf("channel", channels, drawing),
             ...sharesOf("person", users, drawing),
+            ...sharesOf("trigger", triggers, drawing),
             ...sharesOf("model", models, drawing),
             ...opinionsOf(models),
           ]
@@ -125,7 +126,7 @@ function totalOf(used: Day[], timeZone: string, { name, of, format, days, room }
 function sharesOf(what: string, list: UsageShare[], about: Drawing): HTMLElement[] {
   const { name, measure, of, format, days, room } = about;
   if (list.length === 0) return [];
-  const platforms = new Set(list.flatMap(({ id }) => (id ? [id.split(":")[0]] : [])));
+  const platforms = new Set(list.flatMap(({ id }) => (id ? [id.replace(heard, "").split(":")[0]] : [])));
   const series = list.map((share, index) => ({
     ...{ id: share.id, name: labelOf(share, platforms.size > 1), value: of(share) },
     color: share.id ? `color-${index}` : "color-rest",
@@ -146,9 +147,16 @@ function sharesOf(what: string, list: UsageShare[], about: Drawing): HTMLElement
   return [section(title, figure(title, both, head, rows))];
 }
 
-/** The name where one is known, else the id as its platform knows it; models have no other name. */
-function labelOf({ id, name }: { id: string; name?: string }, tellsPlatform = true): string {
+/** Begins the id of a watched channel among those of triggers. */
+const heard = "watch:";
+
+/** The name where one is known, else the id as its platform knows it; models and triggers have no other name. */
+function labelOf({ id, ...named }: { id: string; name?: string }, tellsPlatform = true): string {
+  const { name } = named;
   if (id === "") return "All others";
+  // What was heard in a channel is told from what a trigger of that name has brought.
+  if (id.startsWith(heard))
+    return `heard in ${labelOf({ ...named, id: id.slice(heard.length) }, tellsPlatform)}`;
   const [platform, , ...rest] = id.split(":");
   if (rest.length === 0) return id;
   return `${name ?? rest.join(":")}${tellsPlatform ? ` · ${platform}` : ""}`;
@@ -186,7 +194,7 @@ function tiles(days: Day[]): HTMLElement {
   );
 }
 
-const whose = { all: "Everyone", channel: "Channel", user: "Person" };
+const whose = { all: "Everyone", channel: "Channel", user: "Person", trigger: "Trigger" };
 
 function budgetsOf(budgets: BudgetLine[]): HTMLElement {
   if (budgets.length === 0) {
