@@ -45,7 +45,7 @@ export interface UndoHostOptions {
 }
 
 /** A worker's host and a gateway, without the queue between them: a test says when the thread is claimed. */
-export async function openUndoHost(server: TestRedis, options: UndoHostOptions = {}) {
+export async function openUndoHost(server: Pick<TestRedis, "client">, options: UndoHostOptions = {}) {
   const redis = server.client();
   const { dataDir = dataFolder(), chat = memoryChat() } = options;
   const place = options.thread ?? {
