@@ -46,8 +46,15 @@ function settings(slack: FakeSlack): string {
     builds: { ...common, verify: "github" },
     timed: { ...common, verify: "slack" },
     few: { ...common, verify: "github", perHour },
+    nightly: { ...common, verify: "github", quietHours: aroundNow() },
   };
   return `hooks: { port: 0 }\ntriggers: ${JSON.stringify(triggers)}`;
+}
+
+/** Quiet hours that have begun, and end with the next minute but the one that is almost over. */
+function aroundNow(): { from: string; to: string } {
+  const at = (ms: number) => new Date(ms).toISOString().slice(11, 16);
+  return { from: at(Date.now() - 60_000), to: at(Date.now() + 75_000) };
 }
 
 const sign = (text: string, key = secret) => createHmac("sha256", key).update(text).digest("hex");
@@ -176,6 +183,34 @@ test.each(bounded ? [] : ["begins nothing"])(
     await expectOneTurnEach(1 + perHour);
   },
   120_000,
+);
+
+test.each(bounded ? [] : ["is one turn when they end"])(
+  "What comes in quiet hours, again and again and to a gateway that is killed, %s",
+  async () => {
+    const [one, other] = [await deployment.start("all"), await deployment.start("all")];
+    const ports = [await portOf(one), await portOf(other)];
+    const body = bodyOf(9);
+    const deliverAll = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          send(ports[index % 2] ?? 0, "nightly", body, github(body, "night")),
+        ),
+      );
+    const answers = await deliverAll(full ? 1_000 : 100);
+    expect(answers.filter((status) => status === 200)).toHaveLength(1);
+    expect(answers.every((status) => status === 200 || status === 202)).toBe(true);
+    expect(roots()).toEqual([]);
+    one.signal("SIGKILL");
+    await one.ended;
+    expect(await send(ports[1] ?? 0, "nightly", body, github(body, "night"))).toBe(202);
+    // Nobody is told to go on: the gateway that is left looks at its clock.
+    await deployment.slack.until(() => roots().length === 1, 180_000);
+    await expectOneTurnEach(1);
+    expect(await send(ports[1] ?? 0, "nightly", body, github(body, "night"))).toBe(202);
+    await expectOneTurnEach(1);
+  },
+  300_000,
 );
 
 /** What a gateway does between the arrival of a webhook and its answer. */

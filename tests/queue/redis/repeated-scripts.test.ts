@@ -6,6 +6,9 @@ import type { UserMessage } from "../../../src/agent/messages.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { MessageMark } from "../../../src/chat/outbound.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
+import { watchSchema } from "../../../src/config/watch.ts";
+import { takeFromWindow } from "../../../src/hooks/loop-limit.ts";
+import { createChannelWatch } from "../../../src/hooks/watch/channel-watch.ts";
 import { type BudgetSettings, createBudgets } from "../../../src/queue/budgets/budgets.ts";
 import { createLivePublisher } from "../../../src/queue/outbox/live-events.ts";
 import { markMessage } from "../../../src/queue/outbox/message-marks.ts";
@@ -92,6 +95,26 @@ async function write(redis: Redis, isEarly: boolean): Promise<string> {
     writes += 1;
     if (isEarly && writes === 1) throw new SurfaceError("rate-limited", "too early", { retryAfterMs: 20 });
     return `written after ${writes}`;
+  });
+}
+
+const takeEvent = (redis: Redis, message: string) =>
+  takeFromWindow(redis, {
+    ...{ trigger: "t", key: "k", message, now: 1 },
+    limit: { events: 1, minutes: 1 },
+  });
+
+/** One message after the other, in time to be gathered. */
+function hear(redis: Redis, message: string): Promise<unknown> {
+  const watch = createChannelWatch({
+    ...{ redis, queue: { wake: async () => {} }, now: () => Date.parse(day), onProblem: fail },
+    settings: () => ({ ...watchSchema.parse({ task: "Help." }), debounceSeconds: 600 }),
+  });
+  const place = { platform: "memory", workspace: "w", channel: "c" };
+  return watch.judge({
+    ...{ kind: "message", text: "hi", attachments: [], addressed: "none", at: 1 },
+    ...{ thread: { ...place, thread: message }, ref: { ...place, message } },
+    author: { ...ada, standing: "member", roles: [] },
   });
 }
 
@@ -297,6 +320,23 @@ const cases: Case[] = [
     told: ["taken", "answered"],
   },
   {
+    ...{ scripts: ["take-from-window"], what: "an event of a trigger with a limit against loops" },
+    work: (redis) => takeEvent(redis, "m1"),
+    told: { isBeyond: false },
+  },
+  {
+    ...{ scripts: ["take-from-window"], what: "an event beyond that limit" },
+    before: (redis) => takeEvent(redis, "m1"),
+    work: (redis) => takeEvent(redis, "m2"),
+    told: { isBeyond: true, first: true },
+  },
+  {
+    ...{ scripts: ["join-burst"], what: "something said in a watched channel" },
+    before: (redis) => hear(redis, "m1"),
+    work: (redis) => hear(redis, "m2"),
+    told: expect.objectContaining({ kind: "taken", thread: "memory:w:c:m1" }),
+  },
+  {
     ...{ scripts: ["append-audit"], what: "the audit log" },
     async work(redis) {
       const log = openAuditLog(redis, () => 1, fail);
@@ -363,7 +403,7 @@ test("Of what is only shown at this moment, viewers hear twice", async () => {
 });
 
 test("Every script that writes is run twice here", () => {
-  const scripts = globSync(["src/queue/**/scripts/*.lua", "src/telemetry/**/*.lua"]);
+  const scripts = globSync("src/{hooks,queue}/**/scripts/*.lua").concat(globSync("src/telemetry/**/*.lua"));
   const covered = new Set([...cases.flatMap((one) => one.scripts), "publish"]);
   const reading = ["survey"];
   expect([...covered, ...reading].toSorted()).toEqual(
