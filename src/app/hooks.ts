@@ -4,6 +4,7 @@ import { checkPermission } from "../intake/recheck-permission.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Config } from "../config/load.ts";
 import type { AppContext } from "./context.ts";
+import { createOwnAccounts } from "./repositories.ts";
 
 /** The triggers whose secret the environment lacks, with the name of its variable. */
 export function listMissingSecrets({ settings, variables }: Config): { name: string; variable: string }[] {
@@ -39,6 +40,7 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
       repositories,
       ...(hooks.address !== undefined && { pages: createPages(context.connecting, hooks.address) }),
       mayAsk: (thread, author) => checkPermission(thread, author, context),
+      ownAccounts: createOwnAccounts(config),
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
       now: Date.now,
       onProblem: (problem, error) => log.warn(error === undefined ? {} : { err: error }, problem),

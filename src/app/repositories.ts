@@ -1,5 +1,6 @@
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
 import { ConfigError } from "../config/config-error.ts";
@@ -7,7 +8,8 @@ import type { Config } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 import { rememberThreadBranch } from "../queue/stores/pull-requests.ts";
 import { createStaticCredential, type RepositoryCredential } from "../repositories/credential.ts";
-import { createAppCredential, type GithubApp } from "../repositories/github-app.ts";
+import { createAppCredential, type GithubApp, readAppLogin } from "../repositories/github-app.ts";
+import { kindOf, kinds } from "../repositories/kinds.ts";
 import { createRepositories, type Repositories } from "../repositories/repositories.ts";
 
 type RepositoryConfig = Pick<Config, "environment" | "settings" | "variables">;
@@ -30,6 +32,48 @@ export function openRepositories(
     remember: (entry) => rememberThreadBranch(redis(), entry),
     now: Date.now,
   });
+}
+
+/** How long it is waited for a host to say who Heddle is there, and after which it is asked again, ms. */
+const introductionMs = 3_000;
+const askAgainMs = 60_000;
+
+/**
+ * Creates what tells the accounts that Heddle works under at GitHub, in small letters: those of its App, asked for once.
+ * As long as a host does not say it, none is known there, and it is asked again.
+ */
+export function createOwnAccounts(
+  config: RepositoryConfig,
+  now: () => number = Date.now,
+): () => Promise<ReadonlySet<string>> {
+  const app = readGithubApp(config);
+  const places = app ? listAppPlaces(config) : [];
+  const known = new Set<string>();
+  const asked = new Map<string, number>();
+  const ask = async (api: string) => {
+    if (!app || (asked.get(api) ?? 0) > now() - askAgainMs) return;
+    asked.set(api, now());
+    const login = await readAppLogin(app, { api }, now);
+    if (login === undefined) return;
+    known.add(login.toLowerCase());
+    asked.set(api, Number.POSITIVE_INFINITY);
+  };
+  let asking: Promise<unknown> | undefined;
+  return async () => {
+    asking ??= Promise.all(places.map(ask)).finally(() => (asking = undefined));
+    await Promise.race([asking, delay(introductionMs, undefined, { ref: false })]);
+    return known;
+  };
+}
+
+/** The APIs of GitHub at which Heddle signs in as an App. */
+function listAppPlaces({ settings }: RepositoryConfig): string[] {
+  const apis = Object.values(settings.repositories).flatMap(({ url, kind, tokenVariable }) => {
+    const address = new URL(url);
+    const isByApp = (kind ?? kindOf(address)) === "github" && tokenVariable === undefined;
+    return isByApp ? [kinds.github.apiOf(address)] : [];
+  });
+  return [...new Set(apis)];
 }
 
 /** @param thread also of what is no thread, as the sandbox names its own probe: that has none */

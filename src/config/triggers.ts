@@ -46,6 +46,12 @@ const triggerSchema = z
       .describe(
         "any of these shows that the agent's own work caused the event, which is dropped, e.g. its account at sender.login",
       ),
+    ownApp: z
+      .enum(["drop", "take"])
+      .default("drop")
+      .describe(
+        "with github, what the GitHub App does that Heddle works as (GITHUB_APP_CLIENT_ID); take: it begins turns like anything else",
+      ),
     loopLimit: loopLimit
       .exactOptional()
       .describe(

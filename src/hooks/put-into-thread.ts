@@ -20,6 +20,8 @@ export interface EventOptions {
   surface(platform: string): ChatSurface;
   /** Whether that person may ask for work there. `why` is a sentence for the log. */
   mayAsk(thread: ThreadId, author: Speaker): Promise<{ allowed: true } | { allowed: false; why: string }>;
+  /** The accounts that the agent itself works under at GitHub. Default: none is known. */
+  ownAccounts?(): Promise<ReadonlySet<string>>;
   now(): number;
   onProblem(problem: string, error?: unknown): void;
 }

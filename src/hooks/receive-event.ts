@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { UserMessage } from "../agent/messages.ts";
 import { formatInstant } from "../agent/schedule-store.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
@@ -68,7 +69,8 @@ interface Receiving extends Placing {
 async function receive(of: Receiving): Promise<EventResult> {
   const { redis, name, trigger, event, now } = of;
   if (!fits(trigger.when, event)) return { kind: "ignored" };
-  if (isOwnWork(trigger.ownWork, event)) return dropOwnWork(of);
+  if (isOwnWork(trigger.ownWork, event)) return dropOwnWork(of, `triggers.${name}.ownWork`);
+  if (await isByOwnApp(of)) return dropOwnWork(of, `triggers.${name}.ownApp`);
   const { delivery } = event;
   const id = `hook-${name}-${delivery}`;
   const { threadKey, channel } = trigger;
@@ -130,11 +132,20 @@ async function mayAsk({ name, trigger, mayAsk: ask, onProblem }: Placing): Promi
   return permission.allowed;
 }
 
+const bySender = z.looseObject({ sender: z.looseObject({ login: z.string() }) });
+
+/** Whether GitHub names the App that the agent works as for the one who has caused the event. */
+async function isByOwnApp({ trigger, event, ownAccounts }: Receiving): Promise<boolean> {
+  const { data } = bySender.safeParse(event.payload);
+  if (trigger.verify !== "github" || trigger.ownApp === "take" || !data || !ownAccounts) return false;
+  return (await ownAccounts()).has(data.sender.login.toLowerCase());
+}
+
 /** The log says so once a day, for what is dropped on purpose is easily taken for lost. */
-async function dropOwnWork({ redis, name, onProblem }: Placing): Promise<EventResult> {
+async function dropOwnWork({ redis, name, onProblem }: Placing, setting: string): Promise<EventResult> {
   if (await redis.set(keys.hookOwnWork(name), "1", "EX", daySeconds, "NX"))
     onProblem(
-      `An event of the trigger ${name} was dropped, since the agent's own work had caused it (triggers.${name}.ownWork).`,
+      `An event of the trigger ${name} was dropped, since the agent's own work had caused it (${setting}).`,
     );
   return { kind: "dropped", why: "own-work" };
 }

@@ -1,7 +1,7 @@
 import { type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import type { RepositoryCredential, Token } from "./credential.ts";
-import { type ApiPlace, createApi } from "./hosts/host.ts";
+import { type ApiPlace, type CallApi, createApi } from "./hosts/host.ts";
 
 /** A GitHub App of the operator's. */
 export interface GithubApp {
@@ -38,10 +38,7 @@ export function createAppCredential(options: {
   let making: Promise<Token> | undefined;
 
   async function make(): Promise<Token> {
-    const headersFor = async () => ({
-      headers: { authorization: `Bearer ${signRequest(app, now())}`, accept: "application/vnd.github+json" },
-    });
-    const call = createApi(place.api, headersFor, AbortSignal.timeout(answerWithinMs));
+    const call = callAsApp(app, place.api, now);
     const found = await call("GET", `/repos/${place.owner}/${place.name}/installation`);
     const known = installation.safeParse(found.body);
     if (found.status !== 200 || !known.success) return explain(found.status);
@@ -84,6 +81,30 @@ export function createAppCredential(options: {
       return !made.ok && known && known.endsAt > now() ? { ok: true, value: known.value } : made;
     },
   };
+}
+
+const named = z.looseObject({ slug: z.string().min(1).max(100) });
+
+/**
+ * The account that the App acts under, such as `heddle[bot]`: GitHub names it as the sender of what the App does.
+ * Undefined where GitHub does not say.
+ * https://docs.github.com/en/rest/apps/apps#get-the-authenticated-app
+ */
+export async function readAppLogin(
+  app: GithubApp,
+  { api }: Pick<ApiPlace, "api">,
+  now: () => number,
+): Promise<string | undefined> {
+  const { status, body } = await callAsApp(app, api, now)("GET", "/app");
+  const { data } = named.safeParse(body);
+  return status === 200 && data ? `${data.slug}[bot]` : undefined;
+}
+
+function callAsApp(app: GithubApp, api: string, now: () => number): CallApi {
+  const headersFor = async () => ({
+    headers: { authorization: `Bearer ${signRequest(app, now())}`, accept: "application/vnd.github+json" },
+  });
+  return createApi(api, headersFor, AbortSignal.timeout(answerWithinMs));
 }
 
 /**

@@ -163,9 +163,14 @@ function answerApp(
 ): { status: number; body: object } | undefined {
   const [, owner, name] = /^\/repos\/([^/]+)\/([^/]+)\/installation$/.exec(path) ?? [];
   const [, id] = /^\/app\/installations\/(\d+)\/access_tokens$/.exec(path) ?? [];
-  if (!name && !id) return undefined;
+  if (!name && !id && path !== "/app") return undefined;
   const app = readApp(token, context);
   if (typeof app === "string") return { status: 401, body: { message: app } };
+  // https://docs.github.com/en/rest/apps/apps#get-the-authenticated-app
+  if (path === "/app")
+    return method === "GET"
+      ? { status: 200, body: { id: app.id, slug: "heddle-app", name: "Heddle App" } }
+      : { status: 404, body: { message: "Not Found" } };
   if (method === "GET" && name) {
     return app.repositories.includes(`${owner}/${name}`)
       ? { status: 200, body: { id: app.id, app_id: 1 } }

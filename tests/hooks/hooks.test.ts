@@ -309,6 +309,20 @@ test("an event that the agent's own work caused begins nothing, and the log says
   expect((await send("ada", "c")).result).toBe("accepted");
 });
 
+test("an event that the agent's own App caused begins nothing without a setting, unless one says so", async () => {
+  const ownAccounts = async () => new Set(["heddle-app[bot]"]);
+  const send = async (trigger: object, login: string) => {
+    const post = await gateway(trigger, { ownAccounts });
+    const body = event({ sender: { login, type: "Bot" } });
+    return (await post(body, github(body, login))).result;
+  };
+  expect(await send({ verify: "github" }, "Heddle-App[bot]")).toBe("dropped");
+  expect(problems).toEqual([expect.stringContaining("triggers.t.ownApp")]);
+  expect(await listMessages()).toEqual([]);
+  expect(await send({ verify: "github" }, "other[bot]")).toBe("accepted");
+  expect(await send({ verify: "github", ownApp: "take" }, "heddle-app[bot]")).toBe("accepted");
+});
+
 test("a thread is given no more events within a window than its loop limit, and told once", async () => {
   let now = Date.parse("2026-11-23T10:00:00Z");
   const loopLimit = { events: 2, minutes: 30 };

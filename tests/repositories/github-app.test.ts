@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { createAppCredential } from "../../src/repositories/github-app.ts";
+import { createAppCredential, readAppLogin } from "../../src/repositories/github-app.ts";
 import { type FakeGithub, startGithub } from "../fakes/github.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", {
@@ -34,6 +34,14 @@ const granted = async (token: string, repository: string) => {
   const headers = { authorization: `Bearer ${token}`, "user-agent": "test" };
   return (await fetch(`${github.origin}/repos/${repository}/pulls?head=acme:x`, { headers })).status;
 };
+
+test("the App says under which account it works, and none is known where GitHub does not answer for it", async () => {
+  const app = { clientId: "Iv23heddle", privateKey: createPrivateKey(privateKey) };
+  const now = () => time;
+  expect(await readAppLogin(app, { api: github.origin }, now)).toBe("heddle-app[bot]");
+  expect(await readAppLogin({ ...app, clientId: "other" }, { api: github.origin }, now)).toBeUndefined();
+  expect(await readAppLogin(app, { api: "http://127.0.0.1:9" }, now)).toBeUndefined();
+});
 
 test("a token is for that repository alone, is told to who hides it, and serves until 5 minutes before its end", async () => {
   const credential = credentialOf();
