@@ -41,6 +41,12 @@ export function oneLine(text: string): string {
 export const queueHint =
   "`!queue remove m2` takes a message out, `!queue move m3 to 1` moves it to that place.";
 
+/** The room in which nobody mentions the agent first, and how it is watched. */
+export const watched = {
+  title: "Nobody asks, the agent has something to say, and is part of the thread from then on",
+  watch: { task: "Help with deployments.", debounceSeconds: 1 },
+};
+
 export const acts: Act[] = [
   {
     title: "Ada asks, sees the work, and goes on without a mention",
@@ -440,5 +446,22 @@ heddle: ⏸️ **Paused** ✓ \`bash\` \`echo 1\` ✓ \`bash\` \`echo 2\` ✓ \`
 heddle: I counted to four. (4 steps · TIME · N tokens · $N)
 heddle: **Paused at the limit of 4 steps for one turn.** ▶️ Continued by ada. {answered}
 heddle: Five. (1 step · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: watched.title,
+    needs: "watched channels",
+    async play({ ada, bob, heddle }) {
+      await ada.says("The deploy ends with a 503.");
+      heddle.calls(["bash", { command: "echo looking into it" }]);
+      await heddle.reads(2, "looking into it");
+      await heddle.answers("Its certificate has ended.");
+      await bob.says("Since when?");
+      await heddle.answers("Since noon.");
+    },
+    transcript: `
+ada: The deploy ends with a 503.
+heddle: Its certificate has ended. (2 steps · TIME · N tokens · $N) [👍] [👎]
+bob: Since when? {answered}
+heddle: Since noon. (1 step · TIME · N tokens · $N) [👍] [👎]`,
   },
 ];

@@ -21,7 +21,7 @@ export interface SentFile {
 }
 
 /** What not every platform knows. */
-export type Ability = "several people" | "edits";
+export type Ability = "several people" | "edits" | "watched channels";
 
 export interface PlatformKind {
   name: string;
@@ -35,7 +35,7 @@ export interface Platform<Raw = unknown> {
   /** What the program is started with. */
   environment: Record<string, string>;
   /** Who may write there and what they may use, as in `heddle.yaml`: Max, where there are several people, nothing. */
-  rules: { access?: object; budgets?: object };
+  rules: { access?: object; budgets?: object; channels?: object };
   /** A place for one conversation. @param console the address that the program has printed */
   room(name: string, console: string): Promise<Room<Raw>>;
   /** How the platform tells the names in a transcript. */

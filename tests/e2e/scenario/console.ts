@@ -27,7 +27,7 @@ const person = "operator";
 export const consoleKind: PlatformKind = {
   name: "the console",
   // Whoever reaches it is the person who runs Heddle; and nothing can be unsaid there.
-  lacks: ["several people", "edits"],
+  lacks: ["several people", "edits", "watched channels"],
   open,
 };
 

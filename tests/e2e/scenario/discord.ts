@@ -2,7 +2,7 @@ import type { ShownMark } from "../../../src/chat/outbound.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
 import { patienceMs } from "../program.ts";
-import { oneLine, queueHint, table } from "./acts.ts";
+import { oneLine, queueHint, table, watched } from "./acts.ts";
 import { type Platform, type PlatformKind, type Room, type Seen } from "./chat.ts";
 
 const marks: Record<string, ShownMark> = {
@@ -26,6 +26,9 @@ async function open(): Promise<Platform<FakeMessage>> {
     },
     rules: {
       access: { discord: { users: ["ada", "bob", "max"].map((name) => discord.user(name).id) } },
+      channels: {
+        [`discord:${discord.guild.id}:${discord.channel(watched.title).id}`]: { watch: watched.watch },
+      },
       budgets: { users: { [`discord:${discord.guild.id}:${discord.user("max").id}`]: { tokens: 1 } } },
     },
     room: async (name) => roomIn(discord, name),

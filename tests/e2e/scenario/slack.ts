@@ -4,7 +4,7 @@ import { type FakeSlack, startFakeSlack } from "../../fakes/slack/fake-slack.ts"
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
 import { slackEnvironment } from "../environment.ts";
 import { patienceMs } from "../program.ts";
-import { oneLine, table } from "./acts.ts";
+import { oneLine, table, watched } from "./acts.ts";
 import type { Platform, PlatformKind, Room, Seen } from "./chat.ts";
 
 const marks: Record<string, ShownMark> = {
@@ -33,7 +33,10 @@ async function open(): Promise<Platform<FakeMessage>> {
     environment: {
       ...slackEnvironment(slack),
     },
-    rules: { budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } } },
+    rules: {
+      channels: { [`slack:${slack.teamId}:${slack.channel(watched.title).id}`]: { watch: watched.watch } },
+      budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } },
+    },
     room: async (name) => roomIn(slack, name, withOneModal),
     names: (text) =>
       text
