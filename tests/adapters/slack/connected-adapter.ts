@@ -118,6 +118,7 @@ export async function startHttpAdapter(
     events: { kind: "http", signingSecret, host: "127.0.0.1", port: 0 },
     apiUrl,
     stopReactions: ["octagonal_sign"],
+    startReactions: ["robot_face"],
     downtime,
     recentThreads: nothingRecent,
     dayBudgets: noBudget,

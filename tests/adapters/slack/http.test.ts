@@ -64,6 +64,31 @@ describe("requests from Slack", () => {
     expect(intake.events).toHaveLength(before + 1);
   });
 
+  test("of one reaction at two processes at once post one question, which both hand in", async () => {
+    const { slack, intake, url } = await scene();
+    const second = await startHttpAdapter({ botToken: slack.botToken }, slack.url);
+    const general = slack.channel("general");
+    // More than once: which of the two is first is chance.
+    for (let time = 1; time <= 8; time += 1) {
+      slack.sendTo(url, signingSecret);
+      const message = await slack.user("bob").says(general, `build ${time} is red`);
+      await untilAcknowledged(slack);
+      const given = slack.user("ada").reacts("robot_face", message);
+      const body = JSON.stringify(slack.deliveries.at(-1)?.payload);
+      expect(body).toContain("reaction_added");
+      const told = await slack.sendTo(second.url, signingSecret).post(body, "application/json");
+      expect(told.status).toBe(200);
+      await given;
+      await untilAcknowledged(slack);
+      const asked = general.messages.filter(
+        ({ threadTs, text }) => threadTs === message.ts && text.includes("asks about a message"),
+      );
+      expect(asked).toHaveLength(1);
+      const about = { kind: "message", ref: { message: asked[0]?.ts }, author: { name: "ada" } };
+      expect([intake.events.at(-1), second.intake.events.at(-1)]).toMatchObject([about, about]);
+    }
+  });
+
   test("elsewhere are not found", async () => {
     const { url } = await scene();
     expect((await fetch(new URL("/slack/install", url))).status).toBe(404);

@@ -123,9 +123,10 @@ export async function ask(
   const { author, channel } = question;
   if (!mayAsk(team.identity.teamId, author)) return answerAlone(team, { intake }, question);
   const earlier = question.reaction && (await findEarlier(team, channel, question.reaction));
-  const posted =
+  const asked =
     earlier ?? (await postQuestion(team, question).catch((error: unknown) => explainRefusal(error)));
-  if ("problem" in posted) return posted.problem;
+  if ("problem" in asked) return asked.problem;
+  const posted = earlier ?? (await settleQuestion(team, question, asked));
   const event = toEvent(team, question, posted);
   const withdraw = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
   try {
@@ -138,6 +139,22 @@ export async function ask(
     await withdraw();
     throw error;
   }
+}
+
+/**
+ * The question that stands for the reaction, where another process was told of it too and has posted one at the same time:
+ * the first one, for both. The other is taken back.
+ */
+async function settleQuestion(
+  team: TeamConnection,
+  { channel, reaction }: Question,
+  own: { ts: string },
+): Promise<{ ts: string }> {
+  if (!reaction) return own;
+  const first = await findEarlier(team, channel, reaction).catch(() => undefined);
+  if (!first || first.ts === own.ts) return own;
+  await team.client.chat.delete({ channel, ts: own.ts }).catch(() => undefined);
+  return first;
 }
 
 /** The question that was posted when Slack told of it before: an event that was not acknowledged comes again. */

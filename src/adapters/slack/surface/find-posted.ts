@@ -6,7 +6,7 @@ const clockToleranceMs = 60_000;
 
 /**
  * The parts of what we have posted with that key (`key#0`, `key#1` …), as far as they are in the thread without a
- * gap. Not finding one proves nothing.
+ * gap; of what was posted twice the first, so that whoever looks finds the same. Not finding one proves nothing.
  */
 export async function findPosted(
   client: WebClient,
@@ -15,7 +15,9 @@ export async function findPosted(
   since: number,
 ): Promise<string[]> {
   const own = await readOwn(client, thread, since);
-  const byKey = new Map(own.map(({ ts, metadata }) => [read(metadata?.event_payload, "key"), ts]));
+  const byKey = new Map(
+    own.toReversed().map(({ ts, metadata }) => [read(metadata?.event_payload, "key"), ts]),
+  );
   const found: string[] = [];
   for (let ts = byKey.get(`${key}#0`); ts !== undefined; ts = byKey.get(`${key}#${found.length}`))
     found.push(ts);
