@@ -7,6 +7,7 @@ const here = useSetting();
 
 const settings = `
 queue: { lockSeconds: 2 }
+egress: { allow: [example.com] }
 demo:
   scripts: scripts
 `;
@@ -18,6 +19,8 @@ steps:
         input: { command: "echo 1 > a.txt; rm -rf kept; touch /workspace/b.txt; ls /workspace" }
       - tool: write_file
         input: { path: c.txt, content: "1" }
+      - tool: bash
+        input: { command: 'git ls-remote http://example.com/shop.git 2>&1; echo "reached=$? proxy=[$http_proxy$HTTP_PROXY]"' }
       - tool: schedule
         input: { action: create, task: later, in_minutes: 60 }
       - tool: bash
@@ -27,7 +30,7 @@ steps:
         input: { plan: "I write a file.", files: [d.txt] }
   - calls:
       - tool: bash
-        input: { command: "ls -A; touch d.txt e.txt" }
+        input: { command: 'ls -A; touch d.txt e.txt; echo "proxy=[$http_proxy$HTTP_PROXY]"' }
   - text: "{{result:1}}"
 `;
 
@@ -83,6 +86,8 @@ test("a model that writes while it should plan changes nothing, and works once i
   );
   const tried = await first.timeline();
   expect(tried).toContain("Read-only file system");
+  // Nothing can be pushed, for nothing can be reached, though the host is one of those that the operator allows.
+  expect(tried).toMatch(/reached=(?!0)\d+ proxy=\[\]/);
   expect(tried.match(/DENIED: \w+ was not run: a plan comes first/g)).toHaveLength(3);
   first.program.signal("SIGKILL");
   await first.program.ended;
@@ -93,6 +98,6 @@ test("a model that writes while it should plan changes nothing, and works once i
   });
   const answer = await second.shown((message) => message.footer?.includes("beyond the plan") === true);
   // What `ls -A` has found: nothing that was tried before, in a workspace that can be written now.
-  expect(answer.markdown).toMatch(/exit code 0\s+\(no output\)|exit code 0\s+\.heddle/);
+  expect(answer.markdown).toMatch(/exit code 0\s+(?:\.heddle\s+)?proxy=\[http:/);
   expect(answer.footer).toMatch(/files changed: d\.txt, e\.txt · file beyond the plan: e\.txt/);
 });
