@@ -1,10 +1,12 @@
+import type { InputRequest } from "./server-input.ts";
+
 export type ToolAction = "allow" | "ask" | "deny";
 
 /**
  * Whether a call may run, must be approved by a person first, or never runs. `why` is for people and the model; `file`
  * is what people are to read before they approve. `rules`: all that ask, where people may approve these for the whole
  * thread; absent where each call is to be decided by itself. `connect`: what is missing is an account of the person who
- * has asked. `ownAccount`: it is about such an account, so that only its owner can approve it.
+ * has asked. `input`: what an MCP server wants to know of that person. `ownAccount`: it is about such an account, so that only its owner can approve it.
  */
 export type PolicyDecision =
   | { action: "allow" }
@@ -15,6 +17,7 @@ export type PolicyDecision =
       rules?: readonly AskingRule[];
       connect?: MissingAccount;
       ownAccount?: true;
+      input?: InputRequest;
     }
   | { action: "deny"; why: string };
 

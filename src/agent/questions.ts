@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AskingRule, MissingAccount, ShownFile } from "./policy-decision.ts";
+import type { InputRequest } from "./server-input.ts";
 import type { Speaker, ToolCall, ToolMessage } from "./messages.ts";
 
 /**
@@ -23,6 +24,8 @@ export type Asking =
     }
   /** The requester is to connect an account of theirs: approved once that is done, by nobody else. */
   | ({ kind: "account" } & MissingAccount)
+  /** What an MCP server wants to know of the requester, who alone answers it: with the JSON of an `InputAnswer`. */
+  | { kind: "input"; request: InputRequest }
   /** The agent's own question. Without choices the answer is free text. */
   | { kind: "choice"; text: string; choices: string[] };
 
@@ -59,7 +62,7 @@ export type Decision =
 
 /** Whether nobody but the requester can decide it, since it is about an account of theirs. */
 export function isOnlyRequesters({ kind, owner }: Pick<Question, "kind"> & { owner?: unknown }): boolean {
-  return kind === "account" || owner !== undefined;
+  return kind === "account" || kind === "input" || owner !== undefined;
 }
 
 /** What is asked, in one sentence, or why. */
@@ -69,6 +72,8 @@ export function describeQuestion(question: Question): string {
       return question.why;
     case "account":
       return `${question.requester.name} is to connect an account at ${question.server} (${question.host}).`;
+    case "input":
+      return `${question.request.server} asks: ${question.request.message}`;
     case "choice":
       return question.text;
   }

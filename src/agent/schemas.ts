@@ -16,6 +16,7 @@ import type {
 } from "./messages.ts";
 import type { Usage } from "./model.ts";
 import type { Decision, NamedFile, Question } from "./questions.ts";
+import type { InputField, InputRequest } from "./server-input.ts";
 import type { BudgetExhausted } from "./turn-budget.ts";
 
 /**
@@ -222,6 +223,20 @@ const questionBasis = {
 };
 type Asked<Kind extends Question["kind"]> = Extract<Question, { kind: Kind }>;
 
+const inputBasis = { server: z.string(), message: z.string(), call: z.string() };
+const inputFieldFields = z.looseObject({
+  ...{ name: z.string(), title: z.string(), about: optional(z.string()) },
+  kind: oneOf("text", "number", "integer", "yes-no", "one", "many"),
+  options: optional(z.array(z.looseObject({ value: z.string(), title: z.string() }))),
+  required: z.boolean(),
+  ...{ least: optional(z.number()), most: optional(z.number()) },
+} satisfies Fields<InputField>);
+const inputFields = z.discriminatedUnion("mode", [
+  z.looseObject({ ...inputBasis, mode: z.literal("url"), url: z.string() }),
+  z.looseObject({ ...inputBasis, mode: z.literal("form"), fields: z.array(inputFieldFields) }),
+]);
+export const inputRequestSchema: z.ZodType<InputRequest> = inputFields;
+
 const questionFields = z.discriminatedUnion("kind", [
   z.looseObject({
     kind: z.literal("approval"),
@@ -238,6 +253,11 @@ const questionFields = z.discriminatedUnion("kind", [
     host: z.string(),
     ...questionBasis,
   } satisfies Fields<Asked<"account">>),
+  z.looseObject({
+    kind: z.literal("input"),
+    request: inputFields,
+    ...questionBasis,
+  } satisfies Fields<Asked<"input">>),
   z.looseObject({
     kind: z.literal("choice"),
     text: z.string(),

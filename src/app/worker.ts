@@ -3,6 +3,7 @@ import { openMcpPool } from "../agent/mcp/pool.ts";
 import type { Settings } from "../config/schema.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
+import { createInputStore } from "../queue/stores/mcp-inputs.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
 import { openScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
@@ -159,6 +160,7 @@ async function openServerPools(
       openMcpPool({
         config: mcp,
         accounts,
+        inputs: createInputStore(redis),
         connectProblem: () => explainNoConnecting(config),
         onToken: (token) => masker.add(token),
         sandboxes: sandbox.backend,

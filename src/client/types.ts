@@ -31,7 +31,7 @@ export interface Line {
 
 export interface Question {
   id: string;
-  kind: "approval" | "account" | "choice";
+  kind: "approval" | "account" | "input" | "choice";
   tool: string;
   text: string;
   call: string;

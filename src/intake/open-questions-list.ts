@@ -63,6 +63,8 @@ function describeAsked(question: Question): string {
       return `May I run ${toInlineCode(question.tool)}?`;
     case "account":
       return `Connect an account at ${escapeMarkdown(question.server)}`;
+    case "input":
+      return `${escapeMarkdown(question.request.server)} asks: ${escapeMarkdown(firstCharacters(question.request.message))}`;
     case "choice":
       return escapeMarkdown(firstCharacters(question.text));
   }

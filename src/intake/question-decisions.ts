@@ -7,6 +7,7 @@ import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Place } from "./access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";
+import { readInputPress } from "./input-decisions.ts";
 import type { AccountConnecting, AskedAccount } from "./account-connecting.ts";
 
 export interface QuestionOptions {
@@ -51,7 +52,9 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
     if (question.kind === "choice" && isRequester) return true;
     if (isOnlyRequesters(question) && !isRequester) return false;
     const isEnough =
-      question.kind === "account" || (question.kind === "approval" && question.owner === "alone");
+      question.kind === "account" ||
+      question.kind === "input" ||
+      (question.kind === "approval" && question.owner === "alone");
     return isEnough || options.mayApprove(place, author, question.requester);
   };
 
@@ -90,6 +93,20 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
     return undefined;
   };
 
+  /** What a press is answered with that decides nothing yet. */
+  const answerFirst = async (
+    thread: ThreadId,
+    question: Question,
+    button: string,
+    event: InboundAction,
+  ): Promise<IntakeResult | undefined> => {
+    if (question.kind === "account" && button !== "deny") return connect({ thread, question }, button, event);
+    const press = question.kind === "input" ? readInputPress(question, event) : undefined;
+    if (!press || "decision" in press) return undefined;
+    const { reply } = press;
+    return press.isRefused ? { kind: "refused", reply } : { kind: "acted", thread, reply };
+  };
+
   return {
     async decideByButton(event) {
       const button = readQuestionAction(event);
@@ -101,10 +118,8 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
       if (!mayDecide(event.thread, question, event.author))
         return refuse(thread, question, event.author, decision);
       if (now() >= question.expiresAt) return { kind: "refused", reply: late };
-      if (question.kind === "account" && button.kind !== "deny") {
-        const unfinished = await connect({ thread, question }, button.kind, event);
-        if (unfinished) return unfinished;
-      }
+      const unfinished = await answerFirst(thread, question, button.kind, event);
+      if (unfinished) return unfinished;
 
       const done = await decide(redis, thread, question.id, decision, now());
       if (done.kind === "closed") return { kind: "refused", reply: closed };
@@ -148,20 +163,21 @@ function readQuestionAction({
   action,
 }: InboundAction): { kind: string; question: string; choice?: number } | undefined {
   const [, kind, question, choice] =
-    /^(approve|approve-thread|deny|answer|connect|connect-code):(\w+)(?::(\d+))?$/.exec(action) ?? [];
+    /^(approve|approve-thread|deny|answer|input|connect|connect-code):(\w+)(?::(\w+))?$/.exec(action) ?? [];
   if (!kind || !question) return undefined;
-  return { kind, question, ...(choice !== undefined && { choice: Number(choice) }) };
+  return { kind, question, ...(/^\d+$/.test(choice ?? "") && { choice: Number(choice) }) };
 }
 
 /** Undefined when the question has no such button. */
 function decisionOf(
   { kind, choice }: { kind: string; choice?: number },
   question: Question,
-  { author, at, text = "" }: InboundAction,
+  event: InboundAction,
 ): Decision | undefined {
+  const { author, at, text = "" } = event;
   const by = { id: author.id, name: author.name };
   const words = text.trim().slice(0, maxReason);
-  if (kind === "deny" && question.kind !== "choice")
+  if (kind === "deny" && (question.kind === "approval" || question.kind === "account"))
     return { kind: "denied", by, ...(words && { reason: words }), at };
   switch (question.kind) {
     case "choice": {
@@ -171,9 +187,23 @@ function decisionOf(
     case "account":
       // It holds only once the account is there.
       return kind.startsWith("connect") ? { kind: "approved", by, at } : undefined;
+    case "input":
+      return inputDecisionOf(question, event);
     case "approval":
       return approvalBy(kind, question, { kind: "approved", by, at });
   }
+}
+
+/** What only shows something, or is to be corrected, stands for an answer too: it is none of whoever was not asked. */
+function inputDecisionOf(
+  question: Extract<Question, { kind: "input" }>,
+  event: InboundAction,
+): Decision | undefined {
+  const press = readInputPress(question, event);
+  const { id, name } = event.author;
+  return (
+    press && ("decision" in press ? press.decision : { kind: "answered", by: { id, name }, at: event.at })
+  );
 }
 
 function approvalBy(

@@ -3,9 +3,11 @@ import type { ToolCall } from "../agent/messages.ts";
 import { escapeHiddenAndBlank, removeHidden } from "../agent/hidden-characters.ts";
 import type { ShownFile } from "../agent/policy-decision.ts";
 import { type Decision, describeQuestion, isOnlyRequesters, type Question } from "../agent/questions.ts";
-import { cutText } from "../agent/text.ts";
+import { inputAnswerSchema } from "../agent/server-input.ts";
+import { cutText, parseJson } from "../agent/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { formatDuration } from "./describe.ts";
+import { createInputButtons, describeInput } from "./input-question.ts";
 import {
   cutMiddle,
   toCodeBlock,
@@ -60,7 +62,7 @@ export function renderDecision(
   decision?: Decision,
 ): OutboundMessage {
   const { markdown } = describeAsked(question, call, place);
-  const ending = question.kind === "account" ? describeConnecting(decision) : describeEnding(decision);
+  const ending = describeOwnEnding(question, decision) ?? describeEnding(decision);
   return { kind: "question", markdown: `${markdown}\n\n${ending}` };
 }
 
@@ -71,6 +73,7 @@ export function describeQuestionPlainly(
   mask: QuestionPlace["mask"],
 ): string {
   if (question.kind === "choice") return `❓ ${removeHidden(mask(question.text))}`;
+  if (question.kind === "input") return `❓ ${removeHidden(mask(describeQuestion(question)))}`;
   if (question.kind === "account") return `🔑 ${removeHidden(mask(describeQuestion(question)))}`;
   const { text, besides, note } = toVisibleCall(call, mask);
   const lines = [text, ...(besides === undefined ? [] : [`with ${besides}`])].join("\n").split("\n");
@@ -108,6 +111,8 @@ function describeAsked(question: Question, call: ToolCall, { mask, messageChars 
       return showText(`❓ ${removeHidden(question.text)}`, messageChars - reservedChars);
     case "account":
       return { markdown: describeAccount(question) };
+    case "input":
+      return { markdown: describeInput(question, mask) };
     case "approval": {
       // The reason is the operator's; the call is the model's, and must not look like anything but code.
       const head = `🔐 **May I run ${toInlineCode(call.name)}?** ${describeReason(question)}`;
@@ -216,6 +221,17 @@ function describeAccount({ requester, server, host }: Extract<Question, { kind: 
   );
 }
 
+/** Where the words for other questions do not fit. */
+function describeOwnEnding(question: Question, decision: Decision | undefined): string | undefined {
+  if (question.kind === "account") return describeConnecting(decision);
+  if (question.kind !== "input" || decision?.kind !== "answered") return undefined;
+  const answer = inputAnswerSchema.safeParse(parseJson(decision.text ?? "")).data;
+  const name = escapeMarkdown(decision.by.name);
+  if (answer?.action !== "accept") return `🚫 **Declined** by ${name}.`;
+  const said = Object.entries(answer.content ?? {}).map(([field, value]) => `${field}: ${String(value)}`);
+  return said.length > 0 ? `↩️ ${name}: **${shorten(said.join(", "))}**` : `↩️ ${name} has done it.`;
+}
+
 function describeConnecting(decision: Decision | undefined): string {
   if (decision?.kind === "approved") return `✅ **Connected** by ${escapeMarkdown(decision.by.name)}.`;
   if (decision?.kind === "denied") return `🚫 **Not connected**, said ${escapeMarkdown(decision.by.name)}.`;
@@ -249,6 +265,8 @@ function createButtons(question: Question): ActionButton[] {
         },
         { id: `deny:${question.id}`, label: "Not now", style: "plain" },
       ];
+    case "input":
+      return createInputButtons(question);
     case "choice":
       return question.choices.map((label, index) => ({
         id: `answer:${question.id}:${index}`,

@@ -1,5 +1,10 @@
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { Progress } from "@modelcontextprotocol/sdk/types.js";
+import {
+  type ElicitRequest,
+  type ElicitResult,
+  type Progress,
+  UrlElicitationRequiredError,
+} from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { startDeadline } from "./deadline.ts";
 import { describeError, isNetworkFailure, isUnreachable } from "./failure.ts";
@@ -12,6 +17,8 @@ type Asked = { tool: string; input: Record<string, unknown> } | { uri: string };
 export type CallRequest = Asked & {
   signal: AbortSignal;
   onProgress: (progress: Progress) => void;
+  /** Asked what the call's person says to the server. Absent where nobody has asked for the call. */
+  onElicit?: (params: ElicitRequest["params"]) => Promise<ElicitResult>;
 };
 
 /** How a call went. Only `answered` and `refused` come from the server itself. */
@@ -49,6 +56,9 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
   } catch (error) {
     if (deadline.expired()) return { kind: "timed-out" };
     if (request.signal.aborted) return { kind: "stopped" };
+    // The server wants pages visited before; https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+    if (error instanceof UrlElicitationRequiredError)
+      for (const each of error.elicitations) await request.onElicit?.(each);
     const problem = describeError(error);
     if (isUnreachable(error) || isForgottenSession(error)) {
       await link.close();

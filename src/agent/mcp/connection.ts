@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
@@ -70,6 +71,7 @@ class ServerConnection implements Connection {
   #state: ConnectionState = { kind: "idle" };
   #listing = nothingListed;
   #failures = 0;
+  readonly #calls = new Set<CallRequest>();
 
   constructor(server: EnabledServer, options: ConnectionOptions) {
     this.#server = server;
@@ -106,8 +108,17 @@ class ServerConnection implements Connection {
   }
 
   async #callOver(link: Link, request: CallRequest): Promise<McpCallOutcome> {
+    this.#calls.add(request);
     const outcome = await callTool(link, request, this.#options.timeouts.executeMs);
+    this.#calls.delete(request);
     return "problem" in outcome ? { ...outcome, problem: this.#options.mask(outcome.problem) } : outcome;
+  }
+
+  /** A request does not say which call it belongs to: of several, nobody is asked in another's place. */
+  async #elicit(params: ElicitRequest["params"]): Promise<ElicitResult> {
+    const [call, ...others] = this.#calls;
+    if (!call?.onElicit || others.length > 0) return { action: "cancel" };
+    return await call.onElicit(params);
   }
 
   async #findLink(signal: AbortSignal): Promise<Link | McpCallOutcome> {
@@ -178,7 +189,11 @@ class ServerConnection implements Connection {
     const link: Link = createLink(
       this.#server,
       { readMs: timeouts.readMs, sandboxes, accounts, onToken, log },
-      { onEnd: () => this.#loseLink(link), onToolsChanged: () => this.#listSoon(link) },
+      {
+        onEnd: () => this.#loseLink(link),
+        onToolsChanged: () => this.#listSoon(link),
+        onElicit: (params) => this.#elicit(params),
+      },
     );
     try {
       await link.connect(deadline.signal);

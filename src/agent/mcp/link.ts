@@ -2,7 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  type ElicitRequest,
+  ElicitRequestSchema,
+  type ElicitResult,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
 import { describeError, isRefusedLogin, isUnreachable } from "./failure.ts";
@@ -32,9 +37,12 @@ export interface Link {
 export interface LinkEvents {
   onEnd(): void;
   onToolsChanged(): void;
+  /** The server wants to know something of a person, in the middle of a call. */
+  onElicit(params: ElicitRequest["params"]): Promise<ElicitResult>;
 }
 
-/** No capabilities: Heddle answers no sampling, elicitation or roots requests of a server. */
+/** Heddle answers no sampling or roots requests of a server. */
+const capabilities = { elicitation: { form: {}, url: {} } };
 const clientInfo = { name: "heddle", version: "0.1.0" };
 
 export interface LinkOptions {
@@ -51,7 +59,7 @@ export interface LinkOptions {
 
 export function createLink(server: EnabledServer, options: LinkOptions, events: LinkEvents): Link {
   const carrier = createCarrier(server, options);
-  const client = new Client(clientInfo);
+  const client = new Client(clientInfo, { capabilities });
   let ended = false;
 
   /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK's client is no EventTarget */
@@ -66,6 +74,7 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
     if (error instanceof SseError || isUnreachable(error)) setImmediate(() => void carrier.transport.close());
   };
   /* oxlint-enable unicorn/prefer-add-event-listener */
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => events.onElicit(params));
   client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onToolsChanged());
 
   return {

@@ -3,6 +3,7 @@ import type { Asker } from "./asker.ts";
 import { type EnabledServer, takesPersons } from "./config.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 import { createConnectTool, ownedBy } from "./connect-tool.ts";
+import type { InputStore } from "../input-store.ts";
 import type { Listing } from "./listing.ts";
 import { nobody } from "./nobody.ts";
 import { openPersonConnections, type PersonConnectionOptions } from "./person-connections.ts";
@@ -31,11 +32,18 @@ export interface Joined {
 /** @param options.connectProblem why nobody can connect an account here, for the model; undefined where people can */
 export function joinServer(
   server: EnabledServer,
-  options: ConnectionOptions & PersonConnectionOptions & { connectProblem(): string | undefined },
+  options: ConnectionOptions &
+    PersonConnectionOptions & { connectProblem(): string | undefined; inputs?: InputStore | undefined },
 ): Member {
   const { timeouts } = options;
-  const toTools = (connection: Connection, { tools, hasResources }: Listing): Tool[] => {
-    const own = tools.map((tool) => createMcpTool(server, connection, tool, timeouts));
+  const toTools = (
+    connection: Connection,
+    { tools, hasResources }: Listing,
+    asker: Asker | undefined,
+  ): Tool[] => {
+    const { inputs: store } = options;
+    const inputs = store && asker && { store, asker };
+    const own = tools.map((tool) => createMcpTool(server, connection, tool, timeouts, inputs));
     const readsThem = tools.some(({ name }) => name === resourceTool);
     return hasResources && !readsThem ? [...own, createResourceTool(server, connection, timeouts)] : own;
   };
@@ -50,18 +58,20 @@ export function joinServer(
         const connect = createConnectTool(server, { asker, connection, ...options });
         const tools = (listing: Listing) => [
           connect,
-          ...toTools(connection, listing).map((tool) => ownedBy(tool, server.name, asker)),
+          ...toTools(connection, listing, asker).map((tool) => ownedBy(tool, server.name, asker)),
         ];
         return { server: server.name, isPersonal: true, connection, tools };
       },
     };
   }
   const connection = createConnection(server, options);
-  const tools = (listing: Listing) => toTools(connection, listing);
   return {
     server,
     connections: () => [connection],
     close: () => connection.close(),
-    join: () => ({ server: server.name, isPersonal: false, connection, tools }),
+    join: (asker) => ({
+      ...{ server: server.name, isPersonal: false, connection },
+      tools: (listing) => toTools(connection, listing, asker),
+    }),
   };
 }

@@ -7,6 +7,7 @@ import type { Member } from "./member.ts";
 import { nobody } from "./nobody.ts";
 import type { Accounts } from "../mcp-account.ts";
 import type { Asker } from "./asker.ts";
+import type { InputStore } from "../input-store.ts";
 
 /** What `/status` shows of one server. */
 export interface McpServerStatus {
@@ -45,6 +46,8 @@ export interface McpPoolOptions {
   accounts?: Accounts;
   /** Why people cannot connect accounts, as a sentence for the model. Default: they can. */
   connectProblem?(): string | undefined;
+  /** Where what servers ask people is kept. Default: nobody is asked. */
+  inputs?: InputStore;
   /** A person's connection that nobody uses for so long is closed, in milliseconds. Default: five minutes. */
   idleMs?: number;
   /** Told of each token before it is used, so that it can be masked. */
@@ -94,6 +97,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
         accounts: options.accounts,
         connectProblem: () => options.connectProblem?.(),
         idleMs: options.idleMs,
+        inputs: options.inputs,
         onToken: options.onToken && ((token) => options.onToken?.(token)),
         timeouts: { ...base, ...server.timeouts },
         patienceMs,

@@ -1,9 +1,14 @@
-import type { Progress } from "@modelcontextprotocol/sdk/types.js";
+import { createHash } from "node:crypto";
+import type { ElicitRequest, ElicitResult, Progress } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
+import { describeUnanswered } from "./answer-tool.ts";
+import type { Asker } from "./asker.ts";
 import type { McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import type { Connection } from "./connection.ts";
+import type { InputStore } from "../input-store.ts";
+import { elicit, type Unanswered } from "./elicitation.ts";
 import type { ServerTool } from "./listing.ts";
 import { nameConnectTool, toModelToolName } from "./names.ts";
 import { toToolResult } from "./result.ts";
@@ -14,6 +19,7 @@ export function createMcpTool(
   connection: Connection,
   tool: ServerTool,
   timeouts: McpTimeouts,
+  inputs?: CallInputs,
 ): Tool {
   return defineTool({
     name: toModelToolName(server.name, tool.name),
@@ -25,11 +31,42 @@ export function createMcpTool(
     timeoutMs: findTimeLimit(timeouts),
     async run(input, context) {
       const onProgress = (progress: Progress) => context.output(formatProgress(progress));
-      const request = { tool: tool.name, input, signal: context.signal, onProgress };
+      const unanswered: Unanswered[] = [];
+      const request = {
+        ...{ tool: tool.name, input, signal: context.signal, onProgress },
+        ...(inputs && {
+          onElicit: askPerson(inputs, { server: server.name, call: digest([tool.name, input]) }, unanswered),
+        }),
+      };
       const outcome = await connection.call(request, tool.claims.idempotent);
-      return toResult(outcome, server.name, timeouts);
+      const result = toResult(outcome, server.name, timeouts);
+      return { ...result, text: result.text + describeUnanswered(server.name, unanswered) };
     },
   });
+}
+
+/** Who answers what servers ask during calls. */
+export interface CallInputs {
+  store: InputStore;
+  asker: Asker;
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64url");
+}
+
+function askPerson(
+  { store, asker }: CallInputs,
+  about: { server: string; call: string },
+  unanswered: Unanswered[],
+) {
+  return async (params: ElicitRequest["params"]): Promise<ElicitResult> => {
+    // Others may have caused the call: the person is not to be asked in their name.
+    if (asker.others().length > 0) return { action: "cancel" };
+    const asked = await elicit(store, { ...about, person: asker.person }, params);
+    if (asked.unanswered) unanswered.push(asked.unanswered);
+    return asked.result;
+  };
 }
 
 /** The server's own name for the tool of {@link createResourceTool}. */

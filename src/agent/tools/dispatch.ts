@@ -193,6 +193,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 function toAsking(ruled: PolicyDecision, reviewed: PolicyDecision): Asking | undefined {
   // Whoever connects an account for the call has approved it.
   if (reviewed.action === "ask" && reviewed.connect) return { kind: "account", ...reviewed.connect };
+  if (reviewed.action === "ask" && reviewed.input) return { kind: "input", request: reviewed.input };
   const rule = pickStricter(ruled, reviewed);
   if (rule.action !== "ask") return undefined;
   const { file, rules } = rule;

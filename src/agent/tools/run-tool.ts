@@ -65,7 +65,8 @@ function findDenial(tool: Tool, rule: PolicyDecision, decision: Decision | undef
   const denied = `DENIED: ${tool.name} was not run: ${rule.why}`;
   if (rule.action === "deny") return denied;
   // Whoever answers a tool's own question has seen it.
-  if (decision?.kind === "approved" || tool.asks) return undefined;
+  const isAnswered = decision?.kind === "answered" && rule.input !== undefined;
+  if (decision?.kind === "approved" || tool.asks || isAnswered) return undefined;
   return `${denied} A person must approve it first, and nobody can be asked here: leave it, and report it as open.`;
 }
 

@@ -8,6 +8,7 @@ import { createThreadSchedules, type ScheduleLimits } from "../../queue/schedule
 import { createJournalReader } from "../../queue/session/journal.ts";
 import { createRedisNotes } from "../../queue/session/notes.ts";
 import { createLearntWindowStore } from "../../queue/stores/learnt-windows.ts";
+import { createInputStore } from "../../queue/stores/mcp-inputs.ts";
 import type { TurnRunner } from "../../queue/turns/contracts.ts";
 import { channelSettings } from "../channel-settings.ts";
 import { createLivePolicy, createPermit } from "../configuration/permit.ts";
@@ -122,6 +123,7 @@ function settleOptions(
     surface,
     skills,
     mcp: pool,
+    inputs: createInputStore(redis),
     hold: () => pool.hold(),
     masker,
     questionMs: config.settings.tools.questionMinutes * 60_000,

@@ -9,7 +9,6 @@ import { runTurn } from "../../agent/loop/run-turn.ts";
 import type { Situation } from "../../agent/loop/situation.ts";
 import type { TurnOffer } from "../../agent/loop/turn.ts";
 import { formatServerInstructions } from "../../agent/mcp/instructions.ts";
-import type { Asker } from "../../agent/mcp/asker.ts";
 import type { McpOffer } from "../../agent/mcp/offer.ts";
 import { isFromPerson, type Message, type UserMessage } from "../../agent/messages.ts";
 import type { LanguageModel } from "../../agent/model.ts";
@@ -21,13 +20,14 @@ import { provideSkillFolder } from "../../agent/skills/skill-folder.ts";
 import { createProposePlan } from "../../agent/tools/propose-plan.ts";
 import type { ToolServices } from "../../agent/tools/tool.ts";
 import { webFetchName } from "../../agent/web.ts";
-import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import type { Reading } from "../../message-extras/message-extras.ts";
 import type { Budgets } from "../../queue/budgets/budgets.ts";
 import type { TurnRunner } from "../../queue/turns/contracts.ts";
 import { usefulPrograms } from "../../sandbox/sandbox.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { isListed } from "../channel-settings.ts";
+import { addAnswering, findAsker } from "./asker.ts";
 import { catalogueTokens } from "./offer-size.ts";
 import { openPlanning } from "./open-planning.ts";
 import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
@@ -50,6 +50,7 @@ export async function* runAgent(
   const context = contextOf(model, options, shared);
   const helper = options.helper ?? model;
   const asked = listAsked(input);
+  const asker = findAsker(thread, asked);
   const probe = await options.sandbox.refresh();
   // What only asks Redis goes first: with its answers the mark that says that people were heard may leave, before all that
   // takes the event loop for milliseconds.
@@ -62,7 +63,7 @@ export async function* runAgent(
   const [sandbox, library, offer] = await Promise.all([
     probe.ok ? backend.open(thread, claim) : undefined,
     options.skills.current(),
-    options.mcp.offer(signal, findAsker(thread, asked)),
+    options.mcp.offer(signal, asker),
   ]);
   sandbox?.noteFiles(id);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
@@ -107,7 +108,7 @@ export async function* runAgent(
   const assemble = ({ tools, instructions }: McpOffer): TurnOffer => {
     const said = instructions.filter((server) => server.tools.some((name) => isListed(channel.tools, name)));
     const system = buildSystemPrompt({ ...prompt, servers: formatServerInstructions(said) });
-    const dispatcher = assembleTools({ tools, system });
+    const dispatcher = assembleTools({ tools: addAnswering(tools, options, asker), system });
     warnOfOffer({ system, tools: dispatcher.definitions }, { model, context, shared, log });
     return { system, tools: dispatcher };
   };
@@ -244,16 +245,6 @@ function withSkill(
 
 function listAsked({ history }: RunInput): UserMessage[] {
   return (history.turn?.asked ?? []).filter(isFromPerson);
-}
-
-/** Whose accounts the turn's calls may use: those of whoever began it. */
-function findAsker(thread: ThreadId, asked: readonly UserMessage[]): Asker | undefined {
-  const [first] = asked;
-  if (!first) return undefined;
-  const { platform, workspace } = parseThreadId(thread);
-  const { id, name } = first.author;
-  const listOthers = () => asked.filter(({ author }) => author.id !== id).map(({ author }) => author.name);
-  return { person: `${platform}:${workspace}:${id}`, name, others: () => [...new Set(listOthers())] };
 }
 
 /** Whether the turn plans first. What an earlier turn's plan named is forgotten. */

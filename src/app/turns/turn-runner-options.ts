@@ -4,6 +4,7 @@ import type { JournalReader } from "../../agent/journal.ts";
 import type { TurnLimits } from "../../agent/loop/limits.ts";
 import type { Situation } from "../../agent/loop/situation.ts";
 import type { Masker } from "../../agent/masker.ts";
+import type { InputStore } from "../../agent/input-store.ts";
 import type { McpPool } from "../../agent/mcp/pool.ts";
 import { type Speaker, type UserMessage } from "../../agent/messages.ts";
 import type { LanguageModel } from "../../agent/model.ts";
@@ -57,6 +58,8 @@ export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" 
   surface(platform: string): ChatSurface;
   skills: SkillLibrary;
   mcp: McpPool;
+  /** Where what servers ask people is kept. Absent where nobody is asked. */
+  inputs?: InputStore;
   masker: Masker;
   /** Which calls run, are asked for, or are denied; holds for sub-agents too, which cannot ask. */
   policy: Policy;

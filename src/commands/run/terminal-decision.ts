@@ -46,6 +46,7 @@ export async function decideAtTerminal(
         return { action: `answer:${question.id}`, text: said || "No answer." };
       }
       case "account":
+      case "input":
         return forNobody(question);
     }
   } finally {
@@ -79,6 +80,8 @@ function forNobody(question: Question): KeyPress {
       return { action: `deny:${question.id}`, text: "Nobody is at the terminal to approve it." };
     case "choice":
       return { action: `answer:${question.id}`, text: "Nobody is at the terminal. Decide yourself." };
+    case "input":
+      return { action: `input:${question.id}:decline` };
     case "account":
       return { action: `deny:${question.id}`, text: "Accounts are connected in a chat, or at the console." };
   }

@@ -143,6 +143,10 @@ export const keys = {
   mcpPersonAccounts: "heddle:mcp:person-accounts",
   /** A step of connecting a person's account, sealed; `id` is a digest. */
   mcpConnecting: (step: string, id: string) => `heddle:mcp:connecting:${step}:${id}`,
+  /** JSON of what an MCP server asked during a call of that person's. */
+  mcpInput: (person: string, id: string) => `heddle:mcp:input:${person}:${id}`,
+  /** JSON of what that person has answered to it, until the server asks again. */
+  mcpAnswer: (person: string, id: string) => `heddle:mcp:answer:${person}:${id}`,
   /** Present while a process renews the token of that account. */
   mcpRenewing: (server: string) => `heddle:mcp:renewing:${server}`,
 

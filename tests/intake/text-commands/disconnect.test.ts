@@ -20,9 +20,9 @@ afterAll(() => server.stop());
 
 test.each([
   ["!disconnect", { kind: "list" }],
-  [" /disconnect Tickets ", { kind: "disconnect", server: "Tickets" }],
+  [" /disconnect Tracker ", { kind: "disconnect", server: "Tracker" }],
   ["!disconnect the database", undefined],
-  ["disconnect tickets", undefined],
+  ["disconnect tracker", undefined],
   ["please !disconnect", undefined],
 ])("%j is read as %j", (text, command) => {
   expect(readDisconnectCommand(text)).toEqual(command);
@@ -35,7 +35,7 @@ test("Each person lists and ends accounts of their own, and nobody else's", asyn
     ...{ version: 1 as const, server: "https://x.example/mcp", issuer: "https://x.example" },
     ...{ client: { client_id: "c" }, accessToken: "at-1" },
   };
-  for (const id of ["ada", "bob"]) await accounts.of(`memory:w:${id}`).write("Tickets", account);
+  for (const id of ["ada", "bob"]) await accounts.of(`memory:w:${id}`).write("Tracker", account);
   const chat = memoryChat();
   const audits: IntakeAuditEvent[] = [];
   const queue = openTurnQueue(redis);
@@ -66,15 +66,15 @@ test("Each person lists and ends accounts of their own, and nobody else's", asyn
     return "reply" in result ? result.reply : result.kind;
   };
   expect(await says("eve", "!disconnect")).toBe("You have connected no account.");
-  expect(await says("eve", "!disconnect tickets")).toBe("You have no account at `tickets`.");
-  expect(await says("ada", "/disconnect")).toContain("You have connected `Tickets`.");
-  expect(await says("ada", "!disconnect other")).toBe("You have no account at `other`, but at `Tickets`.");
-  expect(await says("ada", "!disconnect tickets")).toMatch(
-    /^\*\*Disconnected from `Tickets`\.\*\* .*cannot tell/,
+  expect(await says("eve", "!disconnect tracker")).toBe("You have no account at `tracker`.");
+  expect(await says("ada", "/disconnect")).toContain("You have connected `Tracker`.");
+  expect(await says("ada", "!disconnect other")).toBe("You have no account at `other`, but at `Tracker`.");
+  expect(await says("ada", "!disconnect tracker")).toMatch(
+    /^\*\*Disconnected from `Tracker`\.\*\* .*cannot tell/,
   );
   expect(await says("ada", "!disconnect")).toBe("You have connected no account.");
-  expect(await accounts.list()).toEqual([{ server: "Tickets", person: "memory:w:bob" }]);
+  expect(await accounts.list()).toEqual([{ server: "Tracker", person: "memory:w:bob" }]);
   expect(audits).toMatchObject([
-    { action: "account-disconnected", server: "Tickets", of: "memory:w:ada", by: { id: "ada" } },
+    { action: "account-disconnected", server: "Tracker", of: "memory:w:ada", by: { id: "ada" } },
   ]);
 });

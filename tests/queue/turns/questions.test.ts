@@ -5,6 +5,8 @@ import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import { replay } from "../../../src/agent/replay.ts";
 import { runTurn } from "../../../src/agent/loop/run-turn.ts";
+import { createAnswerTool } from "../../../src/agent/mcp/answer-tool.ts";
+import type { InputRequest } from "../../../src/agent/server-input.ts";
 import { createPolicy } from "../../../src/agent/policy/policy.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { askUser } from "../../../src/agent/tools/ask-user.ts";
@@ -23,6 +25,7 @@ import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal.ts";
 import { collectDecisions } from "../../../src/queue/session/open-questions.ts";
+import { createInputStore } from "../../../src/queue/stores/mcp-inputs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
@@ -163,6 +166,9 @@ async function worker(
       return { status: "ok", text: "closed" };
     },
   });
+  const answering = createAnswerTool(createInputStore(redis), {
+    ...{ person: "memory:w:U1", name: "Ada", others: () => [] },
+  });
   const policy = createPolicy(
     [
       { tool: "tickets__close", action: owners === "also" ? "ask" : "allow", why: "Others see it." },
@@ -181,7 +187,7 @@ async function worker(
         system: "system",
         context: createContextWindow({ model, counter: createTokenCounter() }),
         tools: createDispatcher({
-          tools: [bash, askUser, closing],
+          tools: [bash, askUser, closing, answering],
           services: { notes: createMemoryNotes({ author: "Ada", now: Date.now }), now: Date.now },
           masker: createMasker([]),
           ...{ onError, policy, areApproved },
@@ -281,6 +287,80 @@ describe("A call that is about the requester's own account", () => {
     expect(await thread.press("Approve", { by: root }).result).toMatchObject({ kind: "refused" });
     expect((await thread.press("Approve").result).kind).toBe("acted");
     await shows(chat, "Closed.");
+  });
+});
+
+describe("What an MCP server asks its person", () => {
+  const call: Reply = { calls: [{ name: "answer_server", input: { question: "0123456789ab" } }] };
+  const request = { server: "notes", message: "Remove *Plans*?\n# Approved", call: "c" };
+  const begin = async (about: InputRequest) => {
+    const chat = memoryChat();
+    const thread = people(chat);
+    const inputs = createInputStore(thread.redis);
+    await inputs.keep("memory:w:U1", "0123456789ab", about);
+    const first = await worker(chat, [call, { text: "Asked." }], { commands: [] });
+    await thread.says("do it");
+    const question = await asked(chat);
+    return { chat, thread, first, question, answer: () => inputs.take("memory:w:U1", "0123456789ab") };
+  };
+  const field = { name: "how", title: "How", required: true };
+
+  test("is chosen by a button, by that person alone, also when the worker is another one by then", async () => {
+    const options = [
+      { value: "f", title: "Forever" },
+      { value: "b", title: "To the bin" },
+    ];
+    const { chat, thread, first, question, answer } = await begin({
+      ...request,
+      mode: "form",
+      fields: [{ ...field, kind: "one", options }],
+    });
+    expect(buttonsOf(question)).toEqual(["Forever", "To the bin", "Decline"]);
+    expect(question.message.markdown).toContain("> Remove \\*Plans\\*?\n> ");
+    await first.close();
+    for (const by of [root, bob])
+      expect(await thread.press("Forever", { by }).result).toMatchObject({ kind: "refused" });
+    expect((await thread.press("To the bin").result).kind).toBe("acted");
+    await worker(chat, [{ text: "Asked again." }], { commands: [] });
+    await shows(chat, "Asked again.");
+    await shows(chat, "Ada: **how: b**");
+    expect(await answer()).toEqual({ action: "accept", content: { how: "b" } });
+  });
+
+  test("is written into a form, and what does not fit is to be corrected", async () => {
+    const { chat, thread, question, answer } = await begin({
+      ...request,
+      mode: "form",
+      fields: [
+        { ...field, kind: "text" },
+        { name: "count", title: "count", kind: "integer", required: false },
+      ],
+    });
+    expect(buttonsOf(question)).toEqual(["Answer…", "Decline"]);
+    expect(question.message.markdown).toContain("- `count`: a whole number, may be left out");
+    expect(await thread.press("Answer…", { text: "how: x\ncount: many" }).result).toEqual({
+      kind: "refused",
+      reply: "count: expected a whole number.",
+    });
+    expect((await thread.press("Answer…", { text: "How: x" }).result).kind).toBe("acted");
+    await shows(chat, "Asked.");
+    expect(await answer()).toEqual({ action: "accept", content: { how: "x" } });
+  });
+
+  test("is an address that is shown to that person alone, in full, or declined", async () => {
+    const url = "https://pay.example/here?nonce=1";
+    const { chat, thread, question, answer } = await begin({ ...request, mode: "url", url });
+    expect(question.message.markdown).toContain("a page at `pay.example`");
+    expect(JSON.stringify(question.message)).not.toContain("nonce");
+    expect(await thread.press("Show the address", { by: bob }).result).toMatchObject({ kind: "refused" });
+    expect(await thread.press("Show the address").result).toMatchObject({
+      kind: "acted",
+      reply: expect.stringContaining(`at pay.example. Open it only if you trust that address:\n${url}\n`),
+    });
+    expect((await thread.press("Decline").result).kind).toBe("acted");
+    await shows(chat, "Asked.");
+    await shows(chat, "**Declined** by Ada.");
+    expect(await answer()).toEqual({ action: "decline" });
   });
 });
 

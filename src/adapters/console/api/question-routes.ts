@@ -67,9 +67,9 @@ async function questions(services: Services, call: ApiCall): Promise<Reply> {
   );
 }
 
-/** What the agent asks one person nobody else answers; an account is connected in the thread alone. */
+/** What the agent asks one person nobody else answers; servers are answered, and accounts connected, in the thread alone. */
 function isForAnother({ kind, platform, requesterId, isOwners }: QuestionLine, author: Author): boolean {
-  if (kind === "account") return true;
+  if (kind === "account" || kind === "input") return true;
   return (kind === "choice" || isOwners) && !(platform === "local" && requesterId === author.id);
 }
 

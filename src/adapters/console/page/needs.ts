@@ -9,6 +9,7 @@ const storeKey = "heddle notifications";
 const words = {
   approval: "asks for your approval",
   account: "asks for an account of somebody's",
+  input: "has a question of a server",
   choice: "asks a question",
   paused: "was paused by a limit",
 };

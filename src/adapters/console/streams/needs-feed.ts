@@ -6,7 +6,7 @@ import type { SharedEvent } from "./streams.ts";
 export interface NeedSummary {
   id: string;
   thread: ThreadId;
-  kind: "approval" | "account" | "choice" | "paused";
+  kind: "approval" | "account" | "input" | "choice" | "paused";
   title: string;
 }
 

@@ -4,6 +4,7 @@ import {
   CallToolRequestSchema,
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
+  UrlElicitationRequiredError,
 } from "@modelcontextprotocol/sdk/types.js";
 import type {
   CallToolResult,
@@ -128,6 +129,54 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         return say("met");
       case "journal":
         return say(journal.join(" "));
+      case "remove": {
+        const asked = await server.elicitInput({
+          message: "Remove the note *Plans*?",
+          requestedSchema: {
+            type: "object",
+            properties: { how: { type: "string", title: "How", enum: ["Forever", "To the bin"] } },
+            required: ["how"],
+          },
+        });
+        return say(`${asked.action}${asked.content ? `: ${String(asked.content["how"])}` : ""}`);
+      }
+      case "file": {
+        const asked = await server.elicitInput({
+          message: "What is it about?",
+          requestedSchema: {
+            type: "object",
+            properties: {
+              subject: { type: "string", maxLength: 20 },
+              count: { type: "integer", minimum: 1 },
+              urgent: { type: "boolean", title: "Is it urgent" },
+            },
+            required: ["subject", "count"],
+          },
+        });
+        return say(`${asked.action} ${JSON.stringify(asked.content ?? {})}`);
+      }
+      case "password": {
+        const properties = { password: { type: "string" as const } };
+        const asked = await server.elicitInput({
+          message: "Password?",
+          requestedSchema: { type: "object", properties },
+        });
+        return say(asked.action);
+      }
+      case "pay": {
+        const url = `https://pay.example/here?nonce=${Math.random()}`;
+        const asked = await server.elicitInput({
+          mode: "url",
+          message: "Pay first.",
+          elicitationId: "e",
+          url,
+        });
+        return say(asked.action);
+      }
+      case "visit":
+        throw new UrlElicitationRequiredError([
+          { mode: "url", message: "Visit it.", elicitationId: "e", url: "https://visit.example/" },
+        ]);
       case "whoami":
         return say([args["say"], extra.requestInfo?.headers["x-account"]].filter(Boolean).join(""));
       case "pid":

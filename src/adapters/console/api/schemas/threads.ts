@@ -71,7 +71,7 @@ export const searchPage: z.ZodType<SearchPage> = z.strictObject({
 export const questionLine: z.ZodType<QuestionLine> = z
   .strictObject({
     ...{ id: z.string(), thread: z.string(), platform: z.string() },
-    kind: z.literal(["approval", "account", "choice"]),
+    kind: z.literal(["approval", "account", "input", "choice"]),
     ...{ tool: z.string(), text: z.string(), call: z.string(), note: z.string() },
     choices: z.array(z.string()),
     forThread: z.array(z.string()).describe("what can be approved for the whole thread"),

@@ -8,6 +8,7 @@ import { type Attributes, element, icon, timeElement } from "../dom.ts";
 const needWords = {
   approval: "needs your decision",
   account: "needs an account of somebody's",
+  input: "needs an answer for a server",
   choice: "needs your answer",
   paused: "paused, needs you to continue",
 };

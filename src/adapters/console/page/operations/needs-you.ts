@@ -103,6 +103,7 @@ interface Row {
 const kinds: Record<QuestionLine["kind"] | "paused", State> = {
   approval: ["question", "Approval"],
   account: ["question", "Account"],
+  input: ["question", "Question"],
   choice: ["question", "Question"],
   paused: ["paused", "Paused"],
 };

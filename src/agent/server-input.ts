@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { toOneLine } from "./text.ts";
+
+/** What an MCP server asks a person for in the middle of a call. Its words are untrusted. */
+export type InputRequest = {
+  /** The server's name in `mcp.json`. */
+  server: string;
+  message: string;
+  /** Digest of the call's tool and arguments: an answer counts for no other call. */
+  call: string;
+} & (
+  | { mode: "form"; fields: InputField[] }
+  /** A page that the person opens; what is done there nobody else sees. */
+  | { mode: "url"; url: string }
+);
+
+export interface InputField {
+  name: string;
+  /** For people. */
+  title: string;
+  about?: string;
+  kind: "text" | "number" | "integer" | "yes-no" | "one" | "many";
+  /** What can be chosen, of `one` and `many`. */
+  options?: { value: string; title: string }[];
+  required: boolean;
+  /** Of a number, or of a text's length. */
+  least?: number;
+  most?: number;
+}
+
+export type InputValue = string | number | boolean | string[];
+
+/** What a person has said to it, as the protocol tells the server. That nobody has decided yet is neither. */
+export const inputAnswerSchema = z.discriminatedUnion("action", [
+  z.object({
+    action: z.literal("accept"),
+    content: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]))
+      .optional(),
+  }),
+  z.object({ action: z.literal("decline") }),
+]);
+
+export type InputAnswer = z.infer<typeof inputAnswerSchema>;
+
+/** What can be chosen by a button: the values of the only field, where there are few. */
+export function listInputChoices(request: InputRequest): { label: string; value: InputValue }[] {
+  if (request.mode === "url" || request.fields.length !== 1) return [];
+  const [field] = request.fields;
+  if (field?.kind === "yes-no")
+    return [
+      { label: "Yes", value: true },
+      { label: "No", value: false },
+    ];
+  const { options = [] } = field ?? {};
+  // A message has five buttons, and one of them declines.
+  return field?.kind === "one" && options.length <= 4
+    ? options.map(({ title, value }) => ({ label: title, value }))
+    : [];
+}
+
+/**
+ * Reads what a person has written into a form: the value of the only field, or a line `name: value` for each. `problem`
+ * is for the person.
+ */
+export function parseForm(
+  fields: readonly InputField[],
+  text: string,
+): { content: Record<string, InputValue> } | { problem: string } {
+  const [only] = fields;
+  const written = new Map<string, string>();
+  if (only && fields.length === 1) written.set(only.name, text.trim());
+  else
+    for (const line of text.split("\n").filter((each) => each.trim() !== "")) {
+      const [label = "", ...rest] = line.split(":");
+      const named = label.trim().toLowerCase();
+      const field = fields.find(
+        ({ name, title }) => name.toLowerCase() === named || title.toLowerCase() === named,
+      );
+      if (!field || rest.length === 0)
+        return { problem: `“${toOneLine(line).slice(0, 60)}”: write a line “name: value” for each field.` };
+      written.set(field.name, rest.join(":").trim());
+    }
+  const content: Record<string, InputValue> = {};
+  for (const field of fields) {
+    const value = written.get(field.name) ?? "";
+    if (value === "" && !field.required) continue;
+    const read = value === "" ? undefined : readValue(field, value);
+    if (read === undefined) return { problem: `${field.title}: expected ${describeExpected(field)}.` };
+    content[field.name] = read;
+  }
+  return { content };
+}
+
+function readValue({ kind, options = [], least, most }: InputField, text: string): InputValue | undefined {
+  const isWithin = (size: number) => size >= (least ?? -Infinity) && size <= (most ?? Infinity);
+  const choose = (said: string) =>
+    options.find(
+      ({ value, title }) => value === said.trim() || title.toLowerCase() === said.trim().toLowerCase(),
+    )?.value;
+  switch (kind) {
+    case "text":
+      return isWithin(text.length) ? text : undefined;
+    case "number":
+    case "integer": {
+      const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : NaN;
+      const isFine = kind === "number" ? Number.isFinite(number) : Number.isSafeInteger(number);
+      return isFine && isWithin(number) ? number : undefined;
+    }
+    case "yes-no":
+      return /^(y|yes|true)$/i.test(text) ? true : /^(n|no|false)$/i.test(text) ? false : undefined;
+    case "one":
+      return choose(text);
+    case "many": {
+      const chosen = text.split(",").map(choose);
+      const known = chosen.filter((value) => value !== undefined);
+      return known.length === chosen.length && isWithin(known.length) ? [...new Set(known)] : undefined;
+    }
+  }
+}
+
+/** What can be written into a field, for people. */
+export function describeExpected({ kind, options = [], least, most }: InputField): string {
+  const titles = options.map(({ title }) => title).join(", ");
+  const range =
+    least !== undefined && most !== undefined
+      ? ` from ${least} to ${most}`
+      : least !== undefined
+        ? ` of at least ${least}`
+        : most !== undefined
+          ? ` of at most ${most}`
+          : "";
+  switch (kind) {
+    case "text":
+      return `a text${range && `${range} characters`}`;
+    case "number":
+      return `a number${range}`;
+    case "integer":
+      return `a whole number${range}`;
+    case "yes-no":
+      return "yes or no";
+    case "one":
+      return `one of ${titles}`;
+    case "many":
+      return `some of ${titles}, with commas between them`;
+  }
+}
