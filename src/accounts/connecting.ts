@@ -1,7 +1,6 @@
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { type Accounts, changeAccount } from "../agent/mcp-account.ts";
 import type { SignInSettings } from "../agent/mcp/config.ts";
-import { beginSignIn, finishSignIn } from "../agent/mcp/sign-in/sign-in.ts";
 import { parseThreadId } from "../chat/threads.ts";
 import type { AccountConnecting, AskedAccount } from "../intake/account-connecting.ts";
 import { type Binding, type ConnectingRecords, digest, stepSeconds } from "./records.ts";
@@ -119,6 +118,7 @@ export function createAccountConnecting(options: ConnectingOptions): AccountConn
       const redirectUrl = new URL(callbackPath, address);
       const server = { name: bound.server, url: found.url };
       const { settings } = found;
+      const { beginSignIn } = await loadSignIn();
       const signIn = await beginSignIn(server, { settings, redirectUrl, now, ...(stepMs && { stepMs }) });
       const { begun, url } = signIn;
       await (await options.records()).write("begun", begun.state, {
@@ -139,6 +139,7 @@ export function createAccountConnecting(options: ConnectingOptions): AccountConn
       if (!found) return undefined;
       const { bound, signIn } = taken;
       const server = { name: bound.server, url: found.url };
+      const { finishSignIn } = await loadSignIn();
       const account = await finishSignIn(server, signIn, returned, { now, ...(stepMs && { stepMs }) });
       const code = makeCode();
       await (await options.records()).write("signedIn", idOf(bound), {
@@ -150,6 +151,9 @@ export function createAccountConnecting(options: ConnectingOptions): AccountConn
     },
   };
 }
+
+/** With the protocol's SDK, which only those need who sign in. */
+const loadSignIn = () => import("../agent/mcp/sign-in/sign-in.ts");
 
 const nobodyYet = "Nobody has signed in yet, or it was too long ago. Press Connect and sign in first.";
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { SignInError } from "../agent/mcp/sign-in/sign-in.ts";
+import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { cutText } from "../agent/text.ts";
 import { callbackPath, type ConnectingPages } from "./connecting.ts";
 import type { Binding } from "./records.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { accountSchema } from "../agent/mcp-account.ts";
-import { begunSignInSchema } from "../agent/mcp/sign-in/sign-in.ts";
+import { begunSignInSchema } from "../agent/mcp/sign-in/begun.ts";
 import { createSealedBox } from "../agent/sealed-box.ts";
 import { keys } from "../queue/redis/keys.ts";
 

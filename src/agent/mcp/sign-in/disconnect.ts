@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { type Account, type AccountStore, changeAccount } from "../../mcp-account.ts";
-import { isProtected } from "./sign-in.ts";
+import { isProtected } from "./begun.ts";
 
 /** How long the authorization server may take to revoke a token, ms. */
 const revokeMs = 10_000;

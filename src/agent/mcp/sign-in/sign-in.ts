@@ -15,7 +15,8 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
 import { z } from "zod";
 import type { SignInSettings } from "../config.ts";
-import { type Account, accountSchema } from "../../mcp-account.ts";
+import type { Account } from "../../mcp-account.ts";
+import { type BegunSignIn, isProtected, SignInError } from "./begun.ts";
 
 const defaultStepMs = 15_000;
 
@@ -23,25 +24,6 @@ const promiseSchema = z.object({
   issuer: z.string(),
   authorization_response_iss_parameter_supported: z.literal(true),
 });
-
-/** Why somebody could not sign in: a sentence for that person. */
-export class SignInError extends Error {
-  override readonly name = "SignInError";
-}
-
-/** What ends a sign-in, wherever the answer arrives. All of it is secret. */
-export const begunSignInSchema = z.object({
-  state: z.string(),
-  codeVerifier: z.string(),
-  issuer: z.string(),
-  isIssuerPromised: z.boolean(),
-  metadata: accountSchema.shape.metadata,
-  resource: accountSchema.shape.resource,
-  client: accountSchema.shape.client,
-  redirect: z.string(),
-});
-
-export type BegunSignIn = z.infer<typeof begunSignInSchema>;
 
 export interface SignIn {
   /** Where the person signs in. */
@@ -249,11 +231,6 @@ function noteIssuers(fetchFn: FetchLike, promising: Set<string>): FetchLike {
     if (said.success) promising.add(said.data.issuer);
     return response;
   };
-}
-
-/** Whether what is sent there cannot be read on the way. */
-export function isProtected({ protocol, hostname }: URL): boolean {
-  return protocol === "https:" || ["127.0.0.1", "[::1]", "localhost"].includes(hostname);
 }
 
 async function findClient(
