@@ -179,3 +179,19 @@ describe("the file", () => {
     await expect(readMcpConfig(fileWith('{"servers": []}'), {})).rejects.toThrow(/expected an object like/);
   });
 });
+
+describe("whose accounts a server takes", () => {
+  test("is the installation's, or each person's where the entry says so", () => {
+    expect(endpointOf({ url, signIn: true })).toMatchObject({ signIn: {} });
+    expect(
+      endpointOf({ url, signIn: { accounts: "person", clientId: "${ID}" } }, { ID: "heddle" }),
+    ).toMatchObject({ signIn: { accounts: "person", clientId: "heddle" } });
+    expect(problemOf({ url, signIn: { accounts: "everybody" } })).toContain("signIn");
+  });
+
+  test("cannot be each person's where its tools are sent with every request, which all people share", () => {
+    const problem = problemOf({ url, always: true, signIn: { accounts: "person" } });
+    expect(problem).toContain('"always" does not go with accounts of persons');
+    expect(parse({ url, always: true, signIn: true }).state).toBe("enabled");
+  });
+});
