@@ -6,6 +6,7 @@ import { drawChart } from "./charts.ts";
 import { type Effort, type Figure, reasonOf } from "./figure.ts";
 import { ages } from "./figures/ages.ts";
 import { calls } from "./figures/calls.ts";
+import { clones } from "./figures/clones.ts";
 import { commands } from "./figures/commands.ts";
 import { fixedPart } from "./figures/fixed-part.ts";
 import { libraries } from "./figures/libraries.ts";
@@ -35,6 +36,7 @@ const figures: readonly Figure[] = [
   limitedStop,
   rules,
   sandbox,
+  clones,
   threads,
   ages,
   workers,

@@ -48,6 +48,7 @@ export function openSandboxBackend(
     requiresGroups: sandbox.require === "cgroup",
     secretFiles: config.secretFiles,
     checkpoints: readCheckpointLimits(config),
+    mirrorBytes: sandbox.mirrorMb * mebibyte,
     egress: egressOf(config, { log: outside.log ?? (() => {}), counter: moved, repositoriesOf }),
     ...(workspaces.store !== undefined && { store: createFolderStore(workspaces.store) }),
     ...seen,

@@ -44,6 +44,11 @@ export const sandboxSchema = z
     workspaceMb: count(1, 1_048_576).default(4096).describe("all files of a thread, on disk"),
     workspaceFiles: count(100, 100_000_000).default(400_000).describe("number of files of a thread"),
     freeMb: count(0, 1_048_576).default(512).describe("free disk below which no thread may write"),
+    mirrorMb: count(0, 16_777_216)
+      .default(8192)
+      .describe(
+        "what is kept of repositories on this machine, so that each thread need not fetch them whole; those used least recently go first, and 0 keeps none",
+      ),
     jobsPerThread: count(0, 100).default(4).describe("background jobs of one thread"),
     jobs: count(0, 10_000).default(32).describe("background jobs of all threads of a worker"),
   })

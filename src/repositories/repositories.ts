@@ -76,7 +76,7 @@ export function createRepositories(options: RepositoriesOptions): Repositories {
     { repository: { name }, url, user, credential }: Entry,
   ): EgressRepository {
     return {
-      url,
+      ...{ name, url },
       async authorize(refused) {
         const token = await credential.token(refused === undefined ? undefined : fromBasic(refused));
         if (!token.ok) return token;

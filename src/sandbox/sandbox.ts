@@ -18,6 +18,9 @@ export const workspaceRoot = "/workspace";
 /** Where the operator's skills are mounted in every sandbox, read-only, one folder a skill. */
 export const skillsRoot = "/skills";
 
+/** Exit code of a command that could do nothing with the mirror of its {@link ExecRequest.repository}. */
+export const unusableMirror = 75;
+
 export interface ExecRequest {
   /** Run by `bash -c`; never interpolated into another shell string. */
   command: string;
@@ -34,6 +37,12 @@ export interface ExecRequest {
   isUncalled?: boolean;
   /** It can write nothing but `/tmp`, and reaches neither the network nor the thread's own servers. */
   isReadOnly?: boolean;
+  /**
+   * The address of a repository of the thread's: what this host keeps of it (src/sandbox/mirrors) is brought up to date and
+   * lies read-only in the folder that `HEDDLE_MIRROR` names while the command runs, if the host can keep any. A command
+   * that can make nothing of it ends with {@link unusableMirror}.
+   */
+  repository?: string;
   /** Both streams as they come, for live display. */
   onOutput?(chunk: Buffer): void;
 }

@@ -37,6 +37,10 @@ export interface FakeGithub {
   issued: string[];
   /** Method and path of each request, without what signs in. */
   requests: string[];
+  /** Bytes of each answer to git. */
+  served: number[];
+  /** git is not answered any more, or is again. */
+  beSilent(isSilent: boolean): void;
   pulls: Pull[];
   git(title: string, ...args: string[]): string;
   close(): Promise<void>;
@@ -68,6 +72,8 @@ export async function startGithub({ now = Date.now }: { now?(): number } = {}): 
   const pulls: Pull[] = [];
   const issued: string[] = [];
   const requests: string[] = [];
+  const served: number[] = [];
+  let isSilent = false;
   const pathOf = (title: string) => join(folder, `${title.toLowerCase()}.git`);
   const git = (title: string, ...args: string[]) =>
     execFileSync("git", ["-C", pathOf(title), ...args], {
@@ -79,7 +85,10 @@ export async function startGithub({ now = Date.now }: { now?(): number } = {}): 
     return grant && grant.endsAt > now() ? grant : undefined;
   };
 
-  const context = { folder, grantOf, apps, pulls, issued, grants, git, now };
+  const context = {
+    ...{ folder, grantOf, apps, pulls, issued, grants, git, now, served },
+    isSilent: () => isSilent,
+  };
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     answer(request, response, context).catch((error: unknown) => {
@@ -91,7 +100,8 @@ export async function startGithub({ now = Date.now }: { now?(): number } = {}): 
 
   return {
     origin: `http://127.0.0.1:${port}`,
-    ...{ port, issued, requests, pulls, git },
+    ...{ port, issued, requests, served, pulls, git },
+    beSilent: (silent) => void (isSilent = silent),
     addRepository(title, files = { "README.md": "# A shop\n" }) {
       const path = pathOf(title);
       execFileSync("git", ["init", "-q", "--bare", "-b", "main", path]);
@@ -127,6 +137,8 @@ interface Context {
   pulls: Pull[];
   issued: string[];
   grants: Map<string, Grant>;
+  served: number[];
+  isSilent(): boolean;
   git: FakeGithub["git"];
   now(): number;
 }
@@ -135,6 +147,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, contex
   const url = new URL(request.url ?? "", "http://github");
   const [, title = "", service] =
     /^\/([^/]+\/[^/]+?)(?:\.git)?\/(info\/refs|git-upload-pack|git-receive-pack)$/.exec(url.pathname) ?? [];
+  if (service && context.isSilent()) return;
   if (service) return await serveGit(request, response, { title, service, url, context });
   const reply = (status: number, body: object) =>
     void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -298,7 +311,7 @@ interface GitRequest {
 async function serveGit(
   request: IncomingMessage,
   response: ServerResponse,
-  { title, service, url, context: { folder, grantOf } }: GitRequest,
+  { title, service, url, context: { folder, grantOf, served } }: GitRequest,
 ): Promise<void> {
   const password = Buffer.from(
     (request.headers.authorization ?? "").replace(/^Basic /, ""),
@@ -337,6 +350,7 @@ async function serveGit(
   child.stdin.on("error", () => {});
   request.pipe(child.stdin);
   const output = await buffer(child.stdout);
+  served.push(output.length);
   const end = output.indexOf("\r\n\r\n");
   for (const line of output.toString("latin1", 0, end).split("\r\n")) {
     const [name = "", value = ""] = line.split(": ");

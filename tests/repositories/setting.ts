@@ -22,6 +22,9 @@ import { dataFolder } from "../sandbox/two-threads.ts";
 export interface Setting {
   github: FakeGithub;
   backend: SandboxBackend;
+  dataDir: string;
+  /** Another process of the same host, as far as files go. */
+  addWorker(): SandboxBackend;
   remembered: PushedBranch[];
   log: string[];
   /** A new thread, or one by its name. */
@@ -34,6 +37,7 @@ interface ThreadOptions {
   /** Default: as configured by default. */
   settings?: Partial<RepositorySettings>;
   credential?: RepositoryCredential;
+  worker?: SandboxBackend;
 }
 
 export interface ThreadOfSetting {
@@ -53,7 +57,13 @@ export interface ThreadOfSetting {
 
 export const token = "ghp_canaryCanaryCanaryCanaryCanaryCanary47";
 
-export async function openSetting({ now }: { now?(): number } = {}): Promise<Setting> {
+export async function openSetting({
+  now,
+  mirrorBytes = 0,
+}: {
+  now?(): number;
+  mirrorBytes?: number;
+} = {}): Promise<Setting> {
   const dataDir = dataFolder();
   const github = await startGithub(now ? { now } : {});
   github.addRepository("acme/shop", { "README.md": "# A shop\n", "AGENTS.md": "Be brief.\n" });
@@ -97,20 +107,28 @@ export async function openSetting({ now }: { now?(): number } = {}): Promise<Set
     },
     log: (line) => log.push(line),
   });
-  const backend = createBubblewrapBackend({ dataDir, egress });
+  const options = { dataDir, egress, mirrorBytes, log: (line: string) => void log.push(line) };
+  const backend = createBubblewrapBackend(options);
+  const others: SandboxBackend[] = [];
   let threads = 0;
   return {
-    ...{ github, backend, remembered, log },
+    ...{ github, backend, dataDir, remembered, log },
+    addWorker() {
+      const worker = createBubblewrapBackend(options);
+      others.push(worker);
+      return worker;
+    },
     async thread({
       id = `local:w:c:${++threads}`,
       settings = {},
       credential = createStaticCredential(token),
+      worker = backend,
     } = {}) {
       opened.set(id, { settings, credential });
       const repositories = listOf(id);
       if (!repositories) throw new Error("no thread");
       all.set(id, repositories);
-      const sandbox = await backend.open(id);
+      const sandbox = await worker.open(id);
       const access = repositories.open(id, () => ({ id: "U1", name: "Ada @here <b>" }));
       if (!access) throw new Error("no repositories");
       const dispatcher = dispatcherOf({
@@ -141,7 +159,7 @@ export async function openSetting({ now }: { now?(): number } = {}): Promise<Set
       };
     },
     async close() {
-      await backend.close();
+      await Promise.all([backend, ...others].map((each) => each.close()));
       await github.close();
       rmSync(dataDir, { recursive: true });
     },

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { closedEgress, type WaysOut } from "../egress/egress.ts";
 import { describePolicy } from "../egress/policy.ts";
 import { defaultLimits } from "../limits.ts";
+import { createMirrors } from "../mirrors/mirrors.ts";
 import type { SandboxBackend } from "../sandbox.ts";
 import { defaultFence } from "../running/fence.ts";
 import { openRunningRegistry } from "../running/registry.ts";
@@ -52,6 +53,11 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
               createServices({
                 ...{ host, spawner, floor, egress, networkOf },
                 closed: { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] },
+              }),
+            openMirrors: (floor) =>
+              createMirrors({
+                ...{ host, spawner, floor, egress, networkOf, log },
+                bytes: options.mirrorBytes ?? 0,
               }),
             probe: probeHost,
           },

@@ -1,5 +1,7 @@
 /** A repository that a thread may reach by git's HTTP protocol, and nothing else of its host. */
 export interface EgressRepository {
+  /** The operator's, one for each entry of the settings. */
+  name: string;
   /** As its host serves it, with `.git` where the host wants that. Who made it vouches for the address, also a private one. */
   url: URL;
   /**

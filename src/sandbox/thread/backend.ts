@@ -10,6 +10,7 @@ import {
 import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend, Workspaces } from "../sandbox.ts";
+import type { Mirrors } from "../mirrors/mirrors.ts";
 import type { ServiceHost, ServiceStart } from "../service.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
@@ -40,6 +41,8 @@ export interface BackendOptions {
   store?: WorkspaceStore;
   /** What is kept of files for an undo, and where, if not on this host. Without it nothing is. */
   checkpoints?: CheckpointLimits & { folder?: string; reached?: ThreadCheckpointDeps["reached"] };
+  /** What is kept of repositories on this host, in bytes. Default: nothing. */
+  mirrorBytes?: number;
   /** Files with secrets of Heddle, which no service may be given with a folder above them. */
   secretFiles?: readonly string[];
   /** See {@link FenceTimes}. */
@@ -70,6 +73,8 @@ export interface HostRuntime {
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
   /** Absent where nothing isolates them. */
   openServices?(floor: DiskFloor): ServiceRunner;
+  /** Absent where nothing isolates what git reads. */
+  openMirrors?(floor: DiskFloor): Mirrors;
   /** Runs the real thing with canaries. */
   probe(deps: SandboxDeps): Promise<Probe>;
 }
@@ -196,6 +201,7 @@ function initialize(
   const deps: SandboxDeps = {
     ...{ ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts },
     ...(kept && { keepFiles: kept.snapshots.keep }),
+    ...(runtime.openMirrors && { mirrors: runtime.openMirrors(floor) }),
   };
   const services = runtime.openServices?.(floor);
   return { runtime, view, deps, lifecycle, checkpoints: kept?.checkpoints, services };

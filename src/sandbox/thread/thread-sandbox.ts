@@ -1,16 +1,11 @@
 import { rm } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
-import {
-  type Claim,
-  type ExecRequest,
-  type ExecResult,
-  type Job,
-  type Sandbox,
-  workspaceRoot,
-} from "../sandbox.ts";
+import type { Mirrors } from "../mirrors/mirrors.ts";
+import { type Claim, type Job, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import { createFileChanges } from "./changes.ts";
 import type { DiskFloor } from "./disk-floor.ts";
+import { createExec, floodFactor, insideFolder, type Preparation, refusalOf, shorten } from "./exec.ts";
 import { createExposing } from "./expose.ts";
 import { createFileTools, type RunScript } from "./files.ts";
 import type { Host, ThreadFolder } from "./host.ts";
@@ -22,13 +17,8 @@ import { createProgramRunner, type ProgramRunner } from "./program-runner.ts";
 import { shellCommand } from "./shell.ts";
 import type { LaunchRequest, Ending, Spawner } from "./spawner.ts";
 
-/** A command may produce this many times what is kept before it is killed. */
-const floodFactor = 16;
 /** Wall time of a file operation, in milliseconds. */
 const fileOperationMs = 60_000;
-/** MAX_ARG_STRLEN of Linux: the longest single argument in bytes, with its NUL, is 128 KiB. */
-const longestCommandBytes = 128 * 1024 - 1;
-const shownCharacters = 120;
 
 /** What the sandboxes of all threads share. */
 export interface SandboxDeps {
@@ -40,6 +30,8 @@ export interface SandboxDeps {
   /** bwrap arguments for what the operator shows to every sandbox, as of now. */
   shown(): readonly string[];
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
+  /** What this host keeps of repositories; absent where nothing is kept. */
+  mirrors?: Mirrors;
   /** Keeps the files as they are before a turn; never rejects. Absent where none are kept. */
   keepFiles?: ((folder: ThreadFolder, turn: string, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
@@ -69,7 +61,7 @@ export function createThreadSandbox(
   const jobs = createJobTable(limits, deps.jobCount);
   const changes = createFileChanges(createScriptRunner(programs, folder));
   const checkpoint = createTurnCheckpoint((turn, signal) => deps.keepFiles?.(folder, turn, signal));
-  const thread: ThreadParts = { deps, folder, programs, jobs, changes, checkpoint };
+  const thread: ThreadParts = { deps, threadId, folder, programs, jobs, changes, checkpoint };
   const on = (claim: Claim | undefined): Sandbox => ({
     ...createCommands(thread, claim),
     ...createWriting(thread, claim),
@@ -100,6 +92,7 @@ export function createThreadSandbox(
 /** What those who work for one thread share. */
 interface ThreadParts {
   deps: SandboxDeps;
+  threadId: string;
   folder: ThreadFolder;
   programs: ProgramRunner;
   jobs: JobTable;
@@ -164,43 +157,13 @@ type JobProgram = Pick<LaunchRequest, "program" | "cwd"> &
 
 /** Commands, and jobs, of somebody who works on this claim. */
 function createCommands(
-  { deps: { host, spawner }, folder, programs, jobs, changes, checkpoint }: ThreadParts,
+  { deps, threadId, folder, programs, jobs, changes, checkpoint }: ThreadParts,
   claim: Claim | undefined,
 ): Pick<Sandbox, "exec" | "start" | "expose"> {
+  const { host, spawner } = deps;
   const { limits } = host;
 
-  async function exec(request: ExecRequest): Promise<ExecResult> {
-    const startedAt = performance.now();
-    const keptBytes = request.maxOutputBytes ?? limits.outputBytes;
-    const output = collectOutput(keptBytes);
-    let ending = refusalOf(request);
-    const { isReadOnly = false, isUncalled = false } = request;
-    const preparation = ending
-      ? undefined
-      : prepare({ opensNetwork: programs.hasEgress && !isReadOnly, mayWrite: !isReadOnly && !isUncalled });
-    if (preparation) ending = await preparation;
-    ending ??= await programs.start(
-      {
-        program: shellCommand(request.command),
-        cwd: insideFolder(request.cwd),
-        ...(request.environment && { environment: request.environment }),
-        timeoutMs: Math.min(request.timeoutMs ?? limits.commandMs, limits.longestCommandMs),
-        floodBytes: keptBytes * floodFactor,
-        signal: request.signal,
-        onOutput(stream, chunk) {
-          output.take(stream, chunk);
-          request.onOutput?.(chunk);
-        },
-        ...(isReadOnly && { isAlone: true, view: ["--ro-bind", join(folder.path, "ws"), workspaceRoot] }),
-      },
-      isUncalled
-        ? { kind: "files", claim, text: "" }
-        : { kind: "command", claim, text: shorten(request.command) },
-    ).ended;
-    const { end, exitCode, problem } = ending;
-    const durationMs = performance.now() - startedAt;
-    return { end, exitCode, ...output.result(), durationMs, ...(problem !== undefined && { problem }) };
-  }
+  const exec = createExec({ deps, threadId, folder, programs, claim, prepare });
 
   async function start({
     command,
@@ -250,16 +213,14 @@ function createCommands(
   function prepare({
     opensNetwork,
     mayWrite,
-  }: {
-    opensNetwork: boolean;
-    mayWrite: boolean;
-  }): Promise<Ending | undefined> | undefined {
+    alongside,
+  }: Preparation): Promise<Ending | undefined> | undefined {
     const opening = opensNetwork ? programs.openNetwork() : undefined;
     const noting = changes.ensureNote();
     const keeping = mayWrite ? checkpoint.ensureKept() : undefined;
-    if (!opening && !noting && !keeping) return undefined;
+    if (!opening && !noting && !keeping && !alongside) return undefined;
     const before = programs.kills();
-    return Promise.all([opening, noting, keeping]).then(() =>
+    return Promise.all([opening, noting, keeping, alongside]).then(() =>
       programs.kills() === before ? undefined : { end: "stopped", exitCode: null },
     );
   }
@@ -271,12 +232,6 @@ function createCommands(
   });
 
   return { exec, start, expose };
-}
-
-/** What is told of a command: enough to know it by. */
-function shorten(command: string): string {
-  const [line = ""] = command.trim().split("\n");
-  return line.length > shownCharacters ? `${line.slice(0, shownCharacters - 1)}…` : line;
 }
 
 /** Runs the scripts of file operations, and removes what one that was cut off has staged. */
@@ -302,22 +257,4 @@ function createScriptRunner(programs: ProgramRunner, folder: ThreadFolder, claim
     }
     return { ...ending, ...output.result() };
   };
-}
-
-function insideFolder(cwd: string | undefined): string {
-  return posix.resolve(workspaceRoot, cwd ?? ".");
-}
-
-/** Why a command is not even started. */
-function refusalOf(request: { command: string; cwd?: string }): Ending | undefined {
-  if (Buffer.byteLength(request.command) > longestCommandBytes) {
-    const problem =
-      "The command is longer than 128 KiB, the limit of Linux; write it to a file and run that.";
-    return { end: "failed", exitCode: null, problem };
-  }
-  if (`${request.command}${request.cwd}`.includes("\0")) {
-    const problem = "The command or its folder contains a NUL character, which no command line can hold.";
-    return { end: "failed", exitCode: null, problem };
-  }
-  return undefined;
 }

@@ -48,6 +48,7 @@ describe.skipIf(missing.length > 0)("a thread's repositories", () => {
       execFileSync("git", ["-C", path, "update-ref", "refs/heads/main", commit.toString().trim()]);
     }
     const shop: EgressRepository = {
+      name: "shop",
       url: new URL("https://git.example/team/shop.git"),
       async authorize(refused) {
         asked.push(refused);

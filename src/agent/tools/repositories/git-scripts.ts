@@ -1,3 +1,5 @@
+import { unusableMirror } from "../../../sandbox/sandbox.ts";
+
 /**
  * Scripts that run in the sandbox, where whatever git finds in the workspace was written by whoever steers the agent. So
  * git is told to run nothing that a repository names, and its address comes from the operator and not from `.git/config`.
@@ -10,15 +12,34 @@ export GIT_TERMINAL_PROMPT=0 GIT_NO_REPLACE_OBJECTS=1 GIT_ASKPASS=true LC_ALL=C.
 git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 "$@"; }
 `;
 
-/** `$1`: address, `$2`: folder, `$3`: branch or nothing. Prints the branch, its commit and whether there is an AGENTS.md. */
+/**
+ * `$1`: address, `$2`: folder, `$3`: branch or nothing. Prints the branch, its commit and whether there is an AGENTS.md.
+ *
+ * Where there is a mirror, what it holds is copied, and only what is new comes from the host, which also says anew what
+ * there is: the clone is what it would be without the mirror.
+ */
 export const cloneScript = `${prepare}
 address=$1 folder=$2 branch=$3
+slow=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60)
+copy_mirror() {
+  git init --quiet "$folder.part" && cd "$folder.part" && mkdir -p .git/objects/pack &&
+    cp --reflink=auto "$HEDDLE_MIRROR"/pack/* .git/objects/pack/ && cp "$HEDDLE_MIRROR/packed-refs" .git/ &&
+    git remote add origin "$address" &&
+    git "\${slow[@]}" fetch --quiet --prune --prune-tags origin && git remote set-head origin --auto > /dev/null &&
+    { [ -n "$branch" ] || branch=$(git symbolic-ref refs/remotes/origin/HEAD); } &&
+    branch=\${branch#refs/remotes/origin/} && git checkout --quiet --track -B "$branch" "origin/$branch"
+}
 if [ -e "$folder" ]; then
   [ "$(git -C "$folder" rev-parse --show-toplevel 2>/dev/null)" = "$(realpath "$folder")" ] || { echo "$folder is there already and is no clone; move it away" >&2; exit 3; }
-  git -C "$folder" fetch --quiet --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
+  git -C "$folder" "\${slow[@]}" fetch --quiet --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
   echo there
 else
-  git clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit 4; }
+  rm -rf "$folder.part"
+  if [ -n "\${HEDDLE_MIRROR:-}" ]; then
+    (copy_mirror) || { rm -rf "$folder.part"; exit ${unusableMirror}; }
+  else
+    git "\${slow[@]}" clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit 4; }
+  fi
   mv "$folder.part" "$folder"
   echo cloned
 fi

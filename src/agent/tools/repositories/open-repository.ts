@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { unusableMirror } from "../../../sandbox/sandbox.ts";
 import { openRepositoryName, type Repository, type RepositoryAccess } from "../../repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool } from "../tool.ts";
 import { cacheByNames } from "./cache-by-names.ts";
@@ -31,7 +32,13 @@ export function createOpenRepository({ list }: RepositoryAccess): Tool {
       if (!repository) return { status: "error", text: `There is no repository ${name} here.` };
       const folder = folderOf(repository);
       const parameters = [repository.address, folder, repository.branch ?? ""];
-      const run = await runScript(context.sandbox, cloneScript, parameters, context);
+      const { sandbox, signal } = context;
+      const isThere = (await sandbox.readFile(`${folder}/.git/HEAD`, { maxBytes: 1, signal })).ok;
+      const mirrored = isThere ? {} : { repository: repository.address };
+      let run = await runScript(sandbox, cloneScript, parameters, { signal, ...mirrored });
+      if (!run.ok && run.exitCode === unusableMirror) {
+        run = await runScript(sandbox, cloneScript, parameters, { signal });
+      }
       if (!run.ok) return { status: "error", text: `${repository.title} was not opened: ${run.message}.` };
       const [how, branch = "", commit = "", agents = ""] = run.text.split("\n");
       const text = [

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import type { ExecRequest, Sandbox } from "../../../sandbox/sandbox.ts";
 import { workspaceRoot } from "../../../sandbox/sandbox.ts";
 import { removeHidden } from "../../hidden-characters.ts";
 import type { Repository } from "../../repositories.ts";
@@ -22,7 +22,7 @@ export interface Proposal {
 }
 
 /** `message` is one sentence for the model. */
-export type Failed = { ok: false; message: string };
+export type Failed = { ok: false; message: string; exitCode?: number | null };
 
 export interface Difference {
   files: ChangedFile[];
@@ -57,21 +57,22 @@ export async function runScript(
   sandbox: Sandbox,
   script: string,
   parameters: readonly string[],
-  { signal, isUncalled, maxOutputBytes }: ScriptOptions & { maxOutputBytes?: number } = {},
+  { signal, isUncalled, ...rest }: ScriptOptions & Pick<ExecRequest, "maxOutputBytes" | "repository"> = {},
 ): Promise<{ ok: true; text: string; isCut: boolean } | Failed> {
   const command = [`set -- ${parameters.map(quoteArgument).join(" ")}`, script].join("\n");
   const result = await sandbox.exec({
     command,
     timeoutMs: isUncalled ? lookMs : scriptMs,
     ...(signal && { signal }),
-    ...(maxOutputBytes !== undefined && { maxOutputBytes }),
+    ...rest,
     ...(isUncalled && { isUncalled }),
   });
   if (result.end === "exit" && result.exitCode === 0) {
     return { ok: true, text: result.stdout.toString(), isCut: result.droppedBytes > 0 };
   }
   const said = removeHidden(result.stderr.toString()).trim().split("\n").slice(-6).join("; ");
-  return { ok: false, message: (result.problem ?? said) || `git did not finish (${result.end})` };
+  const message = (result.problem ?? said) || `git did not finish (${result.end})`;
+  return { ok: false, message, exitCode: result.exitCode };
 }
 
 export function folderOf({ name }: Repository): string {

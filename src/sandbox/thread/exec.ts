@@ -1,0 +1,119 @@
+import { join, posix } from "node:path";
+import type { Egress } from "../egress/egress.ts";
+import type { Mirrors } from "../mirrors/mirrors.ts";
+import { openShownMirror } from "../mirrors/show-mirror.ts";
+import { type Claim, type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
+import type { Host, ThreadFolder } from "./host.ts";
+import { collectOutput } from "./output.ts";
+import type { ProgramRunner } from "./program-runner.ts";
+import { shellCommand } from "./shell.ts";
+import type { Ending } from "./spawner.ts";
+
+/** A command may produce this many times what is kept before it is killed. */
+export const floodFactor = 16;
+/** MAX_ARG_STRLEN of Linux: the longest single argument in bytes, with its NUL, is 128 KiB. */
+const longestCommandBytes = 128 * 1024 - 1;
+const shownCharacters = 120;
+
+/** What must be done before a command. */
+export interface Preparation {
+  opensNetwork: boolean;
+  mayWrite: boolean;
+  /** What is on its way already. */
+  alongside?: Promise<unknown> | undefined;
+}
+
+/** Runs commands of somebody who works on this claim, each to its end. */
+export function createExec({
+  deps,
+  threadId,
+  folder,
+  programs,
+  claim,
+  prepare,
+}: {
+  deps: { host: Host; egress: Pick<Egress, "policyOf">; mirrors?: Mirrors };
+  threadId: string;
+  folder: ThreadFolder;
+  programs: ProgramRunner;
+  claim: Claim | undefined;
+  /** Undefined when there is nothing to wait for; an ending when the command must not start any more. */
+  prepare(preparation: Preparation): Promise<Ending | undefined> | undefined;
+}): Sandbox["exec"] {
+  const { limits } = deps.host;
+
+  function showMirror({ repository: address, signal }: ExecRequest) {
+    return address === undefined ? undefined : openShownMirror(deps, { threadId, address, signal });
+  }
+
+  async function run(request: ExecRequest, output: ReturnType<typeof collectOutput>): Promise<Ending> {
+    const { isReadOnly = false, isUncalled = false, signal, environment } = request;
+    const showing = showMirror(request);
+    const preparation = prepare({
+      opensNetwork: programs.hasEgress && !isReadOnly,
+      mayWrite: !isReadOnly && !isUncalled,
+      alongside: showing,
+    });
+    const stopped = preparation && (await preparation);
+    if (stopped) return stopped;
+    const mirror = showing && (await showing);
+    const ending = await programs.start(
+      {
+        program: shellCommand(request.command),
+        cwd: insideFolder(request.cwd),
+        ...(environment && { environment }),
+        timeoutMs: Math.min(request.timeoutMs ?? limits.commandMs, limits.longestCommandMs),
+        floodBytes: keptBytesOf(request) * floodFactor,
+        signal,
+        onOutput(stream, chunk) {
+          output.take(stream, chunk);
+          request.onOutput?.(chunk);
+        },
+        view: [
+          ...(isReadOnly ? ["--ro-bind", join(folder.path, "ws"), workspaceRoot] : []),
+          ...(mirror?.view ?? []),
+        ],
+        isAlone: isReadOnly,
+      },
+      isUncalled
+        ? { kind: "files", claim, text: "" }
+        : { kind: "command", claim, text: shorten(request.command) },
+    ).ended;
+    mirror?.ended(ending.exitCode);
+    return ending;
+  }
+
+  const keptBytesOf = (request: ExecRequest) => request.maxOutputBytes ?? limits.outputBytes;
+
+  return async (request): Promise<ExecResult> => {
+    const startedAt = performance.now();
+    const output = collectOutput(keptBytesOf(request));
+    const { end, exitCode, problem } = refusalOf(request) ?? (await run(request, output));
+    const durationMs = performance.now() - startedAt;
+    return { end, exitCode, ...output.result(), durationMs, ...(problem !== undefined && { problem }) };
+  };
+}
+
+/** What is told of a command: enough to know it by. */
+export function shorten(command: string): string {
+  const [line = ""] = command.trim().split("\n");
+  return line.length > shownCharacters ? `${line.slice(0, shownCharacters - 1)}…` : line;
+}
+
+export function insideFolder(cwd: string | undefined): string {
+  return posix.resolve(workspaceRoot, cwd ?? ".");
+}
+
+/** Why a command is not even started. */
+export function refusalOf(request: { command: string; cwd?: string }): Ending | undefined {
+  if (Buffer.byteLength(request.command) > longestCommandBytes) {
+    const problem =
+      "The command is longer than 128 KiB, the limit of Linux; write it to a file and run that.";
+    return { end: "failed", exitCode: null, problem };
+  }
+  if (`${request.command}${request.cwd}`.includes("\0")) {
+    const problem = "The command or its folder contains a NUL character, which no command line can hold.";
+    return { end: "failed", exitCode: null, problem };
+  }
+  return undefined;
+}
