@@ -20,25 +20,25 @@ git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commi
  */
 export const cloneScript = `${prepare}
 address=$1 folder=$2 branch=$3
-slow=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60)
+options=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60 -c checkout.workers=4)
 copy_mirror() {
   git init --quiet "$folder.part" && cd "$folder.part" && mkdir -p .git/objects/pack &&
     cp --reflink=auto "$HEDDLE_MIRROR"/pack/* .git/objects/pack/ && cp "$HEDDLE_MIRROR/packed-refs" .git/ &&
     git remote add origin "$address" &&
-    git "\${slow[@]}" fetch --quiet --prune --prune-tags origin && git remote set-head origin --auto > /dev/null &&
+    git "\${options[@]}" fetch --quiet --prune --prune-tags origin && git remote set-head origin --auto > /dev/null &&
     { [ -n "$branch" ] || branch=$(git symbolic-ref refs/remotes/origin/HEAD); } &&
-    branch=\${branch#refs/remotes/origin/} && git checkout --quiet --track -B "$branch" "origin/$branch"
+    branch=\${branch#refs/remotes/origin/} && git "\${options[@]}" checkout --quiet --track -B "$branch" "origin/$branch"
 }
 if [ -e "$folder" ]; then
   [ "$(git -C "$folder" rev-parse --show-toplevel 2>/dev/null)" = "$(realpath "$folder")" ] || { echo "$folder is there already and is no clone; move it away" >&2; exit 3; }
-  git -C "$folder" "\${slow[@]}" fetch --quiet --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
+  git -C "$folder" "\${options[@]}" fetch --quiet --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
   echo there
 else
   rm -rf "$folder.part"
   if [ -n "\${HEDDLE_MIRROR:-}" ]; then
     (copy_mirror) || { rm -rf "$folder.part"; exit ${unusableMirror}; }
   else
-    git "\${slow[@]}" clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit 4; }
+    git "\${options[@]}" clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit 4; }
   fi
   mv "$folder.part" "$folder"
   echo cloned
