@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
-import { registryHosts } from "../config/repositories.ts";
 import type { Settings } from "../config/schema.ts";
 import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";
@@ -14,6 +13,7 @@ import type { FenceTimes } from "../sandbox/running/fence.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { BackendOptions } from "../sandbox/thread/backend.ts";
 import type { ReadOnlyMount } from "../sandbox/thread/read-only.ts";
+import { readRegistries } from "./registries.ts";
 import { createFolderStore } from "../sandbox/workspaces/store.ts";
 
 const kibibyte = 1024;
@@ -176,6 +176,7 @@ function egressOf(
     rules: {
       allow: egress.allow,
       channels: channelHosts(settings),
+      registries: readRegistries(settings),
       credentials,
     },
     limits: { connections: egress.connections, bytesPerDay: egress.mbPerDay * mebibyte },
@@ -186,18 +187,12 @@ function egressOf(
 }
 
 /** What a channel may reach besides `egress.allow`; all places that can say so count. */
-function channelHosts({ egress, channels, repositories }: Config["settings"]): Record<string, string[]> {
+function channelHosts({ egress, channels }: Config["settings"]): Record<string, string[]> {
   const names = [...Object.keys(egress.channels), ...Object.keys(channels)];
   return Object.fromEntries(
     names.map((name) => [
       name,
-      [
-        ...(egress.channels[name]?.allow ?? []),
-        ...(channels[name]?.network ?? []),
-        ...(channels[name]?.repositories ?? []).flatMap((repository) =>
-          (repositories[repository]?.registries ?? []).flatMap((preset) => registryHosts[preset]),
-        ),
-      ],
+      [...(egress.channels[name]?.allow ?? []), ...(channels[name]?.network ?? [])],
     ]),
   );
 }

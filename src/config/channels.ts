@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { registriesSchema } from "./registries.ts";
 import { repositoryName } from "./repositories.ts";
 import { channelId, hosts, modelName } from "./values.ts";
 import { watchSchema } from "./watch.ts";
@@ -49,6 +50,11 @@ export const channelsSchema = z
         .exactOptional()
         .describe("the repositories that its threads can clone; without it none"),
       watch: watchSchema.exactOptional(),
+      registries: registriesSchema
+        .exactOptional()
+        .describe(
+          "package registries that its commands may reach, beside those of its repositories; without it none",
+        ),
       network: hosts.describe("the same as egress.channels.<channel>.allow"),
     }),
   )

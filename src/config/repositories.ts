@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { registriesSchema } from "./registries.ts";
 import { count, url, variableName } from "./values.ts";
 
 /** The repositories that agents work on, in `heddle.yaml`. docs/repositories.md explains them. */
@@ -6,15 +7,6 @@ import { count, url, variableName } from "./values.ts";
 export const repositoryName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, "expected a short name in small letters, e.g. shop");
-
-/** What package managers fetch from, by the name of a preset. */
-export const registryHosts = {
-  npm: ["registry.npmjs.org"],
-  pypi: ["pypi.org", "files.pythonhosted.org"],
-  crates: ["index.crates.io", "static.crates.io"],
-  go: ["proxy.golang.org", "sum.golang.org"],
-  apt: ["deb.debian.org", "security.debian.org", "archive.ubuntu.com", "security.ubuntu.com"],
-} as const;
 
 const repositorySchema = z.strictObject({
   url: url
@@ -74,10 +66,9 @@ const repositorySchema = z.strictObject({
     .describe(
       "brings failed checks and reviews of pull requests back into the thread that has opened them; github only",
     ),
-  registries: z
-    .array(z.enum(["npm", "pypi", "crates", "go", "apt"]))
+  registries: registriesSchema
     .default([])
-    .describe("package registries that the channel's commands may reach"),
+    .describe("package registries that the commands of its channels may reach"),
 });
 
 export const repositoriesSchema = z

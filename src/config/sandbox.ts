@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { registryMirrorsSchema } from "./registries.ts";
 import { channelId, count, hostName, hosts } from "./values.ts";
 
 /** What commands may use and reach, and how long their files are kept, in `heddle.yaml`. */
@@ -84,6 +85,7 @@ export const egressSchema = z
       )
       .default([])
       .describe("headers that the proxy adds to requests, so that the sandbox never sees their value"),
+    registries: registryMirrorsSchema,
     connections: count(1, 1000).default(64).describe("connections of one thread at once"),
     mbPerDay: count(1, 1_048_576)
       .default(2048)

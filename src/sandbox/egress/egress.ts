@@ -74,6 +74,7 @@ export function createEgress({
     isOpen:
       repositoriesOf !== undefined ||
       rules.allow.length > 0 ||
+      Object.keys(rules.registries ?? {}).length > 0 ||
       Object.values(rules.channels).some((hosts) => hosts.length > 0),
     only: (hosts, onUnlisted) => ({
       ...createWaysOut(() => ({ hosts, credentials: [] }), { ...counted, onUnlisted }),

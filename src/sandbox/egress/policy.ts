@@ -1,4 +1,5 @@
 import { type EgressRepository, plainAddress } from "./repository.ts";
+import type { EgressSite } from "./site.ts";
 
 /** What a thread may reach. */
 export interface EgressPolicy {
@@ -7,6 +8,17 @@ export interface EgressPolicy {
   credentials: readonly Credential[];
   /** Beside those hosts, and only by git. */
   repositories?: readonly EgressRepository[];
+  /** Beside those hosts, and only at these addresses. */
+  sites?: readonly EgressSite[];
+  /** What programs in the sandbox find in their environment, of where to fetch from. */
+  variables?: Readonly<Record<string, string>>;
+}
+
+/** What package managers reach. */
+export interface RegistryReach {
+  hosts: readonly string[];
+  sites: readonly EgressSite[];
+  variables: Readonly<Record<string, string>>;
 }
 
 /** A request header that the proxy adds, so that the sandbox never has its value. */
@@ -23,6 +35,8 @@ export interface EgressRules {
   allow: readonly string[];
   /** By `platform:workspace:channel`: hosts beside those, and `credentials` of this channel alone. */
   channels: Readonly<Record<string, readonly string[]>>;
+  /** By channel too. */
+  registries?: Readonly<Record<string, RegistryReach>>;
   /** Without `channels`, for every thread that may reach the host. */
   credentials: readonly (Credential & { channels?: readonly string[] | undefined })[];
 }
@@ -34,12 +48,19 @@ export function policyFor(
   repositories: readonly EgressRepository[] = [],
 ): EgressPolicy | undefined {
   const channel = threadId.split(":").slice(0, 3).join(":");
-  const hosts = [...new Set([...rules.allow, ...(rules.channels[channel] ?? [])])];
-  if (hosts.length === 0 && repositories.length === 0) return undefined;
+  const registries = rules.registries?.[channel];
+  const own = [...(rules.channels[channel] ?? []), ...(registries?.hosts ?? [])];
+  const hosts = [...new Set([...rules.allow, ...own])];
+  const { sites = [], variables = {} } = registries ?? {};
+  if (hosts.length + repositories.length + sites.length === 0) return undefined;
   const credentials = rules.credentials.filter(
     ({ host, channels }) => isListed(hosts, host) && (channels?.includes(channel) ?? true),
   );
-  return { hosts, credentials, ...(repositories.length > 0 && { repositories }) };
+  return {
+    ...{ hosts, credentials },
+    ...(repositories.length > 0 && { repositories }),
+    ...(sites.length > 0 && { sites, variables }),
+  };
 }
 
 export function isListed(hosts: readonly string[], host: string): boolean {
@@ -49,7 +70,8 @@ export function isListed(hosts: readonly string[], host: string): boolean {
 /** For the model: what it can reach, and how. Empty where it can reach nothing. */
 export function describePolicy(policy: EgressPolicy | undefined): string {
   if (policy === undefined) return "";
-  const { hosts, credentials, repositories = [] } = policy;
+  const { hosts, credentials, repositories = [], sites = [] } = policy;
+  const named = sites.filter(({ isNamed }) => isNamed).map(({ url }) => url.href);
   const listed = credentials.map(({ host }) => `http://${host}/`).join(", ");
   const addresses = repositories.map(plainAddress).join(", ");
   return [
@@ -57,6 +79,9 @@ export function describePolicy(policy: EgressPolicy | undefined): string {
       ? [
           `Commands reach these hosts over https and no others: ${hosts.join(", ")}. The proxy for them is set in the environment; it answers 403 for any other, 429 when this thread has moved its bytes of the day, 502 when a host cannot be reached and 503 when bytes cannot be counted at the moment.`,
         ]
+      : []),
+    ...(named.length > 0
+      ? [`Package managers are told by their environment to fetch from here: ${named.join(", ")}.`]
       : []),
     ...(listed
       ? [

@@ -4,11 +4,13 @@ import type { Duplex } from "node:stream";
 import type { Allowance } from "./allowance.ts";
 import { createConnections, idleMs } from "./connections.ts";
 import type { Dialer } from "./dialer.ts";
-import { forward } from "./forward.ts";
 import type { EgressPolicy } from "./policy.ts";
 import { type Refusal, refuse } from "./refusal.ts";
+import { relayWithCredential } from "./relay-credential.ts";
 import { relayToRepository } from "./relay-repository.ts";
 import { matchRepository } from "./repository.ts";
+import { readFromSite } from "./relay-site.ts";
+import { type EgressSite, findPlainSite, findTunnelSite } from "./site.ts";
 import { createThrottledLogger } from "./throttled-logger.ts";
 
 export interface ProxyOptions {
@@ -24,12 +26,14 @@ export interface ProxyOptions {
 }
 
 /**
- * The proxy of one thread. It knows three things: tunnels (`CONNECT`) to listed hosts, in which it sees nothing; plain
- * requests to hosts with a credential, which it sends on over TLS with the credential added; and those of git for the
- * thread's repositories, of which it reads what a push is to change. A name is resolved once and its address checked and dialled, so that no second answer can lead elsewhere.
+ * The proxy of one thread. It knows four things: tunnels (`CONNECT`) to listed hosts, in which it sees nothing; plain
+ * requests to hosts with a credential, which it sends on over TLS with the credential added; those of git for the
+ * thread's repositories, of which it reads what a push is to change; and reading from sites. A name is resolved once and
+ * its address checked and dialled, so that no second answer can lead elsewhere.
  */
 export function createProxyServer(options: ProxyOptions): Server & { end(): Promise<void> } {
   const { policy, dialer } = options;
+  const { sites = [] } = policy;
   const open = new Set<Socket>();
   // Apart, so that no number of refusals hides what was reached.
   const [refusals, closings] = [
@@ -47,14 +51,13 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
   async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     client.on("error", () => {});
     const target = hostAndPort(request.url ?? "");
+    const reach = target && findTunnelSite(sites, target) ? dialNamed : dial;
     const dialled = target
-      ? await dial(target.host, target.port, client)
+      ? await reach(target.host, target.port, client)
       : refuse(403, "the target is not host:port");
     if (!dialled.ok) {
       refusals.note(`CONNECT ${escapeForLog(request.url)}: ${dialled.reason}`);
-      client.end(
-        `HTTP/1.1 ${dialled.status} Refused\r\n${textHead(dialled.reason)}\r\n\r\n${dialled.reason}\n`,
-      );
+      endRefused(client, dialled);
       return;
     }
     const { socket } = dialled;
@@ -71,39 +74,19 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
     answer.setHeader("connection", "close");
     const url = URL.parse(incoming.url ?? "");
     const found = url && matchRepository(policy.repositories ?? [], url, incoming.method ?? "");
-    if (!found) return relayWithCredential(url, incoming, answer);
-    const refusal = await relayToRepository(found, {
-      ...{ incoming, answer, dialer, meter },
-      dial: (host, port) => dialNamed(host, port, incoming.socket),
+    const site = url && findUnsignedSite(policy, url, incoming.method);
+    const parts = { incoming, answer, dialer, meter };
+    const by = (reach: typeof dial) => ({
+      ...parts,
+      dial: (host: string, port: number) => reach(host, port, incoming.socket),
     });
-    if (refusal) refusals.note(writeRefusal(incoming, answer, `${url.host}${url.pathname}`, refusal));
-  }
-
-  async function relayWithCredential(
-    url: URL | null,
-    incoming: IncomingMessage,
-    answer: ServerResponse,
-  ): Promise<void> {
-    const credential = policy.credentials.find(({ host }) => host === url?.hostname);
-    const plain = url?.protocol === "http:" && url.port === "" && incoming.method !== "TRACE";
-    const dialled =
-      plain && credential
-        ? await dial(url.hostname, 443, incoming.socket)
-        : refuse(403, "only https is open; plain http is for hosts with a credential, which the proxy adds");
-    if (!dialled.ok || !url || !credential) {
-      const refusal = dialled.ok ? refuse(403, "no credential") : dialled;
-      refusals.note(writeRefusal(incoming, answer, url?.hostname ?? "?", refusal));
-      return;
-    }
-    await forward({
-      url,
-      credential,
-      incoming,
-      answer,
-      meter: meter(`${incoming.method} ${url.hostname}`, dialled.socket),
-      connection: dialled.socket,
-      secure: (connection) => dialer.secure(connection, url.hostname),
-    });
+    const refusal = found
+      ? await relayToRepository(found, by(dialNamed))
+      : site
+        ? await readFromSite(url, by(site.isNamed ? dialNamed : dial))
+        : await relayWithCredential(url, policy.credentials, by(dial));
+    const what = found ? `${url?.host}${url?.pathname}` : (url?.host ?? "?");
+    if (refusal) refusals.note(writeRefusal(incoming, answer, what, refusal));
   }
 
   // A large push may take longer than Node allows a request; what stands still is ended by idleMs.
@@ -131,6 +114,19 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
       for (const log of [refusals, closings]) log.flush();
     },
   });
+}
+
+/** A site whose host has no credential: else that is to be added. */
+function findUnsignedSite(
+  { credentials, sites = [] }: EgressPolicy,
+  url: URL,
+  method: string | undefined,
+): EgressSite | undefined {
+  return credentials.some(({ host }) => url.host === host) ? undefined : findPlainSite(sites, url, method);
+}
+
+function endRefused(client: Duplex, { status, reason }: Refusal): void {
+  client.end(`HTTP/1.1 ${status} Refused\r\n${textHead(reason)}\r\n\r\n${reason}\n`);
 }
 
 /** Gives the line for the log. */

@@ -1,25 +1,14 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import type { Dialled } from "./dial.ts";
-import type { Dialer } from "./dialer.ts";
+import type { IncomingMessage } from "node:http";
 import { forward } from "./forward.ts";
-import type { Meter } from "./meter.ts";
 import { readPushCommands } from "./push-commands.ts";
 import { type Refusal, refuse } from "./refusal.ts";
+import type { Relay } from "./relay.ts";
 import { type EgressRepository, type matchRepository, plainAddress } from "./repository.ts";
-
-export interface RepositoryRelay {
-  incoming: IncomingMessage;
-  answer: ServerResponse;
-  dialer: Dialer;
-  dial(host: string, port: number): Promise<Dialled>;
-  meter(what: string, remote: Socket): Meter;
-}
 
 /** Sends a request of git's on to its repository, signed in; a push only where it may pass. Gives why it was refused. */
 export async function relayToRepository(
   { repository, service, target }: NonNullable<ReturnType<typeof matchRepository>>,
-  { incoming, answer, dialer, dial, meter }: RepositoryRelay,
+  { incoming, answer, dialer, dial, meter }: Relay,
 ): Promise<Refusal | undefined> {
   if (service === "git-receive-pack") {
     const reason = await findPushRefusal(repository, incoming);

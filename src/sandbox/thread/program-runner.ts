@@ -56,7 +56,7 @@ export function createProgramRunner(options: {
   const running = new Map<Launched, ProgramKind>();
   const disk = watchDisk(options, threadId, folder);
   const policy = egress.policyOf(threadId);
-  const variables = policy ? buildProxyVariables(gitRewrites(policy)) : [];
+  const variables = policy ? buildProxyVariables({ ...policy.variables, ...gitRewrites(policy) }) : [];
   let idle: NodeJS.Timeout | undefined;
   let kills = 0;
   let touched = false;

@@ -1,0 +1,199 @@
+import { existsSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reachRegistries, readRegistries } from "../../../src/app/registries.ts";
+import { openSandboxBackend } from "../../../src/app/sandbox.ts";
+import { environmentSchema } from "../../../src/config/environment.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
+import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
+import { createEgress } from "../../../src/sandbox/egress/egress.ts";
+import type { SandboxBackend } from "../../../src/sandbox/sandbox.ts";
+import { countAttacks } from "../../attacks.ts";
+import { type FakeRegistries, startRegistries } from "../../fakes/registries.ts";
+import { dataFolder, output } from "../two-threads.ts";
+
+const shop = { url: "https://github.com/acme/shop", registries: ["npm", "apt"] };
+
+describe("the registries of a channel", () => {
+  const reachOf = (settings: object) => readRegistries(settingsSchema.parse(settings));
+
+  test("are those that it and its repositories name, and no other channel has any", () => {
+    const reach = reachOf({
+      repositories: { shop },
+      channels: {
+        "slack:T1:C1": { repositories: ["shop"], registries: ["go", "npm"] },
+        "slack:T1:C2": { registries: ["pypi", "crates"] },
+        "slack:T1:C3": { network: ["example.com"] },
+      },
+    });
+    expect(Object.keys(reach)).toEqual(["slack:T1:C1", "slack:T1:C2"]);
+    expect(reach["slack:T1:C1"]?.hosts).toEqual([
+      ...["proxy.golang.org", "sum.golang.org", "registry.npmjs.org"],
+      ...[
+        "deb.debian.org",
+        "security.debian.org",
+        "archive.ubuntu.com",
+        "security.ubuntu.com",
+        "ports.ubuntu.com",
+      ],
+    ]);
+    expect(reach["slack:T1:C1"]?.variables).toEqual({});
+    expect(reach["slack:T1:C2"]?.hosts).toEqual([
+      ...["pypi.org", "files.pythonhosted.org", "index.crates.io", "static.crates.io"],
+    ]);
+  });
+
+  test("are the operator's own where there are some, which programs are told of", () => {
+    const registries = {
+      npm: "https://npm.corp.example:8443/all/",
+      pypi: "http://pypi.corp.example/simple",
+      go: "https://go.corp.example",
+    };
+    const settings = {
+      egress: { registries },
+      channels: { "slack:T1:C1": { registries: ["npm", "pypi", "go"] } },
+    };
+    const reach = reachOf(settings)["slack:T1:C1"];
+    expect(reach?.hosts).toEqual(["sum.golang.org"]);
+    expect(reach?.variables).toEqual({
+      npm_config_registry: registries.npm,
+      ...{ PIP_INDEX_URL: registries.pypi, UV_DEFAULT_INDEX: registries.pypi },
+      ...{ PIP_TRUSTED_HOST: "pypi.corp.example", UV_INSECURE_HOST: "pypi.corp.example" },
+      GOPROXY: registries.go,
+    });
+    const environment = environmentSchema.parse({});
+    const place = { dataDir: "/nowhere", secretFiles: [], environment, variables: {} };
+    const backend = openSandboxBackend({ ...place, settings: settingsSchema.parse(settings) });
+    expect(backend.note("slack:T1:C1:1")).toContain(
+      "to fetch from here: https://npm.corp.example:8443/all/, http://pypi.corp.example/, https://go",
+    );
+    expect(backend.note("slack:T1:C2:1")).toBe("");
+  });
+
+  test.each(["https://ada:secret@npm.example/", "https://npm.example/?token=x", "ftp://npm.example/"])(
+    "are not at %s",
+    (npm) => {
+      expect(settingsSchema.safeParse({ egress: { registries: { npm } } }).success).toBe(false);
+    },
+  );
+});
+
+const missing = ["socat", "nsenter", "npm", "pip3", "curl"].filter((name) => !existsSync(`/usr/bin/${name}`));
+
+describe.skipIf(missing.length > 0)("through the proxy", () => {
+  const dataDir = dataFolder();
+  const dialled: string[] = [];
+  let registries: FakeRegistries;
+  let backend: SandboxBackend;
+  let mirror: string;
+
+  beforeAll(async () => {
+    registries = await startRegistries("http://registry.example");
+    mirror = `http://registry.example:${registries.port}`;
+    const egress = createEgress({
+      rules: {
+        ...{ allow: [], channels: {}, credentials: [] },
+        registries: {
+          "local:w:own": reachRegistries(["npm", "pypi"], {
+            npm: `${mirror}/npm/`,
+            pypi: `${mirror}/pypi/simple`,
+          }),
+          "local:w:secure": reachRegistries(["npm"], { npm: `https://registry.example:${registries.port}/` }),
+          "local:w:public": reachRegistries(["npm", "apt"], {}),
+        },
+      },
+      limits: { connections: 16, bytesPerDay: 1e9 },
+      dialer: {
+        async resolve(host) {
+          if (host === "registry.example" || host === "security.debian.org") return ["10.9.8.7"];
+          return host === "deb.debian.org" ? ["93.184.216.34"] : [];
+        },
+        connect(address, port) {
+          dialled.push(`${address}:${port}`);
+          return connect(registries.port, "127.0.0.1");
+        },
+        secure: (socket) => socket,
+      },
+      log: () => {},
+    });
+    backend = createBubblewrapBackend({ dataDir, egress });
+  });
+  afterAll(async () => {
+    await backend.close();
+    await registries.close();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  test("npm installs from the operator's registry, at a private address and on its port", async () => {
+    const sandbox = await backend.open("local:w:own:npm");
+    const said = await output(
+      sandbox,
+      `npm install --no-fund loomweight 2>&1; node -p 'require("loomweight")'; grep resolved package-lock.json`,
+    );
+    expect(said).toMatch(/added 1 package[^]*from npm/);
+    expect(said).toContain(`${mirror}/npm/loomweight/-/loomweight-1.0.0.tgz`);
+    expect(registries.requests).toContain("GET /npm/loomweight/-/loomweight-1.0.0.tgz");
+    expect(await output(sandbox, "npm install no-such-thing 2>&1")).toContain("404");
+  });
+
+  test("pip installs from the operator's index", async () => {
+    const sandbox = await backend.open("local:w:own:pip");
+    const said = await output(
+      sandbox,
+      "pip3 install --disable-pip-version-check --target packages Loomweight 2>&1; PYTHONPATH=packages python3 -c 'import loomweight; print(loomweight.said)'",
+    );
+    expect(said).toMatch(/Successfully installed [Ll]oomweight-1\.0\.0[^]*from pypi/);
+  });
+
+  test("nothing else of that host is reached, nothing is published, and no other channel gets there", async (context) => {
+    countAttacks(context, 8);
+    const before = registries.requests.length;
+    const status = async (channel: string, args: string) => {
+      const sandbox = await backend.open(`local:w:${channel}:attack`);
+      return await output(
+        sandbox,
+        `curl -s -o /dev/null -w '%{http_code} %{http_connect}' --max-time 5 ${args}`,
+      );
+    };
+    for (const args of [
+      `${mirror}/other/secret`,
+      `--path-as-is ${mirror}/npm/../other/secret`,
+      `--path-as-is ${mirror}/npm/%2e%2e/other/secret`,
+      `-X PUT -d x ${mirror}/npm/loomweight`,
+      `-X POST -d x ${mirror}/npm/-/v1/login`,
+      "http://registry.example:1/npm/loomweight",
+      "http://registry.example/npm/loomweight",
+    ]) {
+      expect(await status("own", args), args).toMatch(/^403/);
+    }
+    expect(await status("own", `https://registry.example:${registries.port}/`)).toMatch(/ 403$/);
+    expect(await status("public", `${mirror}/npm/loomweight`)).toMatch(/^403/);
+    expect(await status("none", `${mirror}/npm/loomweight`)).toMatch(/^000/);
+    expect(registries.requests).toHaveLength(before);
+  });
+
+  test("a registry over https is a tunnel to its host and port, and to no other port", async () => {
+    const sandbox = await backend.open("local:w:secure:1");
+    const connected = (port: number) =>
+      output(
+        sandbox,
+        `curl -s -o /dev/null -w '%{http_connect}' --max-time 5 https://registry.example:${port}/`,
+      );
+    expect(await connected(registries.port)).toBe("200");
+    expect(await connected(443)).toBe("403");
+    expect(await connected(registries.port + 1)).toBe("403");
+    expect(await output(sandbox, "echo $npm_config_registry")).toBe(
+      `https://registry.example:${registries.port}/`,
+    );
+  });
+
+  test("apt's servers are read without TLS, unless they are at a private address", async () => {
+    const sandbox = await backend.open("local:w:public:1");
+    const status = (url: string) => output(sandbox, `curl -s -o /dev/null -w '%{http_code}' ${url}`);
+    dialled.length = 0;
+    expect(await status("http://deb.debian.org/debian/dists/stable/InRelease")).toBe("404");
+    expect(dialled).toEqual(["93.184.216.34:80"]);
+    expect(await status("http://security.debian.org/")).toBe("403");
+    expect(await status("http://registry.npmjs.org/loomweight")).toBe("403");
+  });
+});
