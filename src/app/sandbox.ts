@@ -37,7 +37,7 @@ export function openSandboxBackend(
     repositoriesOf?: RepositoriesOf | undefined;
   } = {},
 ): SandboxBackend {
-  const { queue, repositories, sandbox, workspaces } = config.settings;
+  const { channels, queue, repositories, sandbox, workspaces } = config.settings;
   // Who only looks at the host needs to know that there are some.
   const none = Object.keys(repositories).length > 0 ? () => [] : undefined;
   const { moved, repositoriesOf = none, ...seen } = outside;
@@ -48,6 +48,10 @@ export function openSandboxBackend(
     requiresGroups: sandbox.require === "cgroup",
     secretFiles: config.secretFiles,
     checkpoints: readCheckpointLimits(config),
+    toolChains: {
+      folders: sandbox.toolChains,
+      of: (thread) => channels[thread.split(":").slice(0, 3).join(":")]?.toolChains ?? [],
+    },
     mirrorBytes: sandbox.mirrorMb * mebibyte,
     egress: egressOf(config, { log: outside.log ?? (() => {}), counter: moved, repositoriesOf }),
     ...(workspaces.store !== undefined && { store: createFolderStore(workspaces.store) }),

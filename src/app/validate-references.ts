@@ -22,26 +22,27 @@ function listOwnTools(): string[] {
  * @throws ConfigError
  */
 export function validateReferences(
-  { tools, channels, repositories }: Settings,
+  { tools, channels, repositories, sandbox }: Settings,
   skills: readonly string[],
 ): void {
   const own = listOwnTools();
-  const named = Object.keys(repositories);
   const faults: string[] = [];
   const checkTool = (place: string, name: string) => {
     if (name.includes("__") || own.some(compileGlob(name))) return;
     const known = `${own.toSorted().join(", ")}, and for MCP tools server__tool`;
     faults.push(`${place}: there is no tool ${name}; expected one of ${known}, e.g. github__*.`);
   };
+  const checkNames = (place: string, kind: string, names: readonly string[] | undefined, known: object) => {
+    const list = Object.keys(known);
+    for (const name of (names ?? []).filter((each) => !list.includes(each))) {
+      faults.push(`${place}: there is no ${kind} ${name}; there are ${list.join(", ") || "none"}.`);
+    }
+  };
   for (const [index, { tool }] of tools.rules.entries()) checkTool(`tools.rules.${index}.tool`, tool);
   for (const [id, channel] of Object.entries(channels)) {
     for (const name of channel.tools ?? []) checkTool(`channels.${id}.tools`, name);
-    for (const name of channel.repositories ?? []) {
-      if (named.includes(name)) continue;
-      faults.push(
-        `channels.${id}.repositories: there is no repository ${name}; there are ${named.join(", ") || "none"}.`,
-      );
-    }
+    checkNames(`channels.${id}.repositories`, "repository", channel.repositories, repositories);
+    checkNames(`channels.${id}.toolChains`, "tool chain", channel.toolChains, sandbox.toolChains);
     for (const name of channel.skills ?? []) {
       if (skills.some(compileGlob(name))) continue;
       faults.push(

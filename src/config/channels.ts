@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { registriesSchema } from "./registries.ts";
 import { repositoryName } from "./repositories.ts";
+import { toolChainName } from "./sandbox.ts";
 import { channelId, hosts, modelName } from "./values.ts";
 import { watchSchema } from "./watch.ts";
 import { channelWebSchema } from "./web.ts";
@@ -55,6 +56,10 @@ export const channelsSchema = z
         .describe(
           "package registries that its commands may reach, beside those of its repositories; without it none",
         ),
+      toolChains: z
+        .array(toolChainName)
+        .exactOptional()
+        .describe("tool chains of sandbox.toolChains that its commands have ready; without it none"),
       network: hosts.describe("the same as egress.channels.<channel>.allow"),
     }),
   )

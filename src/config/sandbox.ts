@@ -4,6 +4,10 @@ import { channelId, count, hostName, hosts } from "./values.ts";
 
 /** What commands may use and reach, and how long their files are kept, in `heddle.yaml`. */
 
+export const toolChainName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_.-]{0,39}$/, "expected a short name in small letters, e.g. go");
+
 export const sandboxSchema = z
   .strictObject({
     backend: z
@@ -45,6 +49,15 @@ export const sandboxSchema = z
     workspaceMb: count(1, 1_048_576).default(4096).describe("all files of a thread, on disk"),
     workspaceFiles: count(100, 100_000_000).default(400_000).describe("number of files of a thread"),
     freeMb: count(0, 1_048_576).default(512).describe("free disk below which no thread may write"),
+    toolChains: z
+      .record(
+        toolChainName,
+        z.string().regex(/^\/[^:\0]*[^:\0/]$/, "expected an absolute folder, e.g. /opt/go"),
+      )
+      .default({})
+      .describe(
+        "folders of this machine with programs that channels can have ready, by a name of your own, e.g. go: /opt/go; their bin comes first on PATH",
+      ),
     mirrorMb: count(0, 16_777_216)
       .default(8192)
       .describe(

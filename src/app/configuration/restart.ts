@@ -59,7 +59,7 @@ export function keepWhatNeedsRestart(
   const restart = [
     ...sections,
     ...(settings.mcp.config === before.settings.mcp.config ? [] : ["mcp.config"]),
-    ...(["network", "registries", "repositories"] as const)
+    ...(["network", "registries", "repositories", "toolChains"] as const)
       .filter((name) => !isSameContent(listOfChannels(settings, name), listOfChannels(before.settings, name)))
       .map((name) => `channels.*.${name}`),
     ...variables,
@@ -81,7 +81,7 @@ export function keepWhatNeedsRestart(
 /** What egress and repositories take of each channel when the process starts. */
 function listOfChannels(
   { channels }: Settings,
-  name: "network" | "registries" | "repositories",
+  name: "network" | "registries" | "repositories" | "toolChains",
 ): Record<string, readonly string[] | undefined> {
   const entries = Object.entries(channels).map(([id, channel]) => [id, channel[name]] as const);
   return Object.fromEntries(entries.filter(([, listed]) => (listed?.length ?? 0) > 0));

@@ -10,11 +10,15 @@ import { openRunningRegistry } from "../running/registry.ts";
 import { type BackendOptions, createBackend } from "../thread/backend.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { readIdentity } from "../thread/processes.ts";
+import type { ToolChains } from "../thread/tool-chains.ts";
 import { inspectHost } from "./inspect-host.ts";
 import { createThreadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
 import { createServices } from "./services.ts";
+import { createToolChains } from "./tool-chains.ts";
 import { createSpawner } from "./spawner.ts";
+
+const noToolChains = { folders: {}, of: () => [] };
 
 /**
  * Sandboxes made by bubblewrap: one for each call, with namespaces of its own, a system call filter, an
@@ -22,6 +26,7 @@ import { createSpawner } from "./spawner.ts";
  */
 export function createBubblewrapBackend(options: BackendOptions): SandboxBackend {
   const { dataDir, egress = closedEgress, fence = defaultFence, log = () => {} } = options;
+  let toolChains: ToolChains | undefined;
   return createBackend(
     {
       name: "bubblewrap",
@@ -33,6 +38,11 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
         });
         if (!inspected.ok) return inspected;
         const { host } = inspected;
+        const closed = { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] };
+        toolChains = createToolChains(options.toolChains ?? noToolChains, {
+          closed,
+          ownUsers: host.ownUsers,
+        });
         const notes = join(host.root, "running");
         const backend = randomUUID();
         const spawner = createSpawner(
@@ -52,18 +62,22 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
             openServices: (floor) =>
               createServices({
                 ...{ host, spawner, floor, egress, networkOf },
-                closed: { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] },
+                closed,
               }),
             openMirrors: (floor) =>
               createMirrors({
                 ...{ host, spawner, floor, egress, networkOf, log },
                 bytes: options.mirrorBytes ?? 0,
               }),
+            toolChains,
             probe: probeHost,
           },
         };
       },
-      note: (threadId) => describePolicy(egress.policyOf(threadId)),
+      note: (threadId) =>
+        [describePolicy(egress.policyOf(threadId)), toolChains?.note(threadId) ?? ""]
+          .filter(Boolean)
+          .join(" "),
     },
     options,
   );

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { basename, join } from "node:path";
-import type { Egress } from "../egress/egress.ts";
 import { type FileFailure, type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
 import { listProcessesNaming } from "../thread/processes.ts";
@@ -63,7 +62,7 @@ export async function probeHost(deps: SandboxDeps): Promise<Probe> {
     deps.egress.isOpen ? "network: listed hosts" : "no network",
     `workspaces in ${join(root, "workspaces")}${relocated ? " (sandbox users cannot reach the data folder)" : ""}`,
   ].join("; ");
-  return { ok, summary, problems: [...problems, ...warnings(deps.egress)], missing };
+  return { ok, summary, problems: [...problems, ...warnings(deps)], missing };
 }
 
 function tooWeak(tier: string): Problem {
@@ -196,8 +195,8 @@ function isNodeProcessOne(): boolean {
   }
 }
 
-function warnings(egress: Egress): Problem[] {
-  const warned: Problem[] = [];
+function warnings({ egress, toolChains }: Pick<SandboxDeps, "egress" | "toolChains">): Problem[] {
+  const warned: Problem[] = toolChains?.problems() ?? [];
   if (isNodeProcessOne()) {
     warned.push({
       what: "Heddle is process 1 of its container, which does not collect the ended processes of sandboxes.",

@@ -40,7 +40,7 @@ export function findObstacle(
 }
 
 /** What must not be shown with this path. */
-function findExposure(path: string, { folders, files }: ClosedPaths): string | undefined {
+export function findExposure(path: string, { folders, files }: ClosedPaths): string | undefined {
   const real = resolveReal(path);
   if (real === undefined) return `${path} of its sandbox does not exist`;
   if (real === "/" || kernelFolders.some((folder) => isWithin(real, folder))) {

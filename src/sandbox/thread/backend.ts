@@ -26,6 +26,7 @@ import type { ThreadNetwork } from "./network.ts";
 import { createReadOnlyView, type ReadOnlyMount, type ReadOnlyView } from "./read-only.ts";
 import type { Spawner } from "./spawner.ts";
 import { createThreadSandbox, type SandboxDeps, type ThreadSandbox } from "./thread-sandbox.ts";
+import type { ToolChainSettings, ToolChains } from "./tool-chains.ts";
 
 export interface BackendOptions {
   /** Where the workspaces are kept, unless sandbox users cannot reach it there. */
@@ -43,6 +44,8 @@ export interface BackendOptions {
   checkpoints?: CheckpointLimits & { folder?: string; reached?: ThreadCheckpointDeps["reached"] };
   /** What is kept of repositories on this host, in bytes. Default: nothing. */
   mirrorBytes?: number;
+  /** What threads have ready beside the system's programs. Default: nothing. */
+  toolChains?: ToolChainSettings;
   /** Files with secrets of Heddle, which no service may be given with a folder above them. */
   secretFiles?: readonly string[];
   /** See {@link FenceTimes}. */
@@ -73,6 +76,8 @@ export interface HostRuntime {
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
   /** Absent where nothing isolates them. */
   openServices?(floor: DiskFloor): ServiceRunner;
+  /** Absent where threads see the host's programs anyway. */
+  toolChains?: ToolChains;
   /** Absent where nothing isolates what git reads. */
   openMirrors?(floor: DiskFloor): Mirrors;
   /** Runs the real thing with canaries. */

@@ -8,6 +8,7 @@ import { watchDisk } from "./disk.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "./network.ts";
 import type { Ending, Launched, Spawner, SpawnRequest } from "./spawner.ts";
+import type { ToolChains } from "./tool-chains.ts";
 
 /** How bash reports a child that SIGXFSZ (25) killed for growing a file beyond its limit. */
 const fileLimitExitCode = 128 + 25;
@@ -51,8 +52,9 @@ export function createProgramRunner(options: {
   network: ThreadNetwork;
   /** bwrap arguments for what the operator shows to every sandbox, as of now. */
   shown(): readonly string[];
+  toolChains?: ToolChains;
 }): ProgramRunner {
-  const { host, spawner, egress, threadId, folder, network, shown } = options;
+  const { host, spawner, egress, threadId, folder, network, shown, toolChains } = options;
   const running = new Map<Launched, ProgramKind>();
   const disk = watchDisk(options, threadId, folder);
   const policy = egress.policyOf(threadId);
@@ -83,7 +85,12 @@ export function createProgramRunner(options: {
       const started = spawner.launch(folder, {
         ...request,
         origin,
-        view: [...shown(), ...(policy && joins ? variables : []), ...(request.view ?? [])],
+        view: [
+          ...shown(),
+          ...(toolChains?.viewOf(threadId) ?? []),
+          ...(policy && joins ? variables : []),
+          ...(request.view ?? []),
+        ],
         joins,
         fileBytes: full ? 0 : host.limits.fileBytes,
       });

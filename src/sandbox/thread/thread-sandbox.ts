@@ -16,6 +16,7 @@ import { collectOutput } from "./output.ts";
 import { createProgramRunner, type ProgramRunner } from "./program-runner.ts";
 import { shellCommand } from "./shell.ts";
 import type { LaunchRequest, Ending, Spawner } from "./spawner.ts";
+import type { ToolChains } from "./tool-chains.ts";
 
 /** Wall time of a file operation, in milliseconds. */
 const fileOperationMs = 60_000;
@@ -30,6 +31,7 @@ export interface SandboxDeps {
   /** bwrap arguments for what the operator shows to every sandbox, as of now. */
   shown(): readonly string[];
   networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
+  toolChains?: ToolChains;
   /** What this host keeps of repositories; absent where nothing is kept. */
   mirrors?: Mirrors;
   /** Keeps the files as they are before a turn; never rejects. Absent where none are kept. */
