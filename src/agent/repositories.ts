@@ -35,6 +35,8 @@ export interface Repository {
   request?: "pull request" | "merge request";
   push: "ask" | "allow" | "deny";
   setup?: string;
+  /** Whose content decides whether it must be run again; without it every commit does. */
+  setupFiles?: readonly string[];
 }
 
 export interface BranchChange {

@@ -10,6 +10,7 @@ import { rememberThreadBranch } from "../queue/stores/pull-requests.ts";
 import { createStaticCredential, type RepositoryCredential } from "../repositories/credential.ts";
 import { createAppCredential, type GithubApp, readAppLogin } from "../repositories/github-app.ts";
 import { kindOf, kinds } from "../repositories/kinds.ts";
+import { reachRegistries } from "./registries.ts";
 import { createRepositories, type Repositories } from "../repositories/repositories.ts";
 
 type RepositoryConfig = Pick<Config, "environment" | "settings" | "variables">;
@@ -24,6 +25,8 @@ export function openRepositories(
   return createRepositories({
     settings: settings.repositories,
     namesOf: (thread) => namesOf(settings, thread),
+    reachOf: (name) =>
+      reachRegistries(settings.repositories[name]?.registries ?? [], settings.egress.registries),
     credentialOf(name, { kind, ...place }): RepositoryCredential {
       const token = readToken(name, config);
       if (token !== undefined || kind !== "github" || !app) return createStaticCredential(token);

@@ -32,7 +32,12 @@ export function validateReferences(
     const known = `${own.toSorted().join(", ")}, and for MCP tools server__tool`;
     faults.push(`${place}: there is no tool ${name}; expected one of ${known}, e.g. github__*.`);
   };
-  const checkNames = (place: string, kind: string, names: readonly string[] | undefined, known: object) => {
+  const refuseUnknown = (
+    place: string,
+    kind: string,
+    names: readonly string[] | undefined,
+    known: object,
+  ) => {
     const list = Object.keys(known);
     for (const name of (names ?? []).filter((each) => !list.includes(each))) {
       faults.push(`${place}: there is no ${kind} ${name}; there are ${list.join(", ") || "none"}.`);
@@ -41,8 +46,8 @@ export function validateReferences(
   for (const [index, { tool }] of tools.rules.entries()) checkTool(`tools.rules.${index}.tool`, tool);
   for (const [id, channel] of Object.entries(channels)) {
     for (const name of channel.tools ?? []) checkTool(`channels.${id}.tools`, name);
-    checkNames(`channels.${id}.repositories`, "repository", channel.repositories, repositories);
-    checkNames(`channels.${id}.toolChains`, "tool chain", channel.toolChains, sandbox.toolChains);
+    refuseUnknown(`channels.${id}.repositories`, "repository", channel.repositories, repositories);
+    refuseUnknown(`channels.${id}.toolChains`, "tool chain", channel.toolChains, sandbox.toolChains);
     for (const name of channel.skills ?? []) {
       if (skills.some(compileGlob(name))) continue;
       faults.push(

@@ -54,7 +54,19 @@ const repositorySchema = z.strictObject({
     .min(1)
     .max(4_000)
     .exactOptional()
-    .describe("run in the sandbox once after cloning, e.g. npm ci; its failure is told and nothing more"),
+    .describe(
+      "run after cloning, e.g. npm ci, once for each commit and machine in a sandbox that reaches the registries alone; its failure is told and nothing more",
+    ),
+  setupFiles: z
+    .array(
+      z.string().regex(/^(?!.*\.\.)\w[\w./-]*$/, "expected a file of the repository, e.g. package-lock.json"),
+    )
+    .min(1)
+    .max(20)
+    .exactOptional()
+    .describe(
+      "files whose content decides whether the set-up must be run again, e.g. package-lock.json; needs branch. Without it every commit does",
+    ),
   feedback: z
     .strictObject({
       secretVariable: variableName.describe(
@@ -74,11 +86,16 @@ const repositorySchema = z.strictObject({
 export const repositoriesSchema = z
   .record(
     repositoryName,
-    repositorySchema.refine(
-      ({ feedback, kind, url: address }) =>
-        !feedback || (kind ?? (URL.parse(address)?.host === "github.com" ? "github" : "git")) === "github",
-      { path: ["feedback"], error: "expected with github, and only there" },
-    ),
+    repositorySchema
+      .refine(({ setupFiles, branch }) => !setupFiles || branch !== undefined, {
+        path: ["setupFiles"],
+        error: "expected beside branch, whose commits alone are set up for others",
+      })
+      .refine(
+        ({ feedback, kind, url: address }) =>
+          !feedback || (kind ?? (URL.parse(address)?.host === "github.com" ? "github" : "git")) === "github",
+        { path: ["feedback"], error: "expected with github, and only there" },
+      ),
   )
   .default({})
   .describe("the repositories that channels can be given, by a name of your own");

@@ -3,13 +3,14 @@ import type { BranchChange, Repository, RepositoryAccess } from "../agent/reposi
 import type { Speaker } from "../agent/messages.ts";
 import type { RepositoriesOf } from "../sandbox/egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../sandbox/egress/repository.ts";
+import type { RegistryReach } from "../sandbox/egress/site.ts";
 import { fromBasic, type RepositoryCredential, toBasic } from "./credential.ts";
 import { type ApiPlace, createApi, type RepositoryHost } from "./hosts/host.ts";
 import { kindOf, kinds, type RepositoryKind } from "./kinds.ts";
 import { branchRoot, createPushPermits } from "./push-permits.ts";
 
 /** A repository as the operator names it. */
-export interface RepositorySettings extends Pick<Repository, "branch" | "push" | "setup"> {
+export interface RepositorySettings extends Pick<Repository, "branch" | "push" | "setup" | "setupFiles"> {
   url: string;
   kind?: RepositoryKind;
   apiUrl?: string;
@@ -33,6 +34,8 @@ export interface RepositoriesOptions {
   /** The names that the thread's channel has. */
   namesOf(thread: string): readonly string[];
   /** Asked once for each of them. @param place where it is kept; `kind` is what its host speaks */
+  /** What the set-up of each of them reaches; nothing without it. */
+  reachOf?(name: string): RegistryReach;
   credentialOf(name: string, place: ApiPlace & { kind: RepositoryKind }): RepositoryCredential;
   /** Keeps which thread a branch belongs to. */
   remember(entry: PushedBranch): Promise<void>;
@@ -60,7 +63,7 @@ interface Entry {
 }
 
 export function createRepositories(options: RepositoriesOptions): Repositories {
-  const { settings, namesOf, credentialOf, remember, now } = options;
+  const { settings, namesOf, reachOf, credentialOf, remember, now } = options;
   const permits = createPushPermits();
   const entries = new Map(
     Object.entries(settings).map(([name, each]) => [name, createEntry(name, each, credentialOf)]),
@@ -73,10 +76,14 @@ export function createRepositories(options: RepositoriesOptions): Repositories {
 
   function toEgress(
     thread: string,
-    { repository: { name }, url, user, credential }: Entry,
+    { repository: { name, setup, setupFiles: files = [], branch }, url, user, credential }: Entry,
   ): EgressRepository {
+    const reach = reachOf?.(name) ?? { hosts: [], sites: [], variables: {} };
     return {
       ...{ name, url },
+      ...(setup !== undefined && {
+        setUp: { command: setup, files, reach, ...(branch !== undefined && { branch }) },
+      }),
       async authorize(refused) {
         const token = await credential.token(refused === undefined ? undefined : fromBasic(refused));
         if (!token.ok) return token;
@@ -141,7 +148,7 @@ function createEntry(
   settings: RepositorySettings,
   credentialOf: RepositoriesOptions["credentialOf"],
 ): Entry {
-  const { push, branch, setup } = settings;
+  const { push, branch, setup, setupFiles } = settings;
   const given = new URL(settings.url);
   const path = given.pathname.replace(/\.git$/, "");
   const kind = settings.kind ?? kindOf(given);
@@ -157,6 +164,7 @@ function createEntry(
       ...{ name, title: `${owner}/${last}`, address: plainAddress({ url }), push },
       ...(branch !== undefined && { branch }),
       ...(setup !== undefined && { setup }),
+      ...(setupFiles && { setupFiles }),
       ...(requests && { request: requests.request }),
     },
     ...{ url, host: url.host, user: settings.user ?? user, api, header },

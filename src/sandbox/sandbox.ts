@@ -43,6 +43,12 @@ export interface ExecRequest {
    * that can make nothing of it ends with {@link unusableMirror}.
    */
   repository?: string;
+  /**
+   * Beside `repository`, where that has a set-up: what it makes of this commit lies likewise in the folder that
+   * `HEDDLE_SET_UP` names, as one archive in pieces `part-…`. `content` is the same for commits that share it: the commit's
+   * id, or the hash of what `git ls-tree` says of the set-up's files.
+   */
+  setUpOf?: { commit: string; content: string };
   /** Both streams as they come, for live display. */
   onOutput?(chunk: Buffer): void;
 }

@@ -13,6 +13,7 @@ import {
 } from "../../src/repositories/repositories.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createEgress } from "../../src/sandbox/egress/egress.ts";
+import type { RegistryReach } from "../../src/sandbox/egress/site.ts";
 import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { callOf, dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
 import { type FakeGithub, startGithub } from "../fakes/github.ts";
@@ -36,6 +37,8 @@ interface ThreadOptions {
   id?: string;
   /** Default: as configured by default. */
   settings?: Partial<RepositorySettings>;
+  /** What the set-up reaches. */
+  reach?: RegistryReach;
   credential?: RepositoryCredential;
   worker?: SandboxBackend;
 }
@@ -55,6 +58,8 @@ export interface ThreadOfSetting {
   sh(command: string): Promise<string>;
 }
 
+const noReach: RegistryReach = { hosts: [], sites: [], variables: {} };
+
 export const token = "ghp_canaryCanaryCanaryCanaryCanaryCanary47";
 
 export async function openSetting({
@@ -73,7 +78,11 @@ export async function openSetting({
   const log: string[] = [];
   const opened = new Map<
     string,
-    { settings: Partial<RepositorySettings>; credential: RepositoryCredential }
+    {
+      settings: Partial<RepositorySettings>;
+      reach: RegistryReach | undefined;
+      credential: RepositoryCredential;
+    }
   >();
   const listOf = (thread: string) => {
     const own = opened.get(thread);
@@ -89,6 +98,7 @@ export async function openSetting({
           },
         },
         namesOf: () => ["shop"],
+        ...(own.reach && { reachOf: () => own.reach ?? noReach }),
         credentialOf: () => own.credential,
         remember: async (entry) => void remembered.push(entry),
         now: () => 1,
@@ -101,7 +111,7 @@ export async function openSetting({
     repositoriesOf: (thread) => all.get(thread)?.egressOf?.(thread) ?? [],
     limits: { connections: 8, bytesPerDay: 1e9 },
     dialer: {
-      resolve: async (host) => (host === "git.example" ? ["127.0.0.1"] : []),
+      resolve: async (host) => (host.endsWith(".example") ? ["127.0.0.1"] : []),
       connect: (address, port) => connect(port, address),
       secure: (socket) => socket,
     },
@@ -121,10 +131,11 @@ export async function openSetting({
     async thread({
       id = `local:w:c:${++threads}`,
       settings = {},
+      reach,
       credential = createStaticCredential(token),
       worker = backend,
     } = {}) {
-      opened.set(id, { settings, credential });
+      opened.set(id, { settings, reach, credential });
       const repositories = listOf(id);
       if (!repositories) throw new Error("no thread");
       all.set(id, repositories);

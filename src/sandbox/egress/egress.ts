@@ -23,8 +23,8 @@ export interface Egress extends WaysOut {
    * @param onUnlisted takes hosts that were asked for beside them
    */
   only(hosts: readonly string[], onUnlisted: (host: string) => void): WaysOut;
-  /** The way to one repository and nowhere else, to read it; within the same limits. */
-  reading(repository: EgressRepository): WaysOut;
+  /** What this policy opens and nothing else, within the same limits. */
+  within(policy: EgressPolicy): WaysOut;
 }
 
 export interface WaysOut {
@@ -42,7 +42,7 @@ export const closedEgress: Egress = {
   policyOf: () => undefined,
   listen: () => Promise.reject(new Error("There is no way out to listen for.")),
   only: () => closedEgress,
-  reading: () => closedEgress,
+  within: () => closedEgress,
 };
 
 export interface EgressProxy {
@@ -80,13 +80,7 @@ export function createEgress({
       ...createWaysOut(() => ({ hosts, credentials: [] }), { ...counted, onUnlisted }),
       isOpen: hosts.length > 0,
     }),
-    reading(repository) {
-      const repositories = [{ ...repository, refusePush: () => "nothing is pushed from here" }];
-      return {
-        ...createWaysOut(() => ({ hosts: [], credentials: [], repositories }), counted),
-        isOpen: true,
-      };
-    },
+    within: (policy) => ({ ...createWaysOut(() => policy, counted), isOpen: true }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { type EgressRepository, plainAddress } from "./repository.ts";
-import type { EgressSite } from "./site.ts";
+import type { EgressSite, RegistryReach } from "./site.ts";
 
 /** What a thread may reach. */
 export interface EgressPolicy {
@@ -12,13 +12,6 @@ export interface EgressPolicy {
   sites?: readonly EgressSite[];
   /** What programs in the sandbox find in their environment, of where to fetch from. */
   variables?: Readonly<Record<string, string>>;
-}
-
-/** What package managers reach. */
-export interface RegistryReach {
-  hosts: readonly string[];
-  sites: readonly EgressSite[];
-  variables: Readonly<Record<string, string>>;
 }
 
 /** A request header that the proxy adds, so that the sandbox never has its value. */

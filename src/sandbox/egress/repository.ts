@@ -1,3 +1,5 @@
+import type { RegistryReach } from "./site.ts";
+
 /** A repository that a thread may reach by git's HTTP protocol, and nothing else of its host. */
 export interface EgressRepository {
   /** The operator's, one for each entry of the settings. */
@@ -10,8 +12,19 @@ export interface EgressRepository {
    * @param refused what the host has just answered with 401; then another is needed
    */
   authorize(refused?: string): Promise<Authorization>;
+  /** What is run once after cloning. */
+  setUp?: RepositorySetUp;
   /** Why a push may not pass; undefined when it may. Without a command, whether any may at this moment. */
   refusePush(command?: PushCommand): string | undefined;
+}
+
+export interface RepositorySetUp {
+  command: string;
+  /** Whose content decides whether it must be run again, on the branch; where there are none, each commit does. */
+  files: readonly string[];
+  branch?: string;
+  /** All that it reaches. */
+  reach: RegistryReach;
 }
 
 /** `reason` is one clause for the model. */

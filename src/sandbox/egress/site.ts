@@ -6,6 +6,13 @@ export interface EgressSite {
   isNamed?: boolean;
 }
 
+/** What package managers reach. */
+export interface RegistryReach {
+  hosts: readonly string[];
+  sites: readonly EgressSite[];
+  variables: Readonly<Record<string, string>>;
+}
+
 /** The site that a tunnel leads to, of those that the operator has named. */
 export function findTunnelSite(
   sites: readonly EgressSite[],

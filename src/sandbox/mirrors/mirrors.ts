@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
-import { createMirrorStore, type MirrorStore } from "./store.ts";
+import { createSetUps, type WantedSetUp } from "./set-ups.ts";
+import { shareWork, type SharedWork } from "./shared-work.ts";
+import { createMirrorStore, type MirrorStore, waitForOther } from "./store.ts";
 import { type MirrorUpdate, type UpdateDeps, updateMirror } from "./update-mirror.ts";
 
 /**
@@ -13,8 +15,20 @@ export interface Mirrors {
   /**
    * The folder of its newest state, once the host has been asked what is new: everybody who waits for that waits for one
    * fetch. Undefined where there is none to be had; who wanted to save time does without. Never rejects.
+   *
+   * @param commit that one of its branches must be at, or the host is asked now
    */
-  open(repository: EgressRepository, signal?: AbortSignal): Promise<string | undefined>;
+  open(
+    repository: EgressRepository,
+    options?: { signal?: AbortSignal | undefined; commit?: string | undefined },
+  ): Promise<string | undefined>;
+  /**
+   * The folder with what the repository's set-up makes of a commit, made once for all that clone it. Undefined where that
+   * does not work. Never rejects.
+   *
+   * @param wanted.state of the mirror, just opened
+   */
+  openSetUp(repository: EgressRepository, wanted: Omit<WantedSetUp, "key">): Promise<string | undefined>;
   /** Somebody could make nothing of it: it is looked at, byte by byte, before anybody gets it again. */
   doubt(repository: EgressRepository): void;
 }
@@ -23,13 +37,12 @@ export interface Mirrors {
 const freshMs = 60_000;
 /** What did not work is not tried again so soon: everybody would wait for it. In milliseconds. */
 const pauseMs = 600_000;
-const pollMs = 200;
 
 /** What this process knows of a mirror. */
 interface Known {
   pausedUntil: number;
   isDoubted: boolean;
-  current?: { ended: Promise<string | undefined>; waiting: number; aborter: AbortController };
+  current?: SharedWork<string | undefined>;
 }
 
 export interface MirrorsOptions extends UpdateDeps {
@@ -44,6 +57,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const { host, bytes, now = Date.now } = options;
   const known = new Map<string, Known>();
   const store = createMirrorStore(join(host.root, "mirrors"), bytes, now);
+  const setUps = createSetUps({ ...options, store, now });
   const nameOf = (repository: EgressRepository) => `mirror:${repository.name} ${plainAddress(repository)}`;
 
   const isFresh = (key: string) => now() - store.freshAt(key) < freshMs;
@@ -85,21 +99,30 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   }
 
   return {
-    async open(repository, signal) {
+    async open(repository, { signal, commit } = {}) {
       if (bytes === 0 || signal?.aborted) return undefined;
       const key = host.keyOf(nameOf(repository));
       const each = look(key);
       if (now() < each.pausedUntil) return undefined;
       store.touch(key);
-      if (isFresh(key) && !each.isDoubted) return store.current(key);
-      each.current ??= begin(each, (ends) =>
-        update(repository, each, ends).catch((error: unknown) => {
-          each.pausedUntil = now() + pauseMs;
-          options.log(`${repository.name} has no mirror here for now: ${String(error)}`);
-          return undefined;
-        }),
+      const isKnown = commit === undefined || store.hasTip(key, commit);
+      if (isFresh(key) && !each.isDoubted && isKnown) return store.current(key);
+      each.current ??= shareWork(
+        (ends) =>
+          update(repository, each, ends).catch((error: unknown) => {
+            each.pausedUntil = now() + pauseMs;
+            options.log(`${repository.name} has no mirror here for now: ${String(error)}`);
+            return undefined;
+          }),
+        () => delete each.current,
       );
-      return await waitFor(each.current, signal);
+      return await each.current.wait(signal);
+    },
+    async openSetUp(repository, { state, ...wanted }) {
+      const key = host.keyOf(nameOf(repository));
+      const made = await setUps.open(repository, { ...wanted, state, key });
+      if (made !== undefined) await store.evict();
+      return made !== undefined && existsSync(made) ? made : undefined;
     },
     doubt(repository) {
       look(host.keyOf(nameOf(repository))).isDoubted = true;
@@ -107,31 +130,10 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   };
 }
 
-function begin(
-  each: Known,
-  work: (signal: AbortSignal) => Promise<string | undefined>,
-): NonNullable<Known["current"]> {
-  const aborter = new AbortController();
-  const ended = work(aborter.signal).finally(() => delete each.current);
-  return { ended, waiting: 0, aborter };
-}
-
-/** Whoever waits can leave; with the last of them it ends. */
-async function waitFor(
-  current: NonNullable<Known["current"]>,
-  signal: AbortSignal | undefined,
-): Promise<string | undefined> {
-  current.waiting += 1;
-  const left = Promise.withResolvers<undefined>();
-  const leave = () => left.resolve(undefined);
-  signal?.addEventListener("abort", leave, { once: true });
-  try {
-    return await Promise.race([current.ended, left.promise]);
-  } finally {
-    signal?.removeEventListener("abort", leave);
-    current.waiting -= 1;
-    if (current.waiting === 0) current.aborter.abort();
-  }
+/** The way to this repository and nowhere else. */
+function readOnly(egress: Egress, repository: EgressRepository) {
+  const repositories = [{ ...repository, refusePush: () => "nothing is pushed from here" }];
+  return egress.within({ hosts: [], credentials: [], repositories });
 }
 
 interface MirrorOfTurn {
@@ -150,7 +152,7 @@ async function bringUpToDate(
 ): Promise<string> {
   const once = () =>
     updateMirror(options, {
-      ...{ name, work: store.workFolder(key), repository, ways: options.egress.reading(repository) },
+      ...{ name, work: store.workFolder(key), repository, ways: readOnly(options.egress, repository) },
       ...{ current: store.current(key), isDoubted, signal },
     });
   let made: MirrorUpdate = await once();
@@ -166,9 +168,4 @@ async function bringUpToDate(
   }
   if (made.reason !== "failed") store.remove(key);
   return made.problem;
-}
-
-/** Another process has no other way to say that it has come to its end. */
-async function waitForOther(store: MirrorStore, key: string, signal: AbortSignal): Promise<void> {
-  while (store.isTaken(key) && !signal.aborted) await sleep(pollMs);
 }

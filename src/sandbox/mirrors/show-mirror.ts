@@ -1,8 +1,21 @@
 import type { Egress } from "../egress/egress.ts";
 import { plainAddress } from "../egress/repository.ts";
-import { unusableMirror } from "../sandbox.ts";
+import { type ExecRequest, unusableMirror } from "../sandbox.ts";
+import type { ToolChains } from "../thread/tool-chains.ts";
 import type { Mirrors } from "./mirrors.ts";
 import { viewState } from "./store.ts";
+
+export interface ShownMirrorDeps {
+  mirrors?: Mirrors;
+  egress: Pick<Egress, "policyOf">;
+  toolChains?: ToolChains;
+}
+
+export interface WantedMirror extends Pick<ExecRequest, "setUpOf"> {
+  threadId: string;
+  address: string;
+  signal: AbortSignal | undefined;
+}
 
 /** A mirror as one command sees it. */
 export interface ShownMirror {
@@ -18,15 +31,20 @@ export interface ShownMirror {
  * @returns undefined where there is no mirror to be had
  */
 export async function openShownMirror(
-  { mirrors, egress }: { mirrors?: Mirrors; egress: Pick<Egress, "policyOf"> },
-  { threadId, address, signal }: { threadId: string; address: string; signal: AbortSignal | undefined },
+  { mirrors, egress, toolChains }: ShownMirrorDeps,
+  { threadId, address, setUpOf, signal }: WantedMirror,
 ): Promise<ShownMirror | undefined> {
   const own = egress.policyOf(threadId)?.repositories ?? [];
   const repository = own.find((each) => plainAddress(each) === address);
-  const state = repository && (await mirrors?.open(repository, signal));
+  const state = repository && (await mirrors?.open(repository, { signal, commit: setUpOf?.commit }));
   if (!repository || state === undefined) return undefined;
+  const view = toolChains?.viewOf(threadId) ?? [];
+  const made = setUpOf && (await mirrors?.openSetUp(repository, { ...setUpOf, state, view, signal }));
   return {
-    view: viewState(state),
+    view: [
+      ...viewState(state),
+      ...(made === undefined ? [] : ["--ro-bind", made, "/set-up", "--setenv", "HEDDLE_SET_UP", "/set-up"]),
+    ],
     ended: (exitCode) => exitCode === unusableMirror && mirrors?.doubt(repository),
   };
 }

@@ -12,7 +12,8 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { makeFolder } from "../thread/host.ts";
 import { withFileLock } from "../workspaces/file-lock.ts";
 
@@ -22,6 +23,10 @@ import { withFileLock } from "../workspaces/file-lock.ts";
  */
 const packName = /^pack-[0-9a-f]{40,64}\.(?:pack|idx|rev)$/;
 const refsName = "packed-refs";
+/** What a set-up has made. */
+const partName = /^part-[a-z]{2,8}$/;
+/** Of a mirror: those of the newest commits are asked for. */
+const keptSetUps = 4;
 
 /** Who clones from what has been replaced is given this long, in milliseconds. */
 const replacedMs = 900_000;
@@ -29,6 +34,7 @@ const replacedMs = 900_000;
 const unusedMs = 30 * 86_400_000;
 /** Who holds the lock says so three times as often (file-lock.ts); after this it is taken for dead, in milliseconds. */
 const silentMs = 60_000;
+const pollMs = 200;
 
 /**
  * Mirrors on the disk: a folder each, and in it one folder for each state. A state is made beside the others and gets
@@ -37,8 +43,10 @@ const silentMs = 60_000;
 export interface MirrorStore {
   /** The folder of the newest state: `pack/` and `packed-refs`. */
   current(key: string): string | undefined;
-  /** Where a mirror is brought up to date, beside its states. */
-  workFolder(key: string): string;
+  /** Whether a branch or tag of the current state is at that commit. */
+  hasTip(key: string, commit: string): boolean;
+  /** Where a mirror is brought up to date, or set up, beside its states. */
+  workFolder(key: string, kind?: "work" | "set-up"): string;
   /** Does the work unless another process does the same here; then undefined. */
   exclusively<T>(key: string, work: () => Promise<T>): Promise<T | undefined>;
   /** Whether another process, which is alive, brings it up to date. */
@@ -50,6 +58,10 @@ export interface MirrorStore {
    * @param options.isWhole they stand for themselves; otherwise they add to the packs of the current state
    */
   publish(key: string, from: string, options: { isWhole: boolean }): void;
+  /** The folder of what a set-up has made, under a name that tells of what. */
+  findSetUp(key: string, name: string): string | undefined;
+  /** Keeps the pieces that lie in the folder, in which nothing may run any more, and the newest few beside them. */
+  publishSetUp(key: string, name: string, from: string): void;
   /** Notes that it was asked for. */
   touch(key: string): void;
   /** Notes that the host has just been asked what is new. */
@@ -101,10 +113,14 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
   return {
     current,
     remove,
-    workFolder(key) {
+    hasTip(key, commit) {
+      const state = current(key);
+      return state !== undefined && readFileSync(join(state, refsName), "utf8").includes(`${commit} `);
+    },
+    workFolder(key, kind = "work") {
       makeFolder(folderOf(key), 0o711);
       writeFileSync(join(folderOf(key), "used"), "");
-      return join(folderOf(key), "work");
+      return join(folderOf(key), kind);
     },
     exclusively: (key, work) => withFileLock(lockOf(key), work),
     isTaken: (key) => now() - timeOf(lockOf(key)) < silentMs,
@@ -135,6 +151,8 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
       if (before !== undefined) utimesSync(before, now() / 1_000, now() / 1_000);
     },
 
+    ...createSetUpStore(folderOf),
+
     touch(key) {
       if (current(key) !== undefined) writeFileSync(join(folderOf(key), "used"), "");
     },
@@ -151,7 +169,7 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
         .map((key) => ({
           key,
           usedAt: Math.max(timeOf(join(folderOf(key), "used")), 0),
-          bytes: sizeOf(current(key)),
+          bytes: sizeOf(folderOf(key), current(key)),
         }))
         .toSorted((one, other) => one.usedAt - other.usedAt);
       let total = mirrors.reduce((sum, each) => sum + each.bytes, 0);
@@ -167,6 +185,39 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
   };
 }
 
+function createSetUpStore(
+  folderOf: (key: string) => string,
+): Pick<MirrorStore, "findSetUp" | "publishSetUp"> {
+  return {
+    findSetUp(key, name) {
+      const found = list(folderOf(key)).find((each) => each.startsWith(`made-${name}`));
+      return found === undefined ? undefined : join(folderOf(key), found);
+    },
+
+    publishSetUp(key, name, from) {
+      const made = list(folderOf(key)).map((each) => join(folderOf(key), each));
+      const older = made
+        .filter((path) => basename(path).startsWith("made-"))
+        .toSorted((one, other) => timeOf(other) - timeOf(one));
+      const unfinished = made.filter((path) => basename(path).startsWith("making-"));
+      for (const path of [...older.slice(keptSetUps - 1), ...unfinished]) {
+        rmSync(path, { recursive: true, force: true });
+      }
+      const making = join(folderOf(key), `making-${randomBytes(16).toString("hex")}`);
+      makeFolder(making, 0o755);
+      for (const part of list(from).filter((each) => partName.test(each) && isPlainFile(join(from, each)))) {
+        take(join(from, part), join(making, part));
+      }
+      renameSync(making, join(folderOf(key), `made-${name}-${randomBytes(16).toString("hex")}`));
+    },
+  };
+}
+
+/** Another process has no other way to say that it has come to its end. */
+export async function waitForOther(store: MirrorStore, key: string, signal: AbortSignal): Promise<void> {
+  while (store.isTaken(key) && !signal.aborted) await sleep(pollMs);
+}
+
 function list(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -179,13 +230,18 @@ function timeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY;
 }
 
-function sizeOf(state: string | undefined): number {
+/** Of the newest state, and of what set-ups have made. */
+function sizeOf(folder: string, state: string | undefined): number {
   if (state === undefined) return 0;
-  const packs = list(join(state, "pack")).map((name) => join(state, "pack", name));
-  return [...packs, join(state, refsName)].reduce(
-    (sum, path) => sum + (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  );
+  const folders = [
+    ...[state, join(state, "pack")],
+    ...list(folder)
+      .filter((name) => name.startsWith("made-"))
+      .map((name) => join(folder, name)),
+  ];
+  return folders
+    .flatMap((each) => list(each).map((name) => lstatSync(join(each, name), { throwIfNoEntry: false })))
+    .reduce((sum, status) => sum + (status?.isFile() ? status.size : 0), 0);
 }
 
 /** Of nobody else's: a link could lead anywhere, and another name could still be written by. */

@@ -1,7 +1,5 @@
 import { join, posix } from "node:path";
-import type { Egress } from "../egress/egress.ts";
-import type { Mirrors } from "../mirrors/mirrors.ts";
-import { openShownMirror } from "../mirrors/show-mirror.ts";
+import { openShownMirror, type ShownMirrorDeps } from "../mirrors/show-mirror.ts";
 import { type Claim, type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { collectOutput } from "./output.ts";
@@ -32,7 +30,7 @@ export function createExec({
   claim,
   prepare,
 }: {
-  deps: { host: Host; egress: Pick<Egress, "policyOf">; mirrors?: Mirrors };
+  deps: ShownMirrorDeps & { host: Host };
   threadId: string;
   folder: ThreadFolder;
   programs: ProgramRunner;
@@ -42,8 +40,9 @@ export function createExec({
 }): Sandbox["exec"] {
   const { limits } = deps.host;
 
-  function showMirror({ repository: address, signal }: ExecRequest) {
-    return address === undefined ? undefined : openShownMirror(deps, { threadId, address, signal });
+  function showMirror({ repository: address, setUpOf, signal }: ExecRequest) {
+    if (address === undefined) return undefined;
+    return openShownMirror(deps, { threadId, address, signal, ...(setUpOf && { setUpOf }) });
   }
 
   async function run(request: ExecRequest, output: ReturnType<typeof collectOutput>): Promise<Ending> {

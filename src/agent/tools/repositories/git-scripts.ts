@@ -13,13 +13,15 @@ git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commi
 `;
 
 /**
- * `$1`: address, `$2`: folder, `$3`: branch or nothing. Prints the branch, its commit and whether there is an AGENTS.md.
+ * `$1`: address, `$2`: folder, `$3`: branch or nothing; then files. Prints what was done, the commit and a hash of what it
+ * says of the files, its branch, its first words, and whether there is an AGENTS.md.
  *
  * Where there is a mirror, what it holds is copied, and only what is new comes from the host, which also says anew what
  * there is: the clone is what it would be without the mirror.
  */
 export const cloneScript = `${prepare}
 address=$1 folder=$2 branch=$3
+shift 3
 options=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60 -c checkout.workers=4)
 copy_mirror() {
   git init --quiet "$folder.part" && cd "$folder.part" && mkdir -p .git/objects/pack &&
@@ -44,10 +46,20 @@ else
   echo cloned
 fi
 cd "$folder"
+git rev-parse --verify --quiet HEAD || echo
+if [ $# -gt 0 ]; then git ls-tree HEAD -- "$@" | git hash-object --stdin; else git rev-parse --verify --quiet HEAD || echo; fi
 git symbolic-ref --short -q HEAD || echo "(no branch)"
 git log -1 --format='%h %s' 2>/dev/null || echo "(no commit yet)"
 for name in AGENTS.md CLAUDE.md; do if [ -f "$name" ]; then echo "$name"; exit; fi; done
 echo
+`;
+
+/** Unpacks what the set-up has made of the same, over nothing that is there; {@link noSetUp} where there is nothing. */
+const noSetUp = 76;
+export const unpackScript = `
+set -euo pipefail
+[ -n "\${HEDDLE_SET_UP:-}" ] || exit ${noSetUp}
+cat "$HEDDLE_SET_UP"/part-* | tar --extract --skip-old-files --no-same-owner
 `;
 
 /**

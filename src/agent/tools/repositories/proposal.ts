@@ -57,7 +57,11 @@ export async function runScript(
   sandbox: Sandbox,
   script: string,
   parameters: readonly string[],
-  { signal, isUncalled, ...rest }: ScriptOptions & Pick<ExecRequest, "maxOutputBytes" | "repository"> = {},
+  {
+    signal,
+    isUncalled,
+    ...rest
+  }: ScriptOptions & Pick<ExecRequest, "maxOutputBytes" | "repository" | "setUpOf"> = {},
 ): Promise<{ ok: true; text: string; isCut: boolean } | Failed> {
   const command = [`set -- ${parameters.map(quoteArgument).join(" ")}`, script].join("\n");
   const result = await sandbox.exec({
