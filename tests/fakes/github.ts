@@ -22,7 +22,7 @@ import { z } from "zod";
  *   (https://docs.github.com/en/rest/pulls/pulls#create-a-pull-request, 422)
  */
 export interface FakeGithub {
-  /** `http://127.0.0.1:<port>`, of the API and of git. */
+  /** Of the API and of git, for example `http://127.0.0.1:<port>`. */
   origin: string;
   port: number;
   /** Makes a repository with a first commit on main. */
@@ -65,7 +65,13 @@ interface Grant {
 
 const all: Permissions = { contents: "write", pull_requests: "write", metadata: "read" };
 
-export async function startGithub({ now = Date.now }: { now?(): number } = {}): Promise<FakeGithub> {
+export async function startGithub({
+  now = Date.now,
+  host = "127.0.0.1",
+}: {
+  now?(): number;
+  host?: string;
+} = {}): Promise<FakeGithub> {
   const folder = mkdtempSync(join(tmpdir(), "heddle-github-"));
   const grants = new Map<string, Grant>();
   const apps = new Map<string, { key: KeyObject; repositories: readonly string[]; id: number }>();
@@ -95,11 +101,11 @@ export async function startGithub({ now = Date.now }: { now?(): number } = {}): 
       response.destroy(error instanceof Error ? error : undefined);
     });
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
+  await once(server.listen(0, host), "listening");
   const { port } = server.address() as AddressInfo; // It listens on a port.
 
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin: `http://${host}:${port}`,
     ...{ port, issued, requests, served, pulls, git },
     beSilent: (silent) => void (isSilent = silent),
     addRepository(title, files = { "README.md": "# A shop\n" }) {

@@ -36,6 +36,8 @@ export interface Platform<Raw = unknown> {
   environment: Record<string, string>;
   /** Who may write there and what they may use, as in `heddle.yaml`: Max, where there are several people, nothing. */
   rules: { access?: object; budgets?: object; channels?: object };
+  /** The channel of a room, as the settings name it. */
+  channel(room: string): string;
   /** A place for one conversation. @param console the address that the program has printed */
   room(name: string, console: string): Promise<Room<Raw>>;
   /** How the platform tells the names in a transcript. */

@@ -36,6 +36,7 @@ async function open(): Promise<Platform<Message>> {
   return {
     environment: {},
     rules: {},
+    channel: () => "local:console:main",
     room: (_name, url) => openRoom(url.replace(/\/$/, ""), closing.signal),
     names: (text) =>
       text

@@ -31,6 +31,7 @@ async function open(): Promise<Platform<FakeMessage>> {
       },
       budgets: { users: { [`discord:${discord.guild.id}:${discord.user("max").id}`]: { tokens: 1 } } },
     },
+    channel: (name) => `discord:${discord.guild.id}:${discord.channel(name).id}`,
     room: async (name) => roomIn(discord, name),
     names: (text) =>
       text

@@ -37,6 +37,7 @@ async function open(): Promise<Platform<FakeMessage>> {
       channels: { [`slack:${slack.teamId}:${slack.channel(watched.title).id}`]: { watch: watched.watch } },
       budgets: { users: { [`slack:${slack.teamId}:${slack.user("max").id}`]: { tokens: 1 } } },
     },
+    channel: (name) => `slack:${slack.teamId}:${slack.channel(name).id}`,
     room: async (name) => roomIn(slack, name, withOneModal),
     names: (text) =>
       text
