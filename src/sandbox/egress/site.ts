@@ -31,12 +31,20 @@ export function findPlainSite(
   method: string | undefined,
 ): EgressSite | undefined {
   if (asked.protocol !== "http:" || !(method === "GET" || method === "HEAD")) return undefined;
-  return sites.find(({ url }) => {
-    const folder = url.pathname.replace(/\/*$/, "/");
-    return (
+  return sites.find(
+    ({ url }) =>
       url.protocol === "http:" &&
       url.host === asked.host &&
-      (asked.pathname.startsWith(folder) || `${asked.pathname}/` === folder)
-    );
-  });
+      // A server may take an escaped slash for one, as those of npm do in a package's name.
+      [asked.pathname, unescapeSlashes(asked)].every((path) => isBelow(path, url.pathname)),
+  );
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return `${path}/`.startsWith(folder.replace(/\/*$/, "/"));
+}
+
+/** The path as it would be then, up and down the folders. */
+function unescapeSlashes({ href, pathname }: URL): string {
+  return new URL(pathname.replaceAll(/%2f|%5c/gi, "/").replaceAll(/\/{2,}/g, "/"), href).pathname;
 }

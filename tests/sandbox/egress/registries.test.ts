@@ -134,6 +134,8 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
     expect(said).toContain(`${mirror}/npm/loomweight/-/loomweight-1.0.0.tgz`);
     expect(registries.requests).toContain("GET /npm/loomweight/-/loomweight-1.0.0.tgz");
     expect(await output(sandbox, "npm install no-such-thing 2>&1")).toContain("404");
+    expect(await output(sandbox, "npm install @weavers/loom 2>&1")).toContain("404");
+    expect(registries.requests).toContain("GET /npm/@weavers%2floom");
   });
 
   test("pip installs from the operator's index", async () => {
@@ -146,7 +148,7 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
   });
 
   test("nothing else of that host is reached, nothing is published, and no other channel gets there", async (context) => {
-    countAttacks(context, 8);
+    countAttacks(context, 12);
     const before = registries.requests.length;
     const status = async (channel: string, args: string) => {
       const sandbox = await backend.open(`local:w:${channel}:attack`);
@@ -159,6 +161,10 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
       `${mirror}/other/secret`,
       `--path-as-is ${mirror}/npm/../other/secret`,
       `--path-as-is ${mirror}/npm/%2e%2e/other/secret`,
+      `--path-as-is ${mirror}/npm/..%2f..%2Fother/secret`,
+      `--path-as-is ${mirror}/npm/x%5c..%5c..%5Cother`,
+      `-H 'Host: other.example' ${mirror}/other/secret`,
+      `${mirror}/npmx/secret`,
       `-X PUT -d x ${mirror}/npm/loomweight`,
       `-X POST -d x ${mirror}/npm/-/v1/login`,
       "http://registry.example:1/npm/loomweight",
