@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -194,7 +195,7 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     expect(refused.text).toContain("does not accept Heddle's credential");
   });
 
-  test("is pushed to although the App's token has ended since it was cloned", async () => {
+  test("is pushed to although the App's token has ended since it was cloned, and no token or key of the App is left anywhere", async () => {
     const keys = generateKeyPairSync("rsa", {
       modulusLength: 2048,
       publicKeyEncoding: { type: "spki", format: "pem" },
@@ -207,14 +208,30 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
       now: Date.now,
       onToken: () => {},
     });
-    const { use, sh } = await setting.thread({ credential });
-    await use("open_repository", { repository: "shop" });
+    const { use, sh, id } = await setting.thread({ credential });
+    const opened = await use("open_repository", { repository: "shop" });
     await sh("cd shop; echo app > app");
     const [first = ""] = setting.github.issued;
     setting.github.revoke(first);
     const pushed = await use("open_pull_request", { ...proposal, title: "By the App" });
     expect(pushed.status).toBe("ok");
     expect(setting.github.issued).toHaveLength(2);
+
+    const seen = await sh("env; cat /proc/*/environ /proc/*/cmdline; git -C shop config -l; git config -l");
+    const texts = [
+      opened.text,
+      pushed.text,
+      seen,
+      JSON.stringify(setting.remembered),
+      setting.log.join("\n"),
+    ];
+    const key = keys.privateKey.split("\n")[1] ?? "";
+    for (const canary of [...setting.github.issued, key]) {
+      const forms = [canary, Buffer.from(`x-access-token:${canary}`).toString("base64")];
+      for (const form of forms) expect(texts.join("\n").includes(form), id).toBe(false);
+      const args = ["-rlaF", ...forms.flatMap((form) => ["-e", form]), setting.dataDir];
+      expect(execFileSync("sh", ["-c", 'grep "$@" || true', "sh", ...args]).toString()).toBe("");
+    }
   });
 
   test("leaves its token nowhere in the sandbox, in the log or in a result", async () => {
