@@ -30,7 +30,7 @@ describe.skipIf(missing.length > 0)("the set-up of a repository", () => {
   }
 
   const setup =
-    "mkdir -p node_modules/a; echo $RANDOM$RANDOM$RANDOM > node_modules/a/index.js; ln -s a/index.js node_modules/link; echo kept > ~/.tool; mkdir ~/.npm; echo changed >> README.md";
+    "mkdir -p node_modules/a; echo $RANDOM$RANDOM$RANDOM > node_modules/a/index.js; ln -s a/index.js node_modules/link; echo kept > ~/.tool; mkdir ~/.npm; echo changed >> README.md; mkdir ~/.cache; chmod 0 ~/.cache";
 
   test("is run once for threads that open it at the same time, and later; none can write another's", async () => {
     const threads = await Promise.all(
@@ -45,6 +45,8 @@ describe.skipIf(missing.length > 0)("the set-up of a repository", () => {
     expect(first).toMatch(/^\d+\nkept\n\.tool\nshop\n\?\? node_modules\/$/);
     expect(new Set(others)).toEqual(new Set([first]));
     await threads[0]?.sh("echo mine > shop/node_modules/a/index.js; chmod -R a+w /set-up; ls /set-up");
+    // Also of folders that it has locked nothing is left but what is kept.
+    expect(execFileSync("find", [`${setting.dataDir}/mirrors`, "-name", "ws"]).toString()).toBe("");
     const later = await setting.thread({ settings: { setup } });
     await later.use("open_repository", open);
     expect(await later.sh(look)).toBe(first);

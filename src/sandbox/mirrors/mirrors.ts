@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
+import { removeTree } from "../workspaces/staging.ts";
 import { createSetUps, type WantedSetUp } from "./set-ups.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
 import { createMirrorStore, type MirrorStore, waitForOther } from "./store.ts";
@@ -164,8 +165,9 @@ async function bringUpToDate(
   if (made.ok) {
     store.publish(key, made.folder, made);
     store.markFresh(key);
-    return "";
   }
+  await removeTree(store.workFolder(key));
+  if (made.ok) return "";
   if (made.reason !== "failed") store.remove(key);
   return made.problem;
 }

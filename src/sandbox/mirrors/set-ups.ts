@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress, type RepositorySetUp } from "../egress/repository.ts";
 import { workspaceRoot } from "../sandbox.ts";
 import { watchDisk } from "../thread/disk.ts";
 import { buildProxyVariables } from "../thread/network.ts";
+import { removeTree } from "../workspaces/staging.ts";
 import { collectOutput } from "../thread/output.ts";
 import { shellCommand } from "../thread/shell.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
@@ -144,7 +144,7 @@ async function runSetUp(
   const { setUp } = repository;
   const id = `set-up:${repository.name}`;
   const work = store.workFolder(key, "set-up");
-  await rm(work, { recursive: true, force: true });
+  await removeTree(work);
   const folder = host.folderOf(`${id} ${key}`, work);
   const network = networkOf(id, folder, egress.within({ ...setUp.reach, credentials: [] }));
   const disk = watchDisk({ host, spawner, ...rest }, id, folder);
@@ -191,5 +191,8 @@ async function runSetUp(
   } finally {
     await disk.cancel();
     await network.close();
+    await removeTree(work).catch((error: unknown) =>
+      rest.log(`${work} could not be removed: ${String(error)}`),
+    );
   }
 }

@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { WaysOut } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
@@ -7,6 +6,7 @@ import type { DiskFloor } from "../thread/disk-floor.ts";
 import { watchDisk } from "../thread/disk.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "../thread/network.ts";
+import { removeTree } from "../workspaces/staging.ts";
 import { collectOutput } from "../thread/output.ts";
 import { shellCommand } from "../thread/shell.ts";
 import type { Spawner } from "../thread/spawner.ts";
@@ -89,7 +89,7 @@ export interface UpdateRequest {
 export async function updateMirror(deps: UpdateDeps, request: UpdateRequest): Promise<MirrorUpdate> {
   const { host, spawner, networkOf } = deps;
   const { name, work, repository, ways, current, isDoubted, signal } = request;
-  await rm(work, { recursive: true, force: true });
+  await removeTree(work);
   const folder = host.folderOf(name, work);
   const network = networkOf(`mirror:${repository.name}`, folder, ways);
   const disk = watchDisk(deps, `mirror:${repository.name}`, folder);

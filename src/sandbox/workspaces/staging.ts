@@ -79,7 +79,7 @@ const environment = { PATH: "/usr/bin:/bin" };
  * By `rm`, in a process of its own: a tenant may have nested folders deeper than a path can name, and so many files that
  * this process would stand still.
  */
-async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string): Promise<void> {
   const remove = () => run("rm", ["-rf", "--", path], { env: environment });
   try {
     await remove();
