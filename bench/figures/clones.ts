@@ -3,14 +3,23 @@ import { openSetting, token } from "../../tests/repositories/setting.ts";
 import { type Effort, type Figure, type Findings, goal, ms, quantity } from "../figure.ts";
 import { spread } from "../measure.ts";
 
-const fileBytes = 10_500;
+/** Of random bytes, which git cannot pack smaller; the file is their base64. */
+const randomPart = 7_500;
+const fileBytes = 10_000;
+
+/** Writes the files once more, and prints the time in ms. */
+const writeAgain = `
+cd shop; rm -rf -- *; begun=$(date +%s%N)
+git -c checkout.workers=4 checkout --quiet --force HEAD -- .
+echo $(( ($(date +%s%N) - begun) / 1000000 ))
+`;
 
 /** What a thread waits for a large repository. */
 export const clones: Figure = {
   id: "clones",
   title: "A thread's clone of a large repository",
   method:
-    "`open_repository` in new threads: a repository of many files that cannot be compressed, from a git server on the loopback interface, through the thread's proxy into its sandbox. Without a mirror each thread fetches all of it; the first thread with one waits until the mirror is made; the others copy it, and ask the host what is new. A network would add its own time to the first two.",
+    "`open_repository` in new threads: a repository of many files that cannot be compressed, from a git server on the loopback interface, through the thread's proxy into its sandbox. Without a mirror each thread fetches all of it; the first thread with one waits until the mirror is made; the others copy it, and ask the host what is new. Most of the time goes into writing the files, which git then has to do once more. A network would add its own time to the first two.",
   measure,
 };
 
@@ -19,26 +28,34 @@ async function measure(effort: Effort): Promise<Findings> {
   const rounds = effort.pick(2, 5);
   const plain = await measureClones({ files, rounds, mirrorBytes: 0 });
   const mirrored = await measureClones({ files, rounds: rounds + 1, mirrorBytes: 4e9 });
-  const [first = Number.NaN, ...others] = mirrored;
+  const [first, ...others] = mirrored;
+  const row = (name: string, samples: readonly Sample[]) => [
+    name,
+    ...[ms(spread(samples.map(({ clone }) => clone)).p50), ms(spread(samples.map(({ clone }) => clone)).max)],
+    ms(spread(samples.map(({ write }) => write)).p50),
+  ];
+  const above = spread(others.map(({ clone, write }) => clone - write)).p50;
   return {
     table: {
       columns: [
         `${files.toLocaleString("en")} files, ${quantity((files * fileBytes) / 1e6, "MB")}`,
-        "p50",
-        "slowest",
+        ...["p50", "slowest", "writing the files again, p50"],
       ],
       rows: [
-        ["without a mirror", ms(spread(plain).p50), ms(spread(plain).max)],
-        ["the first thread, which makes the mirror", ms(first), ms(first)],
-        ["with a mirror", ms(spread(others).p50), ms(spread(others).max)],
+        row("without a mirror", plain),
+        row("the first thread, which makes the mirror", first ? [first] : []),
+        row("with a mirror", others),
       ],
     },
     goals: [
-      goal("a clone of 20,000 files and 210 MB from the mirror, p50", spread(others).p50, "ms", {
-        below: 3_000,
-      }),
+      goal("a clone from the mirror above the writing of its files, p50", above, "ms", { below: 1_000 }),
     ],
   };
+}
+
+interface Sample {
+  clone: number;
+  write: number;
 }
 
 async function measureClones({
@@ -49,27 +66,28 @@ async function measureClones({
   files: number;
   rounds: number;
   mirrorBytes: number;
-}): Promise<number[]> {
+}): Promise<Sample[]> {
   const setting = await openSetting({ mirrorBytes });
   try {
     // Base64 of random bytes is compressed to the bytes that it stands for.
-    const text = () => randomBytes(fileBytes).toString("base64");
+    const text = () => randomBytes(randomPart).toString("base64");
     setting.github.addRepository(
       "acme/large",
       Object.fromEntries(Array.from({ length: files }, (_, index) => [`${index % 200}/${index}`, text()])),
     );
     setting.github.addToken(token, ["acme/large"]);
-    const times: number[] = [];
+    const samples: Sample[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const url = `http://git.example:${setting.github.port}/acme/large`;
-      const { id, use } = await setting.thread({ settings: { url } });
+      const { id, use, sh } = await setting.thread({ settings: { url } });
       const startedAt = performance.now();
       const { status, text: said } = await use("open_repository", { repository: "shop" });
-      times.push(performance.now() - startedAt);
+      const clone = performance.now() - startedAt;
       if (status !== "ok") throw new Error(said);
+      samples.push({ clone, write: Number(await sh(writeAgain)) });
       await (await setting.backend.workspaces()).remove(id, Date.now());
     }
-    return times;
+    return samples;
   } finally {
     await setting.close();
   }
