@@ -67,6 +67,16 @@ describe("heddle doctor", () => {
     );
   });
 
+  test("names tool chains that cannot be shown to threads, as a start does", async () => {
+    const settings = "sandbox: { toolChains: { go: /opt/no-such-go } }\n";
+    await writeFile(join(here.place.folder, "heddle.yaml"), settings);
+    const said = /The tool chain go is not shown to threads: there is no folder \/opt\/no-such-go\./;
+    const program = await examine(() => heddle(["doctor"]));
+    await program.ended;
+    expect(program.output()).toMatch(new RegExp(`! sandbox +${said.source}`));
+    await heddle(["start"]).line(said);
+  });
+
   test("names the model for which the instructions are too large, and a server that wants a login", async () => {
     const [model, oauth] = await Promise.all([
       startFakeAnthropic(),
