@@ -94,9 +94,11 @@ describe("the console's pages for operators", () => {
     await shot(page, "timeline");
 
     expect(await page.getByText("Step 1", { exact: true }).count()).toBe(0);
-    await page.getByRole("button", { name: /Show earlier records/ }).click();
+    await page.getByRole("button", { name: "Go to the start" }).click();
     await page.getByText("Step 1", { exact: true }).waitFor();
     await page.getByRole("heading", { name: "Turn b31f" }).waitFor();
+    await page.getByRole("button", { name: "Go to the end" }).click();
+    await page.getByText("Step 92", { exact: true }).waitFor();
 
     const thread = woven?.running ?? "";
     const redis = console.redis.client();

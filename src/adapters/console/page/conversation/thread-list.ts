@@ -13,7 +13,7 @@ const needWords = {
   paused: "paused, needs you to continue",
 };
 
-/** The server sends no more than these. */
+/** The server sends no more than these, and older ones make room for those that come. */
 const listed = 200;
 
 const stateWords = {
@@ -88,7 +88,9 @@ export class ThreadList {
   /** Rows that say the same as before stay as they are, with the focus. */
   #draw(): void {
     this.#isDue = false;
-    const newest = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
+    const all = [...this.#threads.values()].toSorted((a, b) => b.activeAt - a.activeAt);
+    const newest = all.slice(0, listed);
+    for (const { id } of all.slice(listed)) this.#threads.delete(id);
     const focused = [...this.#list.querySelectorAll("a")].find((link) => link === document.activeElement);
     const rows = newest.map((thread) => this.#row(thread));
     if (rows.length === 0) rows.push(noThreads);

@@ -9,8 +9,10 @@ import { toolCall, type ToolCallView, type ToolResult } from "./tool-call.ts";
 
 type EntryOf<Kind extends TimelineEntry["kind"]> = Extract<TimelineEntry, { kind: Kind }>;
 
-/** More are not kept on the page; what is older can be shown again. */
-const mostEntries = 600;
+/** More elements are not kept on the page: what is farthest away goes, and comes back when somebody goes there. */
+const mostElements = 2_000;
+/** Of so many entries none goes, whatever they hold. */
+const leastEntries = 20;
 
 export class Entries {
   readonly #list: HTMLElement;
@@ -25,6 +27,8 @@ export class Entries {
   /** Position of the first entry, and of the one that comes next. */
   first = 0;
   #next = 0;
+  /** Whether calls come unfolded. */
+  areUnfolded = false;
 
   /** @param headTurn what stands with the heading of a turn */
   constructor(list: HTMLElement, headTurn: (turn: string) => HTMLElement) {
@@ -62,8 +66,8 @@ export class Entries {
       const line = this.#line(entry);
       if (line) this.#list.append(line);
     }
-    while (this.#list.childElementCount > mostEntries) {
-      this.#list.firstElementChild?.remove();
+    for (const line of this.#surplus()) {
+      this.#forget(line);
       this.first = Number(this.#list.firstElementChild?.getAttribute("data-position"));
     }
   }
@@ -72,10 +76,29 @@ export class Entries {
     const lines = entries.map((entry) => this.#line(entry)).filter((line) => line !== null);
     this.#list.prepend(...lines);
     this.first = from;
-    while (this.#list.childElementCount > mostEntries) {
-      this.#next = Number(this.#list.lastElementChild?.getAttribute("data-position"));
-      this.#list.lastElementChild?.remove();
+    for (const line of this.#surplus("last")) {
+      this.#next = Number(line.getAttribute("data-position"));
+      this.#forget(line);
     }
+  }
+
+  /** The entries at that end which are too many, one after the other: each has to be taken off before the next. */
+  *#surplus(end: "first" | "last" = "first"): Iterable<Element> {
+    let elements = this.#list.getElementsByTagName("*").length;
+    while (elements > mostElements && this.#list.childElementCount > leastEntries) {
+      const line = end === "first" ? this.#list.firstElementChild : this.#list.lastElementChild;
+      if (!line) return;
+      elements -= line.getElementsByTagName("*").length + 1;
+      yield line;
+    }
+  }
+
+  /** Takes an entry off the page, and with it the calls that it shows. */
+  #forget(line: Element): void {
+    line.remove();
+    for (const [id, call] of this.#calls) if (line.contains(call.element)) this.#calls.delete(id);
+    for (const [position, call] of this.#results) if (line.contains(call)) this.#results.delete(position);
+    for (const [id, orphan] of this.#orphans) if (orphan.line === line) this.#orphans.delete(id);
   }
 
   /** Something that is said at this moment and stored nowhere. */
@@ -192,6 +215,7 @@ export class Entries {
     const { step, model, text, thinking, troubles, calls, figures, tookMs } = entry;
     const tools = calls.map((call) => {
       const shown = toolCall(call.name, call.arguments);
+      shown.element.toggleAttribute("open", this.areUnfolded);
       this.#calls.set(call.id, shown);
       const orphan = this.#orphans.get(call.id);
       if (orphan) {

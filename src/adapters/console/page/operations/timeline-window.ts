@@ -1,8 +1,12 @@
-/** The part of a thread's journal that is on the page: as a rule its end, and any other that is jumped to. */
+/**
+ * The part of a thread's journal that is on the page, as a rule its end at first; spaces above and below stand for the
+ * rest, and who scrolls there finds it.
+ */
 import type { TimelinePage, TransientEvent } from "../../../../operations/timeline-entry.ts";
 import { getTimeline, messageOf } from "../api.ts";
 import { element } from "../dom.ts";
 import { pluralize } from "../format.ts";
+import { keepPlace, onScroll, setHeight } from "../keep-place.ts";
 import { showToast } from "../toast.ts";
 import { Entries } from "./timeline-entries.ts";
 import { waterfall } from "./waterfall.ts";
@@ -14,19 +18,27 @@ const headHeight = 90;
 /** Closer than this to the end, in pixels, the page follows what is added. */
 const nearEnd = 120;
 
+/** Of a record, in pixels, as long as none has been seen. */
+const likelyHeight = 40;
+
 export class TimelineWindow {
   readonly #root: HTMLElement;
   readonly #thread: string;
-  readonly #list = element("ol", { class: "timeline" });
+  readonly #list = element("ol", { class: "timeline", tabindex: -1 });
   readonly #earlier = moreButton("earlier", () => this.#showEarlier());
   readonly #later = moreButton("later", () => this.#showLater());
+  readonly #above = element("div", { "aria-hidden": "true" });
+  readonly #below = element("div", { "aria-hidden": "true" });
   readonly #entries: Entries;
+  #recordHeight = likelyHeight;
+  #isLoading = false;
   /** Records in the journal, as far as is known. */
   #length = 0;
   /** What was jumped to last, until somebody scrolls. */
   #reading: number | undefined;
-  readonly parts = [this.#earlier, this.#list, this.#later];
-  readonly #onScroll = () => (this.#reading = undefined);
+  readonly parts = [this.#above, this.#earlier, this.#list, this.#later, this.#below];
+  readonly #onTouch = () => (this.#reading = undefined);
+  readonly #endScroll: () => void;
 
   constructor(root: HTMLElement, thread: string) {
     this.#root = root;
@@ -35,11 +47,13 @@ export class TimelineWindow {
       waterfall(thread, turn, (position) => void this.goTo(position)),
     );
     for (const event of ["wheel", "touchmove"])
-      root.addEventListener(event, this.#onScroll, { passive: true });
+      root.addEventListener(event, this.#onTouch, { passive: true });
+    this.#endScroll = onScroll(root, () => void this.#look());
   }
 
   close(): void {
-    for (const event of ["wheel", "touchmove"]) this.#root.removeEventListener(event, this.#onScroll);
+    this.#endScroll();
+    for (const event of ["wheel", "touchmove"]) this.#root.removeEventListener(event, this.#onTouch);
   }
 
   /** Shows these records and no others. */
@@ -55,7 +69,7 @@ export class TimelineWindow {
     // Somebody reads an earlier part: what is new waits behind the button.
     if (!isFollowing) return this.#showCounts();
     const { scrollHeight, scrollTop, clientHeight } = this.#root;
-    this.#append(page);
+    this.#keepPlace(() => this.#append(page));
     if (scrollHeight - scrollTop - clientHeight < nearEnd) this.#root.scrollTop = this.#root.scrollHeight;
   }
 
@@ -93,22 +107,51 @@ export class TimelineWindow {
     this.#root.scrollTop = this.#root.scrollHeight;
   }
 
+  /** Also those that come onto the page later. */
   expandAll(open: boolean): void {
+    this.#entries.areUnfolded = open;
     for (const call of this.#list.querySelectorAll<HTMLDetailsElement>(".tool-call")) call.open = open;
   }
 
   async #showEarlier(): Promise<void> {
-    await this.#load({ before: this.#entries.first }, (page) => {
-      const height = this.#root.scrollHeight;
-      this.#entries.prepend(page.entries, page.from);
-      this.#showCounts();
-      // What was in view stays in view.
-      this.#root.scrollTop += this.#root.scrollHeight - height;
-    });
+    await this.#load({ before: this.#entries.first }, (page) =>
+      this.#keepPlace(() => {
+        this.#entries.prepend(page.entries, page.from);
+        this.#showCounts();
+      }),
+    );
   }
 
   async #showLater(): Promise<void> {
-    await this.#load({ from: this.#entries.next }, (page) => this.#append(page));
+    await this.#load({ from: this.#entries.next }, (page) => this.#keepPlace(() => this.#append(page)));
+  }
+
+  #keepPlace(change: () => void): void {
+    keepPlace(this.#root, this.#list.children, change);
+  }
+
+  /** Fetches what somebody comes close to, or has gone to by the scroll bar. */
+  async #look(): Promise<void> {
+    if (this.#isLoading || this.#length === 0) return;
+    const { top, bottom, height } = this.#root.getBoundingClientRect();
+    const list = this.#list.getBoundingClientRect();
+    if (height === 0) return;
+    const [before, behind] = [this.#entries.first, this.#length - this.#entries.next];
+    if ((list.bottom < top && behind > 0) || (list.top > bottom && before > 0)) {
+      const past = (top - list.top) / this.#recordHeight;
+      await this.#show(Math.min(Math.max(0, Math.round(before + past)), this.#length - 1));
+    } else if (list.top > top - height && before > 0) await this.#showEarlier();
+    else if (list.bottom < bottom + height && behind > 0) await this.#showLater();
+    else return;
+    // Those may have been a few small records.
+    requestAnimationFrame(() => void this.#look());
+  }
+
+  /** Shows the record at that position at the top. */
+  async #show(position: number): Promise<void> {
+    await this.#load({ from: Math.max(0, position - recordsBefore) }, (page) => this.show(page));
+    const top = this.#entries.find(position)?.getBoundingClientRect().top;
+    if (top !== undefined) this.#root.scrollTop += top - this.#root.getBoundingClientRect().top;
   }
 
   #append({ entries, from, length }: TimelinePage): void {
@@ -118,31 +161,32 @@ export class TimelineWindow {
   }
 
   async #load(where: { before?: number; from?: number }, show: (page: TimelinePage) => void): Promise<void> {
+    if (this.#isLoading) return;
+    this.#isLoading = true;
     try {
       show(await getTimeline(this.#thread, where));
     } catch (error) {
       showToast(messageOf(error));
     }
+    this.#isLoading = false;
   }
 
   #showCounts(): void {
     const [before, behind] = [this.#entries.first, this.#length - this.#entries.next];
+    // Whoever is at a button that has nothing left to show goes on among the records.
+    const spent = [...(before === 0 ? [this.#earlier] : []), ...(behind <= 0 ? [this.#later] : [])];
+    if (spent.some((button) => button === document.activeElement)) this.#list.focus({ preventScroll: true });
     this.#earlier.hidden = before === 0;
     this.#earlier.textContent = `Show earlier records (${pluralize(before, "more", "more")})`;
     this.#later.hidden = behind <= 0;
     this.#later.textContent = `Show later records (${pluralize(behind, "more", "more")})`;
+    const shown = this.#entries.next - before;
+    if (shown > 0) this.#recordHeight = this.#list.offsetHeight / shown || likelyHeight;
+    setHeight(this.#above, before * this.#recordHeight);
+    setHeight(this.#below, behind * this.#recordHeight);
   }
 }
 
 function moreButton(kind: "earlier" | "later", load: () => Promise<void>): HTMLButtonElement {
-  const onclick = async () => {
-    button.disabled = true;
-    await load();
-    button.disabled = false;
-  };
-  const button: HTMLButtonElement = element("button", {
-    ...{ type: "button", class: `action ${kind}`, hidden: true },
-    onclick,
-  });
-  return button;
+  return element("button", { type: "button", class: `action ${kind}`, hidden: true, onclick: load });
 }
