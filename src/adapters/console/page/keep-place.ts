@@ -16,14 +16,19 @@ export function onScroll(root: HTMLElement, look: () => void): () => void {
 }
 
 /**
- * Makes a change, and leaves the first of these rows that is in view, and stays, where the reader sees it. Browsers do
- * so by themselves, but not all of them, nor when rows are taken away above.
+ * Makes a change, and leaves what has the focus beside these rows, or else the first of them that stays, where the
+ * reader sees it. Browsers do so by themselves, but not all of them, nor when rows are taken away above.
  *
- * @returns whether there was such a row
+ * @returns whether there was any
  */
 export function keepPlace(root: HTMLElement, rows: HTMLCollection, change: () => void): boolean {
   const { top, bottom } = root.getBoundingClientRect();
   const inView: [row: Element, top: number][] = [];
+  const focused = document.activeElement;
+  if (focused && focused !== root && root.contains(focused) && !rows[0]?.parentElement?.contains(focused)) {
+    const box = focused.getBoundingClientRect();
+    if (box.bottom > top && box.top < bottom) inView.push([focused, box.top]);
+  }
   for (const row of rows) {
     const box = row.getBoundingClientRect();
     if (box.top >= bottom) break;

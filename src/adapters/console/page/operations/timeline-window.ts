@@ -96,8 +96,7 @@ export class TimelineWindow {
     if (found instanceof HTMLDetailsElement) found.open = true;
     for (const other of this.#list.querySelectorAll(".reading")) other.classList.remove("reading");
     found.classList.add("reading");
-    found.tabIndex = -1;
-    found.focus({ preventScroll: true });
+    this.#focus(found);
     found.scrollIntoView({ block: "center" });
     this.#reading = position;
   }
@@ -149,15 +148,26 @@ export class TimelineWindow {
 
   /** Shows the record at that position at the top. */
   async #show(position: number): Promise<void> {
-    await this.#load({ from: Math.max(0, position - recordsBefore) }, (page) => this.show(page));
-    const top = this.#entries.find(position)?.getBoundingClientRect().top;
-    if (top !== undefined) this.#root.scrollTop += top - this.#root.getBoundingClientRect().top;
+    await this.#load({ from: Math.max(0, position - recordsBefore) }, (page) => {
+      // At the start what stands above the records is in view.
+      if (keepPlace(this.#root, this.#list.children, () => this.show(page)) || position === 0) return;
+      const top = this.#entries.find(position)?.getBoundingClientRect().top;
+      if (top !== undefined) this.#root.scrollTop += top - this.#root.getBoundingClientRect().top;
+    });
   }
 
   #append({ entries, from, length }: TimelinePage): void {
     this.#length = Math.max(this.#length, length);
+    const [wasAtButton, next] = [document.activeElement === this.#later, this.#entries.next];
     this.#entries.append(entries, from);
+    if (wasAtButton) this.#focus(this.#entries.find(next));
     this.#showCounts();
+  }
+
+  #focus(line: HTMLElement | undefined): void {
+    if (!line) return;
+    line.tabIndex = -1;
+    line.focus({ preventScroll: true });
   }
 
   async #load(where: { before?: number; from?: number }, show: (page: TimelinePage) => void): Promise<void> {
@@ -174,8 +184,7 @@ export class TimelineWindow {
   #showCounts(): void {
     const [before, behind] = [this.#entries.first, this.#length - this.#entries.next];
     // Whoever is at a button that has nothing left to show goes on among the records.
-    const spent = [...(before === 0 ? [this.#earlier] : []), ...(behind <= 0 ? [this.#later] : [])];
-    if (spent.some((button) => button === document.activeElement)) this.#list.focus({ preventScroll: true });
+    if (before === 0 && this.#earlier === document.activeElement) this.#list.focus({ preventScroll: true });
     this.#earlier.hidden = before === 0;
     this.#earlier.textContent = `Show earlier records (${pluralize(before, "more", "more")})`;
     this.#later.hidden = behind <= 0;
