@@ -110,7 +110,8 @@ export class Conversation {
 
 /** The parts stay while their content changes, so that an edit takes neither focus nor place from anybody. */
 function messageElement({ stop, press, retry, edit }: MessageHandlers) {
-  const name = element("span", { class: "name" });
+  // From message to message by the keys of a screen reader; headings in a text stand below it.
+  const name = element("span", { class: "name", role: "heading", "aria-level": 3 });
   const time = element("span");
   const mark = element("span", { class: "mark" });
   const tools = element("span", { class: "message-tools" });

@@ -35,7 +35,9 @@ export function openTimeline(
       const page = await getTimeline(thread);
       if (closed) return;
       files.open(thread);
-      root.replaceChildren(head.element, tools.element, ...view.parts, now);
+      // The heading of a turn may be far above what is on the page.
+      const heading = element("h3", { class: "unseen" }, "Records");
+      root.replaceChildren(head.element, tools.element, heading, ...view.parts, now);
       showLine(page.line);
       view.show(page);
       if (page.length === 0) now.before(emptyNote("No turn has started yet. It will appear here."));
