@@ -20,7 +20,6 @@ import { isRead, type Reply, replyProblem, send, setCommonHeaders } from "./serv
 import { createConsoleIntake } from "./conversations/intake.ts";
 import { listen, nameOf } from "./server/listen.ts";
 import { LiveStreams } from "./streams/live.ts";
-import { answerMcp } from "./mcp-server/endpoint.ts";
 import { answerMetrics, type MetricsPage } from "./server/metrics.ts";
 import { NeedsFeed, shareNeeds } from "./streams/needs-feed.ts";
 import { type Page, readPage } from "./server/page.ts";
@@ -205,7 +204,11 @@ function createConsoleServer(
       const answered = answerApi(services, request, response, url);
       return await confirm(answered);
     }
-    if (url.pathname === "/mcp") return await answerMcp(services, request, response, confirm);
+    if (url.pathname === "/mcp") {
+      // With the first request: most installations get none, and its libraries would hold up the start.
+      const { answerMcp } = await import("./mcp-server/endpoint.ts");
+      return await answerMcp(services, request, response, confirm);
+    }
     if (metrics && url.pathname === "/metrics") return await answerMetrics(metrics, services, request);
     const signedIn = signIn && (await confirm(signIn.answer(request, url.pathname, url.searchParams)));
     if (signedIn) return signedIn;

@@ -4,18 +4,25 @@ import { dirname, join } from "node:path";
 import type { ConsoleSetup, ConsoleSetupStep, SetupRun } from "../../adapters/console/setup-at-console.ts";
 import type { Speaker } from "../../agent/messages.ts";
 import { createSetupContext } from "../../setup/context.ts";
-import { setUpDiscord } from "../../setup/discord.ts";
-import { setUpModel } from "../../setup/model.ts";
 import { runSteps, type SetupStep } from "../../setup/run-steps.ts";
-import { setUpSlack } from "../../setup/slack.ts";
 import type { SetupAuditEvent } from "../../telemetry/audit/fact.ts";
 import { countsWithoutRestart } from "../configuration/restart.ts";
 import { createHeldDialog, type HeldDialog } from "./held-dialog.ts";
 
+/** Loaded when somebody goes through them: the libraries of platforms that are not used are hundreds of files. */
 const steps: Record<ConsoleSetupStep, SetupStep> = {
-  model: { title: "The model", run: setUpModel },
-  slack: { title: "Slack", run: setUpSlack },
-  discord: { title: "Discord", run: setUpDiscord },
+  model: {
+    title: "The model",
+    run: async (context) => (await import("../../setup/model.ts")).setUpModel(context),
+  },
+  slack: {
+    title: "Slack",
+    run: async (context) => (await import("../../setup/slack.ts")).setUpSlack(context),
+  },
+  discord: {
+    title: "Discord",
+    run: async (context) => (await import("../../setup/discord.ts")).setUpDiscord(context),
+  },
 };
 
 export interface ConsoleSetupOptions {
