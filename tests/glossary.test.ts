@@ -73,3 +73,35 @@ test.each(replaced)("%s is not said any more: it is %s", (old) => {
   );
   expect(uses).toEqual([]);
 });
+
+/** Sentences that read oddly to newcomers, each with what says the same in idiomatic English. */
+const rewritten: readonly [old: string, sentence: string][] = [
+  ["what you write meanwhile reaches it", "anything you write in the meantime reaches it"],
+  ["that nothing is left alive", "confirms nothing is still running"],
+  ["is never run again by itself", "is never retried automatically"],
+  ["stays searchable by the agent", "the agent can still search the full history"],
+  ["aim of ours is missed", "we miss one of our goals"],
+  ["misremembered names", "misspelled environment variables"],
+  ["is refused at start with its place", "stops startup with an error that says where"],
+  ["takes the same door", "goes through the same checks"],
+  ["What it holds to", "Guarantees"],
+  ["# When something is wrong", "Troubleshooting"],
+  ["# How long it is kept", "Data retention"],
+  ["# What this is about", "Threat model"],
+  ["holds from the next start on", "takes effect on the next start"],
+  ["money runs away", "spending is out of control"],
+  ["cannot talk for ever", "cannot loop forever"],
+  ["stop nothing and press nothing", "cannot stop turns or press buttons"],
+  ["nothing promises that an older Heddle", "downgrades are not supported"],
+  ["This file is no text", "Not a text file"],
+  ["No thread is like that", "No matching threads"],
+  ["Single keys do something", "Enable single-key shortcuts"],
+  ["what the sessions are, and what was said", "list threads or print a transcript"],
+  ["while this host's Heddle serves", "if Heddle is running on this host"],
+];
+
+const read = files.filter((path) => /^(README\.md|docs\/|src\/)/.test(path));
+
+test.each(rewritten)("“%s” is not said any more: it is “%s”", (old) => {
+  expect(read.filter((path) => readFileSync(join(root, path), "utf8").includes(old))).toEqual([]);
+});
