@@ -19,10 +19,12 @@ export interface FakeOAuth {
   expireTokens(): void;
   /** Ends all refresh tokens as well. @param account only of that one */
   revoke(account?: string): void;
-  /** From here on it answers no renewal: by silence, or by sending the client elsewhere. */
-  hush(how: "silence" | "redirect" | undefined): void;
+  /** From here on it answers no renewal: by silence, by sending the client elsewhere, or without an end. */
+  hush(how: "silence" | "redirect" | "flood" | undefined): void;
   /** How often a token was renewed. */
   readonly renewals: number;
+  /** Bytes that it has sent of answers without an end. */
+  readonly flooded: number;
   /** How often a client has followed it to `/elsewhere`. */
   readonly followed: number;
   /** All tokens that were given out. */
@@ -43,8 +45,8 @@ export interface FakeOAuthOptions {
   metadata?: Record<string, unknown>;
   /** Says it as an OpenID provider does (OpenID Connect Discovery 1.0, 3 and 4) instead. */
   isOpenIdProvider?: boolean;
-  /** Is hostile at that path: answers nothing, or sends the client to `/elsewhere`. */
-  hostile?: { path: string; how: "silence" | "redirect" };
+  /** Is hostile at that path: answers nothing, sends the client to `/elsewhere`, or never ends its answer. */
+  hostile?: { path: string; how: "silence" | "redirect" | "flood" };
 }
 
 interface Grant {
@@ -65,7 +67,8 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   const tokens: string[] = [];
   let renewals = 0;
   let followed = 0;
-  let hushed: "silence" | "redirect" | undefined;
+  let hushed: "silence" | "redirect" | "flood" | undefined;
+  let flooded = 0;
   let origin = "";
 
   const server = createServer((request, response) => {
@@ -85,6 +88,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     if (url.pathname === "/elsewhere") followed += 1;
     if (url.pathname === options.hostile?.path) {
       if (options.hostile.how === "redirect") response.writeHead(307, { location: "/elsewhere" }).end();
+      if (options.hostile.how === "flood") flood(response);
       return;
     }
     switch (`${request.method} ${url.pathname}`) {
@@ -118,12 +122,26 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       }
       case "POST /token":
         if (hushed === "silence") return;
+        if (hushed === "flood") return flood(response);
         if (hushed === "redirect") return void response.writeHead(307, { location: "/elsewhere" }).end();
         return void grantToken(request, new URLSearchParams(await textOf(request)), { json, refuse });
       default:
         if (url.pathname === "/mcp") return guard(request, response);
         return void json(404, {});
     }
+  }
+
+  /** JSON that begins well and goes on as fast as it is read. */
+  function flood(response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "application/json" });
+    const piece = Buffer.alloc(65_536, " ");
+    const more = () => {
+      while (!response.destroyed) {
+        flooded += piece.length;
+        if (!response.write(piece)) return void response.once("drain", more);
+      }
+    };
+    more();
   }
 
   function metadata(): Record<string, unknown> {
@@ -250,6 +268,9 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     },
     get renewals() {
       return renewals;
+    },
+    get flooded() {
+      return flooded;
     },
     get followed() {
       return followed;

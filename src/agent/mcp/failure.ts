@@ -2,6 +2,7 @@ import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { z } from "zod";
 import { cutText } from "../text.ts";
+import { AnswerTooLarge } from "./bounded-answer.ts";
 
 /** Codes of failures that happen before a request is sent: the server cannot have acted on it. */
 const unreachable = new Set([
@@ -16,6 +17,11 @@ const unreachable = new Set([
 /** No connection to the server could be made at all. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof Error && (unreachable.has(readCode(error)) || isUnreachable(error.cause));
+}
+
+/** A stream brought an event that was too long. The SDK hands on its error as a text. */
+export function isOverflow(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(`${AnswerTooLarge.name}: `);
 }
 
 /** The request failed in transit: `fetch` throws a TypeError, whatever the reason. */

@@ -1,10 +1,15 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { boundAnswer } from "./bounded-answer.ts";
+
+/** The longest answer, or event, that is taken from a server, in bytes: a picture of 10 MB fits, in Base64. */
+const defaultAnswerBytes = 16 * 1_048_576;
 
 /**
  * `fetch` that gives up when nothing arrives for `readMs` milliseconds, neither headers nor a piece of the
- * body. A half-open connection would otherwise look like a quiet server for ever.
+ * body, or when an answer is longer than `answerBytes`. A half-open connection would otherwise look like a quiet
+ * server for ever, and an endless answer would fill the memory of all turns.
  */
-export function fetchWithReadTimeout(readMs: number): FetchLike {
+export function fetchWithLimits(readMs: number, answerBytes = defaultAnswerBytes): FetchLike {
   return async (url, init) => {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(new Error(`no data for ${readMs / 1000} s`)), readMs);
@@ -27,6 +32,7 @@ export function fetchWithReadTimeout(readMs: number): FetchLike {
       cancel: () => clearTimeout(timer),
     });
     const { status, statusText, headers } = response;
-    return new Response(response.body.pipeThrough(watched), { status, statusText, headers });
+    const seen = new Response(response.body.pipeThrough(watched), { status, statusText, headers });
+    return boundAnswer(seen, answerBytes);
   };
 }

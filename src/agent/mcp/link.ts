@@ -10,9 +10,9 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
-import { describeError, isRefusedLogin, isUnreachable } from "./failure.ts";
+import { describeError, isOverflow, isRefusedLogin, isUnreachable } from "./failure.ts";
 import { untilAborted } from "../until-aborted.ts";
-import { fetchWithReadTimeout } from "./http.ts";
+import { fetchWithLimits } from "./http.ts";
 import type { AccountStore } from "../mcp-account.ts";
 import { createSignedFetch } from "./sign-in/token-source.ts";
 import { startSandboxed } from "./sandboxed-process.ts";
@@ -68,10 +68,11 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
     events.onEnd();
   };
   client.onerror = (error) => {
-    // Both mean that answers to open requests can no longer arrive. The SDK would go on waiting for them, and
+    // All mean that answers to open requests can no longer arrive. The SDK would go on waiting for them, and
     // an SSE stream that it opens anew belongs to a session without a handshake.
     // Not at once, so that the request that met the error still learns of it.
-    if (error instanceof SseError || isUnreachable(error)) setImmediate(() => void carrier.transport.close());
+    if (error instanceof SseError || isUnreachable(error) || isOverflow(error))
+      setImmediate(() => void carrier.transport.close());
   };
   /* oxlint-enable unicorn/prefer-add-event-listener */
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => events.onElicit(params));
@@ -135,7 +136,7 @@ function createCarrier({ name, endpoint }: EnabledServer, options: LinkOptions):
 
 function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOptions) {
   const { readMs, accounts: store, onToken = () => {}, log } = options;
-  const fetch = fetchWithReadTimeout(readMs);
+  const fetch = fetchWithLimits(readMs);
   if (!signIn || !store) return { fetch, explain: describeError };
   const onProblem = (problem: string) => log("warn", problem);
   const isPersons = signIn.accounts === "person";

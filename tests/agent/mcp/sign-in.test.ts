@@ -151,6 +151,24 @@ test.each(
   expect(await store.read("notes")).toBeUndefined();
 });
 
+test.each(["/.well-known/oauth-authorization-server", "/register", "/token"])(
+  "An answer of %s that never ends is not read on, and ends the sign-in",
+  async (path) => {
+    const { signIn, oauth, store } = await scene({ hostile: { path, how: "flood" } });
+    await expect(signIn()).rejects.toThrow(/^notes: /);
+    // What the limit lets through, and what lies in the buffers of both sides.
+    expect(oauth.flooded).toBeLessThan(16 * 1_048_576);
+    expect(await store.read("notes")).toBeUndefined();
+  },
+);
+
+test("A server that names another's issuer is not signed in to", async () => {
+  const { begin } = await scene({ metadata: { issuer: "https://accounts.example" } });
+  await expect(begin()).rejects.toThrow(
+    "notes: its sign-in names another issuer than the address that it was found at.",
+  );
+});
+
 test("A server that wants tokens for another resource gets none", async () => {
   const { begin } = await scene({ resource: "https://bank.example/mcp" });
   await expect(begin()).rejects.toThrow(/names another resource \(https:\/\/bank\.example\/mcp\)/);
@@ -182,7 +200,7 @@ test("An account is not used at an address that it was not made for", async () =
   expect((await (await open()).offer(signal)).tools).toEqual([]);
 });
 
-test.each(["silence", "redirect"] as const)(
+test.each(["silence", "redirect", "flood"] as const)(
   "A service that answers a renewal with %s holds nobody up, and gets no refresh token elsewhere",
   async (how) => {
     const { signIn, oauth, store, problems } = await scene();

@@ -14,11 +14,15 @@ import type {
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
 import { z } from "zod";
+import { boundAnswer } from "../bounded-answer.ts";
 import type { SignInSettings } from "../config.ts";
 import type { Account } from "../../mcp-account.ts";
 import { type BegunSignIn, isProtected, SignInError } from "./begun.ts";
 
 const defaultStepMs = 15_000;
+
+/** The longest answer of a sign-in that is read: metadata, a registration or tokens are a few KiB. */
+export const signInBytes = 256 * 1024;
 
 const promiseSchema = z.object({
   issuer: z.string(),
@@ -189,10 +193,20 @@ function checkServer(server: { name: string; url: URL }, found: OAuthServerInfo)
     const url = address === undefined ? undefined : URL.parse(address);
     if (url && !isProtected(url)) throw createUnprotected(server, url);
   }
+  // RFC 8414, 3.3, letter by letter but for the slash of an empty path, which RFC 3986, 6.2.3 makes no difference of:
+  // whoever names another's issuer could pass for it where answers are told apart by it.
+  if (metadata && normalizeIssuer(metadata.issuer) !== normalizeIssuer(authorizationServerUrl))
+    throw new SignInError(
+      `${server.name}: its sign-in names another issuer than the address that it was found at.`,
+    );
   if (metadata?.code_challenge_methods_supported?.includes("S256") === false)
     throw new SignInError(
       `${server.name}: its sign-in does not know PKCE with S256, which keeps a code from being stolen.`,
     );
+}
+
+function normalizeIssuer(issuer: string): string {
+  return URL.parse(issuer)?.pathname === "/" ? issuer.replace(/\/$/, "") : issuer;
 }
 
 function createUnprotected({ name }: { name: string }, { host }: URL): SignInError {
@@ -209,7 +223,7 @@ function createFetch(server: { name: string; url: URL }, stepMs: number): FetchL
     const url = new URL(address);
     if (!isProtected(url) && url.origin !== server.url.origin) throw createUnprotected(server, url);
     const response = await fetch(url, { ...init, redirect: "manual", signal: deadline });
-    if (response.status < 300 || response.status > 399) return response;
+    if (response.status < 300 || response.status > 399) return boundAnswer(response, signInBytes);
     await response.body?.cancel();
     // Not fetch's own error, which the SDK takes for a browser's and answers by trying without what it looked for.
     throw new SignInError(`${server.name}: its sign-in at ${url.host} redirects, which is not followed.`);

@@ -2,7 +2,8 @@ import { refreshAuthorization } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { type Account, type AccountStore, isUsable } from "../../mcp-account.ts";
-import { takeTokens } from "./sign-in.ts";
+import { boundAnswer } from "../bounded-answer.ts";
+import { signInBytes, takeTokens } from "./sign-in.ts";
 
 /** A token is renewed so long before its end, ms. */
 const renewAheadMs = 5 * 60_000;
@@ -120,7 +121,8 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
       refreshToken,
       ...(resource !== undefined && { resource }),
       // A redirect would take the refresh token along to wherever it leads.
-      fetchFn: (address, init) => fetch(address, { ...init, redirect: "error", signal: deadline }),
+      fetchFn: async (address, init) =>
+        boundAnswer(await fetch(address, { ...init, redirect: "error", signal: deadline }), signInBytes),
     });
     const next = { ...account, ...takeTokens(tokens, now()) };
     await store.write(server, next);
