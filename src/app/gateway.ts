@@ -54,16 +54,7 @@ export async function startGateway(
   const openId = readOpenId(config);
   const unsafe = findUnsafeSettings(environment.HEDDLE_HOST, token, openId !== undefined);
   if (unsafe) throw new ConfigError(unsafe);
-  const adapters = await openAdapters({
-    config,
-    configuration,
-    log,
-    redis,
-    skills: context.skills,
-    access: context.access,
-    queue: context.queue,
-    watch: context.watch,
-  });
+  const adapters = await openAdapters(context);
   const files = createWorkspaceFiles(context.sandbox);
   const operations = openOperations({
     ...{ redis, server, queue: context.queue, skills: context.skills },

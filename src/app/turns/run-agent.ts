@@ -120,8 +120,7 @@ export async function* runAgent(
     renew: createRenewal(offer, assemble, signal),
     context,
     meter,
-    limits: options.limits,
-    questionMs: options.questionMs,
+    ...{ limits: options.limits, questionMs: options.questionMs },
     async followUps() {
       const arrived = await input.followUps();
       asked.push(...arrived.filter(isFromPerson));
