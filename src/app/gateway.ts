@@ -1,6 +1,7 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/server/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
+import type { ChatAdapter } from "../chat/adapter.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import { createAccessTokens } from "../operations/access-tokens.ts";
@@ -21,6 +22,7 @@ import { readInstance } from "./process/instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
 import { openConsoleSetup } from "./setup/console-setup.ts";
+import { openGithubAppSetup } from "./setup/github-app.ts";
 import { type StartedAdapters, startAdapters } from "./start-adapters.ts";
 
 /** Something that the operator has to put right before Heddle can start. */
@@ -36,6 +38,22 @@ export async function announceCatchUp({ redis, platforms }: AppContext): Promise
 
 function readIdentityHeader({ identityHeader: name, people }: Config["settings"]["console"]) {
   return name === undefined ? undefined : { name, people };
+}
+
+/** What keeps this gateway from serving. No details: whoever asks has no token. */
+async function findUnready(
+  { config, redis }: AppContext,
+  adapters: readonly ChatAdapter[],
+  started: StartedAdapters | undefined,
+): Promise<string | undefined> {
+  // While the first attempts are under way, none is known to be heard.
+  const [unreached] = started ? started.unreached() : adapters.map(({ platform }) => platform);
+  if (unreached !== undefined) return `Nothing is heard from ${unreached} yet: Heddle keeps trying.`;
+  const deaf = adapters.find((adapter) => adapter.problem?.() !== undefined);
+  if (deaf) return `Nothing is heard from ${deaf.platform} until an operator acts: read the log.`;
+  const { auditRequired } = config.settings.telemetry;
+  const isBroken = auditRequired && (await listAuditProblems(redis)).length > 0;
+  return isBroken ? "The audit log cannot be written: run heddle doctor." : undefined;
 }
 
 /**
@@ -74,6 +92,11 @@ export async function startGateway(
     mask: (text) => context.masker.mask(text),
     audit: context.telemetry.audit,
   });
+  const closing = new AbortController();
+  const githubApp = openGithubAppSetup({
+    ...{ config, redis, masker: context.masker, audit: context.telemetry.audit, now: Date.now },
+    signal: closing.signal,
+  });
   let started: StartedAdapters | undefined;
   const local = createConsoleAdapter({
     redis,
@@ -90,6 +113,7 @@ export async function startGateway(
     files,
     operations,
     setup,
+    githubApp,
     status: async (): Promise<ConsoleStatus> => ({
       model: model().id,
       demo: model().id === "demo",
@@ -103,17 +127,7 @@ export async function startGateway(
       if (redis.status !== "ready" || !server.isAnswering()) throw new Error("Redis does not answer.");
       return hasWorker(redis);
     },
-    // No details: whoever asks has no token.
-    async findUnready() {
-      // While the first attempts are under way, none is known to be heard.
-      const [unreached] = started ? started.unreached() : adapters.map(({ platform }) => platform);
-      if (unreached !== undefined) return `Nothing is heard from ${unreached} yet: Heddle keeps trying.`;
-      const deaf = adapters.find((adapter) => adapter.problem?.() !== undefined);
-      if (deaf) return `Nothing is heard from ${deaf.platform} until an operator acts: read the log.`;
-      const { auditRequired } = config.settings.telemetry;
-      const isBroken = auditRequired && (await listAuditProblems(redis)).length > 0;
-      return isBroken ? "The audit log cannot be written: run heddle doctor." : undefined;
-    },
+    findUnready: () => findUnready(context, adapters, started),
     onUnreadable: (place, why) => reportUnreadable(redis, place, why),
     confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
     ...(context.telemetry.metrics && { metrics: context.telemetry.metrics }),
@@ -126,6 +140,7 @@ export async function startGateway(
   const close = async () => {
     endKeeping();
     setup.close();
+    closing.abort();
     await hooks?.close();
     await started?.close();
     operations.close();

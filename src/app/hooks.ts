@@ -1,10 +1,12 @@
 import { createPages } from "../accounts/pages.ts";
+import type { FeedbackSource } from "../hooks/feedback.ts";
 import { type HookOptions, openHooks, type Hooks } from "../hooks/server.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Config } from "../config/load.ts";
 import type { AppContext } from "./context.ts";
 import { createOwnAccounts } from "./repositories.ts";
+import { openGithubAppStore } from "./setup/github-app.ts";
 
 /** The triggers whose secret the environment lacks, with the name of its variable. */
 export function listMissingSecrets({ settings, variables }: Config): { name: string; variable: string }[] {
@@ -13,7 +15,9 @@ export function listMissingSecrets({ settings, variables }: Config): { name: str
     variable: secretVariable,
   }));
   const repositories = Object.entries(settings.repositories).flatMap(([name, { feedback }]) =>
-    feedback ? [{ name: `repository/${name}`, variable: feedback.secretVariable }] : [],
+    feedback?.secretVariable !== undefined
+      ? [{ name: `repository/${name}`, variable: feedback.secretVariable }]
+      : [],
   );
   return [...triggers, ...repositories].filter(({ variable }) => variables[variable] === undefined);
 }
@@ -26,7 +30,12 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
   const { config, log, redis, server, queue, output, surface } = context;
   const { hooks, triggers } = config.settings;
   const repositories = listFeedbackSources(config);
-  const isNeeded = Object.keys(triggers).length > 0 || repositories.size > 0 || hooks.address !== undefined;
+  const ofApp = listSourcesOfApp(config);
+  const isNeeded =
+    Object.keys(triggers).length > 0 ||
+    repositories.size > 0 ||
+    ofApp.length > 0 ||
+    hooks.address !== undefined;
   if (!isNeeded) return undefined;
   for (const { name, variable } of listMissingSecrets(config))
     log.error(`The trigger ${name} takes nothing until its secret is set: ${variable}.`);
@@ -39,6 +48,7 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
       triggers: new Map(withSecrets),
       repositories,
       ...(hooks.address !== undefined && { pages: createPages(context.connecting, hooks.address) }),
+      app: { sources: ofApp, secret: () => readAppSecret(context) },
       mayAsk: (thread, author) => checkPermission(thread, author, context),
       ownAccounts: createOwnAccounts(config),
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
@@ -53,15 +63,35 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
   }
 }
 
-/** The repositories that tell what became of pull requests, by their names in the settings. */
+/** The repositories that tell what became of pull requests by a webhook of their own, by their names in the settings. */
 function listFeedbackSources({ settings, variables }: Config): NonNullable<HookOptions["repositories"]> {
   return new Map(
-    Object.entries(settings.repositories).flatMap(([name, { url, feedback }]) => {
-      if (!feedback) return [];
-      const { host, pathname } = new URL(url);
-      const repository = pathname.slice(1).replace(/\.git$/, "");
-      const { perHour, secretVariable } = feedback;
-      return [[name, { host, repository, perHour, secret: variables[secretVariable] }] as const];
-    }),
+    Object.entries(settings.repositories).flatMap(([name, { url, feedback }]) =>
+      feedback?.secretVariable === undefined
+        ? []
+        : [[name, { ...toSource(url, feedback), secret: variables[feedback.secretVariable] }] as const],
+    ),
   );
+}
+
+/** Those that tell it by the webhook of the GitHub App. */
+function listSourcesOfApp({ settings }: Config): FeedbackSource[] {
+  const { host } = new URL(settings.githubApp.url);
+  return Object.values(settings.repositories).flatMap(({ url, feedback }) =>
+    feedback && feedback.secretVariable === undefined && new URL(url).host === host
+      ? [toSource(url, feedback)]
+      : [],
+  );
+}
+
+function toSource(url: string, { perHour }: { perHour: number }): FeedbackSource {
+  const { host, pathname } = new URL(url);
+  return { host, repository: pathname.slice(1).replace(/\.git$/, ""), perHour };
+}
+
+/** The secret of the App that was registered from the console; it may be another one by now. */
+async function readAppSecret({ config, redis, masker }: AppContext): Promise<string | undefined> {
+  const app = await openGithubAppStore(config, redis).read();
+  if (app?.webhookSecret !== undefined) masker.add(app.webhookSecret);
+  return app?.webhookSecret;
 }

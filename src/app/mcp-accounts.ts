@@ -6,7 +6,8 @@ import { openSecretFile } from "../config/secret-file.ts";
 import type { OwnAccounts } from "../intake/text-commands/disconnect.ts";
 import { createAccountStore } from "../queue/stores/mcp-accounts.ts";
 
-const keyFile = "seal.key";
+/** The file of the data folder with what seals in Redis, where the environment has none. */
+export const sealKeyFile = "seal.key";
 
 /** The accounts at MCP servers, of the installation and of people. Makes the key that seals them where there is none. */
 export async function openAccounts(
@@ -21,7 +22,7 @@ export async function readSealSecret({
   environment,
   dataDir,
 }: Pick<Config, "environment" | "dataDir">): Promise<string> {
-  return environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, keyFile));
+  return environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, sealKeyFile));
 }
 
 /** Chats expect an answer within three seconds. */

@@ -6,14 +6,21 @@ import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
+import { UnreadableApp } from "../queue/stores/github-app.ts";
 import { rememberThreadBranch } from "../queue/stores/pull-requests.ts";
 import { createStaticCredential, type RepositoryCredential } from "../repositories/credential.ts";
-import { createAppCredential, type GithubApp, readAppLogin } from "../repositories/github-app.ts";
+import {
+  type AppReading,
+  createAppCredential,
+  type GithubApp,
+  readAppLogin,
+} from "../repositories/github-app.ts";
 import { kindOf, kinds } from "../repositories/kinds.ts";
 import { reachRegistries } from "./registries.ts";
 import { createRepositories, type Repositories } from "../repositories/repositories.ts";
+import { openGithubAppStore } from "./setup/github-app.ts";
 
-type RepositoryConfig = Pick<Config, "environment" | "settings" | "variables">;
+type RepositoryConfig = Pick<Config, "environment" | "settings" | "variables" | "dataDir">;
 
 /** The repositories as the settings give them to channels. @throws ConfigError where a token or key is not set or is none */
 export function openRepositories(
@@ -21,7 +28,7 @@ export function openRepositories(
   { redis, masker }: { redis(): Redis; masker: Pick<GrowingMasker, "add"> },
 ): Repositories {
   const { settings } = config;
-  const app = readGithubApp(config);
+  const readApp = createAppReader(config, { redis, masker });
   return createRepositories({
     settings: settings.repositories,
     namesOf: (thread) => namesOf(settings, thread),
@@ -29,8 +36,11 @@ export function openRepositories(
       reachRegistries(settings.repositories[name]?.registries ?? [], settings.egress.registries),
     credentialOf(name, { kind, ...place }): RepositoryCredential {
       const token = readToken(name, config);
-      if (token !== undefined || kind !== "github" || !app) return createStaticCredential(token);
-      return createAppCredential({ app, place, now: Date.now, onToken: (made) => masker.add(made) });
+      if (token !== undefined || kind !== "github") return createStaticCredential(token);
+      return createAppCredential({
+        readApp: () => readApp(place.api),
+        ...{ place, now: Date.now, onToken: (made) => masker.add(made) },
+      });
     },
     remember: (entry) => rememberThreadBranch(redis(), entry),
     now: Date.now,
@@ -77,6 +87,31 @@ function listAppPlaces({ settings }: RepositoryConfig): string[] {
     return isByApp ? [kinds.github.apiOf(address)] : [];
   });
   return [...new Set(apis)];
+}
+
+/** The App of the environment, else that which was registered from the console, at its own host only. */
+function createAppReader(
+  config: RepositoryConfig,
+  { redis, masker }: { redis(): Redis; masker: Pick<GrowingMasker, "add"> },
+): (api: string) => Promise<AppReading> {
+  const app = readGithubApp(config);
+  if (app) return async () => ({ ok: true, app });
+  return async (api) => {
+    try {
+      const found = await openGithubAppStore(config, redis()).read();
+      if (!found || found.api !== api) return { ok: true };
+      masker.add(found.privateKey);
+      const privateKey = createPrivateKey(found.privateKey);
+      return { ok: true, app: { clientId: found.clientId, privateKey } };
+    } catch (error) {
+      const isKnown = error instanceof UnreadableApp;
+      const why = isKnown ? "it was sealed with another HEDDLE_SEAL_KEY" : "what is stored does not answer";
+      return {
+        ok: false,
+        reason: `the GitHub App cannot be read, since ${why}; the operator must look at it`,
+      };
+    }
+  };
 }
 
 /** @param thread also of what is no thread, as the sandbox names its own probe: that has none */

@@ -120,7 +120,7 @@ export const environmentSchema = z.object({
     .min(32, "expected at least 32 characters, e.g. what openssl rand -hex 32 prints")
     .optional()
     .describe(
-      "seals the accounts at MCP servers in Redis, the same for all processes; without it a file seal.key in the data folder, made when somebody signs in",
+      "seals the accounts at MCP servers and the GitHub App in Redis, the same for all processes; without it a file seal.key in the data folder, made when there is something to seal",
     ),
   HEDDLE_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])

@@ -69,9 +69,11 @@ const repositorySchema = z.strictObject({
     ),
   feedback: z
     .strictObject({
-      secretVariable: variableName.describe(
-        "the environment variable with the secret of the repository's webhook, which GitHub sends to /hooks/repository/<name>",
-      ),
+      secretVariable: variableName
+        .exactOptional()
+        .describe(
+          "the environment variable with the secret of the repository's webhook, which GitHub sends to /hooks/repository/<name>; without it the webhook of the GitHub App that the console has registered, at /hooks/app/github",
+        ),
       perHour: count(1, 100).default(6).describe("turns that one pull request may start in an hour"),
     })
     .exactOptional()
@@ -82,6 +84,18 @@ const repositorySchema = z.strictObject({
     .default([])
     .describe("package registries that the commands of its channels may reach"),
 });
+
+export const githubAppSchema = z
+  .strictObject({
+    url: url
+      .refine((text) => /^https?:\/\/[^/?#@]+\/?$/.test(text), "expected a host, e.g. https://github.com")
+      .default("https://github.com")
+      .describe("where the console registers a GitHub App: GitHub, or an Enterprise Server of your own"),
+    apiUrl: url
+      .exactOptional()
+      .describe("the base of its API, if not its usual one, e.g. https://github.example.com/api/v3"),
+  })
+  .prefault({});
 
 export const repositoriesSchema = z
   .record(

@@ -7,7 +7,7 @@ import { consoleSchema } from "./console.ts";
 import { modelsSchema } from "./models.ts";
 import { discordSchema, slackSchema } from "./platforms.ts";
 import { providersSchema } from "./providers.ts";
-import { repositoriesSchema } from "./repositories.ts";
+import { githubAppSchema, repositoriesSchema } from "./repositories.ts";
 import { egressSchema, sandboxSchema, workspacesSchema } from "./sandbox.ts";
 import { count, modelName } from "./values.ts";
 import { hooksSchema, triggersSchema } from "./triggers.ts";
@@ -207,6 +207,7 @@ export const settingsSchema = z.strictObject({
   undo: undoSchema,
   previews: previewsSchema,
   repositories: repositoriesSchema,
+  githubApp: githubAppSchema,
   triggers: triggersSchema,
   hooks: hooksSchema,
   workspaces: workspacesSchema,

@@ -126,7 +126,7 @@ export const hooksSchema = z
     address: publicOrigin
       .exactOptional()
       .describe(
-        "where people's browsers reach that port, e.g. https://heddle.example; needed for accounts of persons at MCP servers",
+        "where browsers and GitHub reach that port, e.g. https://heddle.example; accounts of persons at MCP servers need it, and an App that the console registers is told it",
       ),
   })
   .prefault({});

@@ -154,11 +154,16 @@ const comment = z.looseObject({
 const answerTask =
   "Look into what is remarked. Where it is right, correct it and push with open_pull_request again; where it is not, say here why.";
 
-/** What of an event is worth a turn; undefined for all others, and for other repositories. */
-function readFeedback(source: FeedbackSource, { kind, payload }: GenuineEvent): Feedback | undefined {
+/** Whether the event tells of that repository. */
+export function isAbout({ repository }: FeedbackSource, { payload }: GenuineEvent): boolean {
   const named = z.looseObject({ repository: z.looseObject({ full_name: z.string() }) }).safeParse(payload);
-  const isHere = named.data?.repository.full_name.toLowerCase() === source.repository.toLowerCase();
-  return isHere && Object.hasOwn(readers, kind) ? readers[kind]?.(payload) : undefined;
+  return named.data?.repository.full_name.toLowerCase() === repository.toLowerCase();
+}
+
+/** What of an event is worth a turn; undefined for all others, and for other repositories. */
+function readFeedback(source: FeedbackSource, event: GenuineEvent): Feedback | undefined {
+  const { kind, payload } = event;
+  return isAbout(source, event) && Object.hasOwn(readers, kind) ? readers[kind]?.(payload) : undefined;
 }
 
 /** By the kind of the event. */

@@ -4,7 +4,7 @@ import { parseJson } from "../agent/text.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
-import { createFeedbackReceiver, type FeedbackSource } from "./feedback.ts";
+import { createFeedbackReceiver, type FeedbackSource, isAbout } from "./feedback.ts";
 import { type EventResult } from "./put-into-thread.ts";
 import { createEventReceiver, type GenuineEvent, type ReleaseOptions } from "./receive-event.ts";
 import { releaseAfterQuietHours } from "./release-held.ts";
@@ -26,6 +26,8 @@ export interface HookOptions extends ReleaseOptions {
   repositories?: ReadonlyMap<string, FeedbackSource & { secret: string | undefined }>;
   /** Answers requests below `/connect/`. */
   pages?(request: IncomingMessage): Promise<Page>;
+  /** The GitHub App's own webhook, at `POST /hooks/app/github`, for all of these repositories. */
+  app?: { secret(): Promise<string | undefined>; sources: readonly FeedbackSource[] };
   /** How long an event may take to be put into its thread, ms. */
   answerMs?: number;
   /** How long `close` waits for requests that have not ended, ms. */
@@ -129,7 +131,7 @@ const unavailable: Answer = {
 /** What takes the events of one address. */
 interface Receiver {
   proof: Pick<TriggerSettings, "verify" | "header" | "idHeader">;
-  secret: string | undefined;
+  secret: string | undefined | (() => Promise<string | undefined>);
   /** For the log. */
   what: string;
   receive(event: GenuineEvent): Promise<EventResult>;
@@ -145,6 +147,14 @@ function createAnswer(options: HookOptions): (request: IncomingMessage) => Promi
       const receive = (event: GenuineEvent) => receiveEvent(name, trigger, event);
       return { proof: trigger, secret: trigger.secret, what: `the trigger ${name}`, receive };
     }
+    const { app } = options;
+    if (path === "/hooks/app/github" && app) {
+      const receive = async (event: GenuineEvent): Promise<EventResult> => {
+        const source = app.sources.find((one) => isAbout(one, event));
+        return source ? await receiveFeedback(source, event) : { kind: "ignored" };
+      };
+      return { proof: { verify: "github" }, secret: app.secret, what: "the GitHub App", receive };
+    }
     const source = repository === undefined ? undefined : options.repositories?.get(repository);
     if (!source) return undefined;
     const receive = (event: GenuineEvent) => receiveFeedback(source, event);
@@ -154,7 +164,8 @@ function createAnswer(options: HookOptions): (request: IncomingMessage) => Promi
     const receiver = find((request.url ?? "").split("?")[0] ?? "");
     if (!receiver) return refuse(404, "There is no trigger at this address.");
     if (request.method !== "POST") return refuse(405, "Send a POST request.", { allow: "POST" });
-    const { proof, secret, what } = receiver;
+    const { proof, what } = receiver;
+    const secret = typeof receiver.secret === "function" ? await receiver.secret() : receiver.secret;
     if (secret === undefined) return unavailable;
     const event = await readEvent(request, proof, secret, options.now());
     if ("status" in event) return event;

@@ -1,5 +1,6 @@
 import { type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
+import { appPermissions } from "./app-manifest.ts";
 import type { RepositoryCredential, Token } from "./credential.ts";
 import { type ApiPlace, type CallApi, createApi } from "./hosts/host.ts";
 
@@ -9,12 +10,12 @@ export interface GithubApp {
   privateKey: KeyObject;
 }
 
+/** Without an App nobody signs in. `reason` is one clause for the model. */
+export type AppReading = { ok: true; app?: GithubApp } | { ok: false; reason: string };
+
 /** A token ends an hour after it was made; it is made anew so long before. */
 const renewBeforeMs = 5 * 60_000;
 const answerWithinMs = 60_000;
-
-/** What Heddle does, and nothing more: without `workflows` GitHub refuses changes of what its Actions run. */
-const permissions = { contents: "write", pull_requests: "write", metadata: "read" };
 
 const installation = z.looseObject({ id: z.number() });
 const issued = z.looseObject({ token: z.string().min(1), expires_at: z.string() });
@@ -24,30 +25,31 @@ const issued = z.looseObject({ token: z.string().min(1), expires_at: z.string() 
  * kept in this process alone, and do not void each other, so that processes need not agree about them.
  * https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app
  *
+ * @param options.readApp asked for each token: an operator may register the App, or have it forgotten, meanwhile
  * @param options.onToken is told of each, to hide it wherever it might turn up
  */
 export function createAppCredential(options: {
-  app: GithubApp;
+  readApp(): Promise<AppReading>;
   place: ApiPlace;
   now(): number;
   onToken(token: string): void;
 }): RepositoryCredential {
-  const { app, place, now, onToken } = options;
+  const { readApp, place, now, onToken } = options;
   const host = new URL(place.api).host;
-  let current: { value: string; endsAt: number } | undefined;
+  let current: { value: string; endsAt: number; clientId: string } | undefined;
   let making: Promise<Token> | undefined;
 
-  async function make(): Promise<Token> {
-    const call = callAsApp(app, place.api, now);
+  async function make(app: GithubApp): Promise<Token> {
+    const call = createAppApi(place.api, app, { now, signal: AbortSignal.timeout(answerWithinMs) });
     const found = await call("GET", `/repos/${place.owner}/${place.name}/installation`);
     const known = installation.safeParse(found.body);
     if (found.status !== 200 || !known.success) return explain(found.status);
-    const body = { repositories: [place.name], permissions };
+    const body = { repositories: [place.name], permissions: appPermissions };
     const made = await call("POST", `/app/installations/${known.data.id}/access_tokens`, body);
     const parsed = issued.safeParse(made.body);
     const endsAt = Date.parse(parsed.data?.expires_at ?? "");
     if (made.status !== 201 || !parsed.success || !(endsAt > now())) return explain(made.status);
-    current = { value: parsed.data.token, endsAt };
+    current = { value: parsed.data.token, endsAt, clientId: app.clientId };
     onToken(current.value);
     return { ok: true, value: current.value };
   }
@@ -62,7 +64,7 @@ export function createAppCredential(options: {
       case 0:
         return `${host} did not answer when it was asked for a token`;
       case 401:
-        return `${host} does not accept the GitHub App's key; the operator must check GITHUB_APP_CLIENT_ID and GITHUB_APP_PRIVATE_KEY`;
+        return `${host} does not accept the GitHub App's key; the operator must check the App in the console, under Connect, or GITHUB_APP_CLIENT_ID and GITHUB_APP_PRIVATE_KEY`;
       case 404:
         return `the GitHub App is not installed for ${title}; the operator must install it there`;
       case 422:
@@ -74,9 +76,14 @@ export function createAppCredential(options: {
 
   return {
     async token(refused) {
-      const known = current?.value === refused ? undefined : current;
+      const reading = await readApp();
+      if (!reading.ok) return reading;
+      const { app } = reading;
+      if (!app) return { ok: true };
+      const isKnown = current?.clientId === app.clientId && current.value !== refused;
+      const known = isKnown ? current : undefined;
       if (known && known.endsAt - now() > renewBeforeMs) return { ok: true, value: known.value };
-      const made = await (making ??= make().finally(() => (making = undefined)));
+      const made = await (making ??= make(app).finally(() => (making = undefined)));
       // As long as the earlier one is good, it does not matter that there is no newer one.
       return !made.ok && known && known.endsAt > now() ? { ok: true, value: known.value } : made;
     },
@@ -95,16 +102,24 @@ export async function readAppLogin(
   { api }: Pick<ApiPlace, "api">,
   now: () => number,
 ): Promise<string | undefined> {
-  const { status, body } = await callAsApp(app, api, now)("GET", "/app");
+  const { status, body } = await createAppApi(api, app, {
+    now,
+    signal: AbortSignal.timeout(answerWithinMs),
+  })("GET", "/app");
   const { data } = named.safeParse(body);
   return status === 200 && data ? `${data.slug}[bot]` : undefined;
 }
 
-function callAsApp(app: GithubApp, api: string, now: () => number): CallApi {
+/** Requests to the API in the name of the App itself. */
+export function createAppApi(
+  api: string,
+  app: GithubApp,
+  { now, signal }: { now(): number; signal: AbortSignal },
+): CallApi {
   const headersFor = async () => ({
     headers: { authorization: `Bearer ${signRequest(app, now())}`, accept: "application/vnd.github+json" },
   });
-  return createApi(api, headersFor, AbortSignal.timeout(answerWithinMs));
+  return createApi(api, headersFor, signal);
 }
 
 /**

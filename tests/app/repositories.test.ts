@@ -14,6 +14,7 @@ const channels = { "slack:T1:C1": { repositories: ["shop"] } };
 
 function open(settings: object, variables: Record<string, string> = { SHOP_TOKEN: "ghp_x" }) {
   const config = {
+    dataDir: "/nowhere",
     settings: settingsSchema.parse(settings),
     environment: environmentSchema.parse(variables),
     variables,

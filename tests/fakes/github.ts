@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { createPublicKey, type KeyObject, randomBytes, verify } from "node:crypto";
+import { createPublicKey, randomBytes, verify } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { z } from "zod";
+import { answerAppPages, type AppPages, type FakeApp } from "./github-apps.ts";
 
 /**
  * A GitHub: pull requests, App installations and their tokens (REST), and repositories over git's own HTTP server. It
@@ -33,6 +34,8 @@ export interface FakeGithub {
   revoke(token: string): void;
   /** An App that is installed for these repositories. */
   addApp(app: { clientId: string; publicKey: string; repositories: readonly string[] }): void;
+  /** What it knows of Apps that people register and install in the browser. */
+  appPages: AppPages;
   /** Tokens that it has given to the App, in their order. */
   issued: string[];
   /** Method and path of each request, without what signs in. */
@@ -74,7 +77,11 @@ export async function startGithub({
 } = {}): Promise<FakeGithub> {
   const folder = mkdtempSync(join(tmpdir(), "heddle-github-"));
   const grants = new Map<string, Grant>();
-  const apps = new Map<string, { key: KeyObject; repositories: readonly string[]; id: number }>();
+  const apps = new Map<string, FakeApp>();
+  const titles: string[] = [];
+  const appPages: AppPages = {
+    ...{ apps, pending: new Map(), secrets: [], manifests: [], titles: () => titles, now },
+  };
   const pulls: Pull[] = [];
   const issued: string[] = [];
   const requests: string[] = [];
@@ -92,7 +99,7 @@ export async function startGithub({
   };
 
   const context = {
-    ...{ folder, grantOf, apps, pulls, issued, grants, git, now, served },
+    ...{ folder, grantOf, apps, appPages, pulls, issued, grants, git, now, served },
     isSilent: () => isSilent,
   };
   const server = createServer((request, response) => {
@@ -106,9 +113,10 @@ export async function startGithub({
 
   return {
     origin: `http://${host}:${port}`,
-    ...{ port, issued, requests, served, pulls, git },
+    ...{ port, appPages, issued, requests, served, pulls, git },
     beSilent: (silent) => void (isSilent = silent),
     addRepository(title, files = { "README.md": "# A shop\n" }) {
+      titles.push(title);
       const path = pathOf(title);
       execFileSync("git", ["init", "-q", "--bare", "-b", "main", path]);
       git(title, "config", "http.receivepack", "true");
@@ -125,7 +133,10 @@ export async function startGithub({
     },
     revoke: (token) => void grants.delete(token),
     addApp({ clientId, publicKey, repositories }) {
-      apps.set(clientId, { key: createPublicKey(publicKey), repositories, id: 1000 + apps.size });
+      const owner = { login: "acme", type: "Organization" } as const;
+      const key = createPublicKey(publicKey);
+      const id = 1000 + apps.size;
+      apps.set(clientId, { clientId, slug: clientId, key, id, owner, repositories: [...repositories] });
     },
     async close() {
       server.closeAllConnections();
@@ -139,7 +150,8 @@ export async function startGithub({
 interface Context {
   folder: string;
   grantOf(token: string): Grant | undefined;
-  apps: ReadonlyMap<string, { key: KeyObject; repositories: readonly string[]; id: number }>;
+  apps: ReadonlyMap<string, FakeApp>;
+  appPages: AppPages;
   pulls: Pull[];
   issued: string[];
   grants: Map<string, Grant>;
@@ -159,9 +171,18 @@ async function answer(request: IncomingMessage, response: ServerResponse, contex
     void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   if (!request.headers["user-agent"])
     return reply(403, { message: "Request forbidden by administrative rules." });
-  const body = parse(await buffer(request));
+  const bytes = await buffer(request);
+  url.host = request.headers.host ?? url.host;
+  const page = answerAppPages(request.method ?? "", url, bytes.toString(), context.appPages);
+  if (page?.body) return reply(page.status, page.body);
+  if (page) {
+    const headers = { "content-type": "text/html", ...(page.location && { location: page.location }) };
+    return void response.writeHead(page.status, headers).end(page.html ?? "");
+  }
+  const body = parse(bytes);
   const token = /^(?:Bearer|token) (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
-  const found = answerApp(request.method ?? "", url.pathname, { token, body, context }) ??
+  const found = answerInstallation(request.method ?? "", url.pathname, token, context) ??
+    answerApp(request.method ?? "", url.pathname, { token, body, context }) ??
     answerPulls(request.method ?? "", url, { token, body, context }) ?? {
       status: 404,
       body: { message: "Not Found" },
@@ -175,6 +196,24 @@ interface Asked {
   context: Context;
 }
 
+/** https://docs.github.com/en/rest/apps/installations */
+function answerInstallation(
+  method: string,
+  path: string,
+  token: string,
+  { grants, grantOf }: Context,
+): { status: number; body: object } | undefined {
+  if (path !== "/installation/repositories" && path !== "/installation/token") return undefined;
+  const grant = grantOf(token);
+  if (!grant) return { status: 401, body: { message: "Bad credentials" } };
+  if (method === "DELETE") {
+    grants.delete(token);
+    return { status: 204, body: {} };
+  }
+  const repositories = grant.repositories.map((title) => ({ full_name: title }));
+  return { status: 200, body: { total_count: repositories.length, repositories } };
+}
+
 function answerApp(
   method: string,
   path: string,
@@ -182,9 +221,15 @@ function answerApp(
 ): { status: number; body: object } | undefined {
   const [, owner, name] = /^\/repos\/([^/]+)\/([^/]+)\/installation$/.exec(path) ?? [];
   const [, id] = /^\/app\/installations\/(\d+)\/access_tokens$/.exec(path) ?? [];
-  if (!name && !id && path !== "/app") return undefined;
+  const isList = method === "GET" && path === "/app/installations";
+  if (!name && !id && !isList && path !== "/app") return undefined;
   const app = readApp(token, context);
   if (typeof app === "string") return { status: 401, body: { message: app } };
+  if (isList) {
+    const suspended_at = app.isSuspended ? "2026-11-01T00:00:00Z" : null;
+    const one = { id: app.id, account: app.owner, repository_selection: "selected", suspended_at };
+    return { status: 200, body: app.repositories.length > 0 ? [one] : [] };
+  }
   // https://docs.github.com/en/rest/apps/apps#get-the-authenticated-app
   if (path === "/app")
     return method === "GET"
@@ -214,6 +259,13 @@ function answerApp(
       },
     };
   }
+  const ungranted = Object.keys(wanted.permissions ?? {}).filter(
+    (each) => app.permissions && !app.permissions[each],
+  );
+  if (ungranted.length > 0) {
+    const message = "The permissions requested are not granted to this installation.";
+    return { status: 422, body: { message } };
+  }
   // https://github.blog/changelog/2026-05-15-github-app-installation-tokens-per-request-override-header/
   const made = `ghs_1234567_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJn${randomBytes(12).toString("hex")}.${randomBytes(128).toString("base64url")}`;
   const endsAt = context.now() + 3_600_000;
@@ -223,10 +275,7 @@ function answerApp(
   return { status: 201, body: { token: made, expires_at: new Date(endsAt).toISOString(), permissions } };
 }
 
-function readApp(
-  token: string,
-  { apps, now }: Context,
-): { repositories: readonly string[]; id: number } | string {
+function readApp(token: string, { apps, now }: Context): FakeApp | string {
   const [head = "", payload = "", signature = ""] = token.split(".");
   const claims = z
     .object({ iat: z.number(), exp: z.number(), iss: z.string() })

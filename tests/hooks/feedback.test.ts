@@ -47,13 +47,13 @@ async function gateway(more: Partial<HookOptions> = {}, perHour = 6) {
     ...more,
   });
   const { port } = hooks;
-  return async (kind: string, payload: object, delivery = "d1", key = secret) => {
+  return async (kind: string, payload: object, delivery = "d1", key = secret, path = "repository/shop") => {
     const body = JSON.stringify({ repository: { full_name: "Acme/Shop" }, ...payload });
     const headers = {
       "x-hub-signature-256": `sha256=${createHmac("sha256", key).update(body).digest("hex")}`,
       ...{ "x-github-delivery": delivery, "x-github-event": kind },
     };
-    const to = `http://127.0.0.1:${port}/hooks/repository/shop`;
+    const to = `http://127.0.0.1:${port}/hooks/${path}`;
     const response = await fetch(to, { method: "POST", headers, body });
     return { status: response.status, ...JSON.parse(await response.text()) };
   };
@@ -156,6 +156,23 @@ test("a pull request starts so many turns in an hour, and the thread is told of 
   const posted = await server.client().keys("heddle:{local:console:main:abcdefgh1234}:local:*");
   expect(posted.length).toBeGreaterThan(0);
   expect(problems).toHaveLength(1);
+});
+
+test("the App's own webhook serves each of its repositories, with the secret that is stored at the time", async () => {
+  let stored: string | undefined = "the-secret-of-the-App";
+  const post = await gateway({
+    repositories: new Map(),
+    app: { secret: async () => stored, sources: [{ ...shop, perHour: 6 }] },
+  });
+  const send = (payload: object, key = "the-secret-of-the-App") =>
+    post("check_suite", payload, "d1", key, "app/github");
+  expect(await send({ ...suite(), repository: { full_name: "acme/other" } })).toMatchObject({
+    result: "ignored",
+  });
+  expect(await send(suite())).toMatchObject({ result: "accepted", thread });
+  expect(await send(suite(), "another")).toMatchObject({ status: 401 });
+  stored = undefined;
+  expect(await send(suite())).toMatchObject({ status: 503 });
 });
 
 test("feedback is for GitHub alone", () => {

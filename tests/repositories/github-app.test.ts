@@ -23,7 +23,10 @@ beforeEach(() => {
 
 function credentialOf(place: { name?: string; api?: string } = {}, key = privateKey) {
   return createAppCredential({
-    app: { clientId: "Iv23heddle", privateKey: createPrivateKey(key) },
+    readApp: async () => ({
+      ok: true,
+      app: { clientId: "Iv23heddle", privateKey: createPrivateKey(key) },
+    }),
     place: { api: github.origin, owner: "acme", name: "shop", ...place },
     now: () => time,
     onToken: (token) => told.push(token),

@@ -203,7 +203,10 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     });
     setting.github.addApp({ clientId: "app", publicKey: keys.publicKey, repositories: ["acme/shop"] });
     const credential = createAppCredential({
-      app: { clientId: "app", privateKey: createPrivateKey(keys.privateKey) },
+      readApp: async () => ({
+        ok: true,
+        app: { clientId: "app", privateKey: createPrivateKey(keys.privateKey) },
+      }),
       place: { api: setting.github.origin, owner: "acme", name: "shop" },
       now: Date.now,
       onToken: () => {},

@@ -16,7 +16,7 @@ import { type AddressList, createAddressList } from "./server/client-address.ts"
 import { consoleLimits, createLimitedServer } from "./server/connections.ts";
 import { Conversations, type OnUnreadable } from "./conversations/conversations.ts";
 import { answerProbe } from "./server/health.ts";
-import { isRead, type Reply, replyProblem, send, setCommonHeaders } from "./server/http.ts";
+import { isRead, type Reply, replyProblem, send, setCommonHeaders, withFormTo } from "./server/http.ts";
 import { createConsoleIntake } from "./conversations/intake.ts";
 import { listen, nameOf } from "./server/listen.ts";
 import { LiveStreams } from "./streams/live.ts";
@@ -31,6 +31,7 @@ import {
   type SignInRoutes,
 } from "./server/sign-in-routes.ts";
 import type { ConsoleStatus, Services } from "./services.ts";
+import { type GithubAppSetup, githubAppPage } from "./github-app.ts";
 import type { ConsoleSetup } from "./setup-at-console.ts";
 import { SetupStreams } from "./streams/setup-streams.ts";
 import { TimelineStreams } from "./streams/timeline-streams.ts";
@@ -60,6 +61,7 @@ export interface ConsoleAdapterOptions {
   files: WorkspaceFiles;
   operations: Operations;
   setup: ConsoleSetup;
+  githubApp: GithubAppSetup;
   status(): Promise<ConsoleStatus>;
   /** Which Heddle this is, for `/healthz`. */
   instance: string;
@@ -139,6 +141,7 @@ export function createConsoleAdapter(options: ConsoleAdapterOptions): ChatAdapte
         timelineStreams,
         setup: options.setup,
         setupStreams,
+        githubApp: options.githubApp,
         files,
         operations,
         authGuard: createAuthGuard({
@@ -213,9 +216,9 @@ function createConsoleServer(
     const signedIn = signIn && (await confirm(signIn.answer(request, url.pathname, url.searchParams)));
     if (signedIn) return signedIn;
     const path = isRead(request.method) ? url.pathname : "";
-    const answered =
-      page.get(path)?.(request.headers) ??
-      (await answerProbe(path, instance, hasWorker, services.status, findUnready));
+    const file = page.get(path)?.(request.headers);
+    if (file && path === githubAppPage) return withFormTo(services.githubApp.host, file);
+    const answered = file ?? (await answerProbe(path, instance, hasWorker, services.status, findUnready));
     return answered ?? replyProblem(404, "There is nothing at this address.");
   };
 

@@ -6,6 +6,7 @@ import type { Problem } from "../../sandbox/sandbox.ts";
 import type { AuthGuard } from "./server/auth-guard.ts";
 import type { Conversations } from "./conversations/conversations.ts";
 import type { ConsoleIntake } from "./conversations/intake.ts";
+import type { GithubAppSetup } from "./github-app.ts";
 import type { ConsoleSetup } from "./setup-at-console.ts";
 import type { LiveStreams } from "./streams/live.ts";
 import type { SetupStreams } from "./streams/setup-streams.ts";
@@ -49,6 +50,7 @@ export interface Services {
   timelineStreams: TimelineStreams;
   setup: ConsoleSetup;
   setupStreams: SetupStreams;
+  githubApp: GithubAppSetup;
   files: WorkspaceFiles;
   authGuard: AuthGuard;
   operations: Operations;

@@ -150,6 +150,11 @@ export const keys = {
   /** Present while a process renews the token of that account. */
   mcpRenewing: (server: string) => `heddle:mcp:renewing:${server}`,
 
+  /** The GitHub App that was registered from the console, sealed. */
+  githubApp: "heddle:github:app",
+  /** JSON of who has begun to register one; `state` is a digest. */
+  githubAppPending: (state: string) => `heddle:github:pending:${state}`,
+
   /** Hash: model, with a digest of its address, to JSON of what refusals have shown of its window. */
   learntWindows: "heddle:models:learnt",
   /** JSON of which thread has pushed a branch; `part` is the number of its pull request, or `branch:` and its name. */

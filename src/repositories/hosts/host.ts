@@ -18,7 +18,7 @@ export interface ApiPlace {
 }
 
 /** One request to the host's API, signed in. */
-export type CallApi = (method: "GET" | "POST", path: string, body?: object) => Promise<ApiAnswer>;
+export type CallApi = (method: "GET" | "POST" | "DELETE", path: string, body?: object) => Promise<ApiAnswer>;
 
 export interface ApiAnswer {
   /** 0 where there was no answer. */

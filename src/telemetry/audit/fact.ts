@@ -59,7 +59,7 @@ export interface SignInAuditEvent {
 
 /** An operator went through the set-up at the console. `names`: steps, or what was saved; never a value. */
 export type SetupAuditEvent =
-  | { action: "setup-begun" | "setup-saved"; names: string[]; by: Speaker }
+  | { action: "setup-begun" | "setup-saved" | "setup-removed"; names: string[]; by: Speaker }
   | { action: "setup-ended"; outcome: "done" | "failed" | "cancelled" | "silent"; by: Speaker };
 
 /**
@@ -116,7 +116,7 @@ export type AuditFact =
   | { what: SignInAuditEvent["action"]; by: Speaker }
   | { what: AccountAuditEvent["action"]; thread?: ThreadId; server: string; of: string; by: Speaker }
   /** Somebody went through the set-up. `names`: of its steps, or of the variables and settings that were saved. */
-  | { what: "setup-begun" | "setup-saved"; names: string[]; by: Speaker }
+  | { what: "setup-begun" | "setup-saved" | "setup-removed"; names: string[]; by: Speaker }
   | { what: "setup-ended"; outcome: string; by: Speaker }
   /** A turn that a limit had ended goes on. `budget`: the one that was extended for it. */
   | { what: "continued"; thread: ThreadId; turn: string; by: Speaker; budget?: string }

@@ -17,6 +17,7 @@ import { createSkillLibrary } from "../../../src/agent/skills/library.ts";
 import type { InboundEvent, Intake, IntakeResult } from "../../../src/chat/inbound.ts";
 import type { ChatSurface } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
+import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
@@ -27,6 +28,7 @@ import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { readPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import { type ConsoleSetupOptions, openConsoleSetup } from "../../../src/app/setup/console-setup.ts";
+import { openGithubAppSetup } from "../../../src/app/setup/github-app.ts";
 import type { SetupAuditEvent, ThreadAuditEvent } from "../../../src/telemetry/audit/fact.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -94,6 +96,8 @@ export interface ConsoleSettings {
   /** What triggers may use in a day, by name. */
   triggerBudgets?: Record<string, { cost?: number; tokens?: number }>;
   setup?: Partial<ConsoleSetupOptions>;
+  /** Settings of `githubApp`, `hooks` and `repositories`, and the environment. */
+  githubApp?: { settings?: object; environment?: Record<string, string>; now?(): number };
 }
 
 /** The only secret that the test console knows. */
@@ -161,6 +165,16 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     audit: (event) => void setUp.push(event),
     ...settings.setup,
   });
+  const githubApp = openGithubAppSetup({
+    config: {
+      settings: settingsSchema.parse(settings.githubApp?.settings ?? {}),
+      environment: environmentSchema.parse(settings.githubApp?.environment ?? {}),
+      dataDir: folder,
+    },
+    ...{ redis: client, masker, now: settings.githubApp?.now ?? Date.now },
+    audit: (event) => void setUp.push(event),
+    signal: AbortSignal.timeout(600_000),
+  });
   const adapter = createConsoleAdapter({
     redis: client,
     host,
@@ -177,6 +191,7 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     files,
     operations,
     setup,
+    githubApp,
     status: async () => status,
     instance: "the-loom",
     metrics: { contentType: "text/plain", render: async () => "heddle_redis_up 1" },

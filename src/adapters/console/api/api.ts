@@ -11,6 +11,7 @@ import { questionRoutes } from "./question-routes.ts";
 import { reportRoutes } from "./report-routes.ts";
 import { threadRoutes } from "./thread-routes.ts";
 import { describeApi } from "./openapi.ts";
+import { githubAppRoutes } from "./github-app-routes.ts";
 import { setupRoutes } from "./setup-routes.ts";
 import { outlineRoutes } from "./outline-routes.ts";
 import { type ApiCall, matchRoute, replyNotFound, type Route } from "./route.ts";
@@ -69,6 +70,7 @@ export const routes: readonly Route[] = [
   ...manageRoutes,
   ...outlineRoutes,
   ...setupRoutes,
+  ...githubAppRoutes,
 ];
 
 async function status(services: Services, { person, by }: ApiCall): Promise<Reply> {

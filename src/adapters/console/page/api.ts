@@ -171,7 +171,11 @@ export function randomId(): string {
 /**
  * The answer is not parsed: this server and this page are of one version, and the routes answer with the same types.
  */
-async function request<Answer>(method: "GET" | "POST", address: string, body?: object): Promise<Answer> {
+export async function request<Answer>(
+  method: "GET" | "POST",
+  address: string,
+  body?: object,
+): Promise<Answer> {
   const init: RequestInit = { method };
   if (body instanceof Blob)
     Object.assign(init, { body, headers: { "content-type": "application/octet-stream" } });
@@ -182,7 +186,7 @@ async function request<Answer>(method: "GET" | "POST", address: string, body?: o
 }
 
 /** For what answers with nothing. */
-async function postForNothing(address: string, body: object): Promise<void> {
+export async function postForNothing(address: string, body: object): Promise<void> {
   const response = await send(address, { method: "POST", ...toJson(body) });
   if (!response.ok) throw await readFailure(response);
 }

@@ -8,11 +8,14 @@ export interface Reply {
   body?: string | Buffer;
 }
 
-/** Sent with every response: the page has no inline scripts or styles, and talks to no other host. */
+/** The page has no inline scripts or styles, and talks to no other host; `forms`: where it may send some. */
+const policyOf = (forms: string) =>
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+  `frame-src 'self'; base-uri 'none'; form-action ${forms}; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+/** Sent with every response. */
 const commonHeaders = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "content-security-policy": policyOf("'none'"),
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
@@ -22,6 +25,11 @@ const commonHeaders = {
 
 export function setCommonHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value);
+}
+
+/** A page that may send a form to this host, e.g. `https://github.com`, and to no other. */
+export function withFormTo(host: string, reply: Reply): Reply {
+  return { ...reply, headers: { ...reply.headers, "content-security-policy": policyOf(host) } };
 }
 
 /** To HEAD the body is only announced: Node leaves it out. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { githubAppPage } from "../github-app.ts";
 
 /** Why a request may not pass; `error` is for the person, `signIn` where they can sign in at a provider. */
 export type Refusal = { status: 400 | 401 | 403 | 421 | 429; error: string; signIn?: string };
@@ -8,7 +9,7 @@ export const signInPath = "/sign-in";
 export const signInCallbackPath = "/sign-in/callback";
 
 /** What links on other sites may lead to: these do nothing but show the page, or end what was begun here. */
-const linkedPaths = ["/", signInCallbackPath];
+const linkedPaths = ["/", signInCallbackPath, githubAppPage];
 
 /**
  * Null when the request comes from this console's own page, from a program that is no browser, or from somebody who

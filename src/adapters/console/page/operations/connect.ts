@@ -4,6 +4,7 @@ import type { SetupState } from "../../streams/setup-streams.ts";
 import { beginSetup, endSetup, getStatus, messageOf, watchSetup } from "../api.ts";
 import { copyButton } from "../copy.ts";
 import { type Child, element, redraw } from "../dom.ts";
+import { githubAppPanel } from "../github-app/panel.ts";
 import { isMe } from "../person.ts";
 import { showStatus } from "../status.ts";
 import { showToast } from "../toast.ts";
@@ -22,7 +23,7 @@ export function openConnect(root: HTMLElement, frame: Frame): () => void {
   let shown: SetupRun | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const body = element("div", { class: "connect" }, emptyNote("Loading…"));
-  root.replaceChildren(body);
+  root.replaceChildren(body, githubAppPanel());
   const transcript = element("div", { class: "transcript", role: "log", "aria-label": "Set-up" });
   const asking = element("div", { class: "asking" });
   const controls = element("div", { class: "tools" });

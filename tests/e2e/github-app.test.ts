@@ -1,0 +1,140 @@
+import { createHmac } from "node:crypto";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
+import { poorContrast } from "../browser/visibility.ts";
+import { type FakeGithub, startGithub } from "../fakes/github.ts";
+import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import { newPlace, patienceMs, type Place } from "./program.ts";
+
+/** An operator registers a GitHub App by one click: the program, a browser, and a GitHub that is another site. */
+
+let browser: Browser | undefined;
+let place: Place;
+let github: FakeGithub;
+let redis: TestRedis;
+beforeAll(async () => {
+  browser = await launchChromium();
+});
+afterAll(() => browser?.close());
+beforeEach(async (context) => {
+  context.skip(!chromiumPath, noChromium);
+  [place, github, redis] = await Promise.all([newPlace(), startGithub(), startRedis()]);
+  github.addRepository("acme/shop");
+  github.addRepository("acme/secret");
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.error(place.outputs());
+  await place.clean();
+  await Promise.all([github.close(), redis.stop()]);
+});
+
+/** @param name which has to be free at GitHub */
+async function register(page: Page, name: string): Promise<void> {
+  await page.getByRole("link", { name: "Register a GitHub App" }).click();
+  await page.getByRole("button", { name: /Create it on localhost/ }).click();
+  const field = page.getByLabel("GitHub App name");
+  expect(await field.inputValue()).toMatch(/^heddle-[0-9a-f]{8}$/);
+  await field.fill(name);
+  await page.getByRole("button", { name: "Create GitHub App for ada" }).click();
+}
+
+test("An App is registered, installed and seen from the console, and its keys are nowhere but sealed", async () => {
+  const { port } = github;
+  // Another name than the console's, so that it is another site for the browser.
+  await writeFile(
+    join(place.folder, "heddle.yaml"),
+    JSON.stringify({
+      githubApp: { url: `http://localhost:${port}`, apiUrl: github.origin },
+      hooks: { address: "https://hooks.example", port: 0 },
+      repositories: {
+        shop: {
+          url: `http://localhost:${port}/acme/shop`,
+          kind: "github",
+          apiUrl: github.origin,
+          feedback: {},
+        },
+        other: { url: `http://localhost:${port}/acme/other`, kind: "github", apiUrl: github.origin },
+      },
+    }),
+  );
+  const program = place.start(["start"], { REDIS_URL: redis.path });
+  const url = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
+  const hooks = /"?port"?: ?(\d+)/.exec(await program.line(/webhooks are received/))?.[1] ?? "";
+  if (!browser) throw new Error("There is no browser.");
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(patienceMs);
+  const offences: string[] = [];
+  page.on("console", (message) => {
+    const isOurs = message.location().url.startsWith("http://127.0.0.1");
+    if (message.type() === "error" && isOurs) offences.push(message.text());
+  });
+  await page.goto(`${url}/#/connect`);
+  await register(page, "heddle-acme");
+  await page.getByText("heddle-acme is registered and stored.").waitFor();
+  // The code is for one time, and belongs into no history.
+  expect(page.url()).toBe(`${url}/github-app/index.html`);
+  await shot(page, "github-app-registered");
+  expect(await poorContrast(page)).toEqual({});
+
+  await page.getByRole("link", { name: "Install it" }).click();
+  await page.getByLabel("acme/shop").check();
+  await page.getByRole("button", { name: "Install" }).click();
+  await page.getByText("ada: acme/shop").waitFor();
+  await page.getByText("acme/other stands in the settings, and the App does not reach it").waitFor();
+  await shot(page, "github-app-installed");
+  expect(await poorContrast(page)).toEqual({});
+
+  const [manifest] = github.appPages.manifests;
+  expect(manifest).toMatchObject({
+    public: false,
+    redirect_url: `${url}/github-app/index.html`,
+    hook_attributes: { url: "https://hooks.example/hooks/app/github" },
+    default_permissions: { contents: "write", pull_requests: "write", checks: "read" },
+  });
+  const secret = github.appPages.secrets.at(-1) ?? "";
+  const hook = async (key: string) => {
+    const body = JSON.stringify({ repository: { full_name: "acme/shop" } });
+    const signature = `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
+    const headers = { "x-hub-signature-256": signature, "x-github-delivery": "d", "x-github-event": "ping" };
+    return (await fetch(`http://127.0.0.1:${hooks}/hooks/app/github`, { method: "POST", headers, body }))
+      .status;
+  };
+  expect([await hook(secret), await hook("another-secret")]).toEqual([200, 401]);
+
+  const kept = [place.outputs(), await page.content(), ...(await dump()), ...(await files())].join("\n");
+  const parts = github.appPages.secrets.flatMap((each) => [each, ...each.split("\n").filter(isKeyLine)]);
+  for (const part of [...parts, ...github.issued]) expect(kept).not.toContain(part);
+
+  // A name that is taken is GitHub's to say; and it can be forgotten, and begun again.
+  await page.getByRole("button", { name: "Forget it" }).click();
+  await page.getByRole("link", { name: "there" }).waitFor();
+  await page.getByRole("button", { name: "Forget its keys" }).click();
+  await register(page, "heddle-acme");
+  await page.getByText("Name has already been taken").waitFor();
+  await page.getByLabel("GitHub App name").fill("heddle-two");
+  await page.getByRole("button", { name: "Create GitHub App for ada" }).click();
+  await page.getByText("heddle-two is registered and stored.").waitFor();
+  expect(await hook(secret)).toBe(401);
+  expect(offences).toEqual([]);
+});
+
+const isKeyLine = (line: string) => /^[A-Za-z\d+/]{40,}/.test(line);
+
+/** Everything that Redis holds, as far as it is text. */
+async function dump(): Promise<string[]> {
+  const client = redis.client();
+  const values = (await client.keys("*")).map(async (key) => [
+    key,
+    (await client.dumpBuffer(key))?.toString("latin1") ?? "",
+  ]);
+  return (await Promise.all(values)).flat();
+}
+
+async function files(): Promise<string[]> {
+  const entries = await readdir(place.folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return await Promise.all(paths.map((path) => readFile(path, "latin1")));
+}
