@@ -1,7 +1,8 @@
 import { createPages } from "../accounts/pages.ts";
-import type { FeedbackSource } from "../hooks/feedback.ts";
+import type { FeedbackSource, HostQuestions } from "../hooks/feedback.ts";
 import { type HookOptions, openHooks, type Hooks } from "../hooks/server.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
+import { kindOf } from "../repositories/kinds.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Config } from "../config/load.ts";
 import type { AppContext } from "./context.ts";
@@ -29,7 +30,7 @@ export function listMissingSecrets({ settings, variables }: Config): { name: str
 export async function openConfiguredHooks(context: AppContext): Promise<Hooks | undefined> {
   const { config, log, redis, server, queue, output, surface } = context;
   const { hooks, triggers } = config.settings;
-  const repositories = listFeedbackSources(config);
+  const repositories = listFeedbackSources(context);
   const ofApp = listSourcesOfApp(config);
   const isNeeded =
     Object.keys(triggers).length > 0 ||
@@ -64,29 +65,41 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
 }
 
 /** The repositories that tell what became of pull requests by a webhook of their own, by their names in the settings. */
-function listFeedbackSources({ settings, variables }: Config): NonNullable<HookOptions["repositories"]> {
+function listFeedbackSources(context: AppContext): NonNullable<HookOptions["repositories"]> {
+  const { config, repositories } = context;
   return new Map(
-    Object.entries(settings.repositories).flatMap(([name, { url, feedback }]) =>
-      feedback?.secretVariable === undefined
-        ? []
-        : [[name, { ...toSource(url, feedback), secret: variables[feedback.secretVariable] }] as const],
-    ),
+    Object.entries(config.settings.repositories).flatMap(([name, settings]) => {
+      const secretVariable = settings.feedback?.secretVariable;
+      const source = toSource(settings);
+      if (!source || secretVariable === undefined) return [];
+      const asks: HostQuestions = {
+        mayWrite: (person) => repositories.mayWrite(name, person),
+        readRemarks: (number, login) => repositories.readRemarks(name, number, login),
+      };
+      return [[name, { ...source, asks, secret: config.variables[secretVariable] }] as const];
+    }),
   );
 }
 
 /** Those that tell it by the webhook of the GitHub App. */
 function listSourcesOfApp({ settings }: Config): FeedbackSource[] {
   const { host } = new URL(settings.githubApp.url);
-  return Object.values(settings.repositories).flatMap(({ url, feedback }) =>
-    feedback && feedback.secretVariable === undefined && new URL(url).host === host
-      ? [toSource(url, feedback)]
-      : [],
-  );
+  return Object.values(settings.repositories).flatMap((each) => {
+    const source = each.feedback?.secretVariable === undefined ? toSource(each) : undefined;
+    return source?.kind === "github" && source.host === host ? [source] : [];
+  });
 }
 
-function toSource(url: string, { perHour }: { perHour: number }): FeedbackSource {
-  const { host, pathname } = new URL(url);
-  return { host, repository: pathname.slice(1).replace(/\.git$/, ""), perHour };
+function toSource({
+  url,
+  kind: given,
+  feedback,
+}: Config["settings"]["repositories"][string]): FeedbackSource | undefined {
+  const address = new URL(url);
+  const kind = given ?? kindOf(address);
+  if (!feedback || kind === "git") return undefined;
+  const repository = address.pathname.slice(1).replace(/\.git$/, "");
+  return { kind, host: address.host, repository, perHour: feedback.perHour };
 }
 
 /** The secret of the App that was registered from the console; it may be another one by now. */

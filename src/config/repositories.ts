@@ -72,13 +72,13 @@ const repositorySchema = z.strictObject({
       secretVariable: variableName
         .exactOptional()
         .describe(
-          "the environment variable with the secret of the repository's webhook, which GitHub sends to /hooks/repository/<name>; without it the webhook of the GitHub App that the console has registered, at /hooks/app/github",
+          "the environment variable with the secret of the repository's webhook, which its host sends to /hooks/repository/<name>; without it the webhook of the GitHub App that the console has registered, at /hooks/app/github. Of GitLab a secret that begins with whsec_ is a signing token, any other a secret token",
         ),
       perHour: count(1, 100).default(6).describe("turns that one pull request may start in an hour"),
     })
     .exactOptional()
     .describe(
-      "brings failed checks and reviews of pull requests back into the thread that has opened them; github only",
+      "brings failed checks and reviews of pull requests back into the thread that has opened them; github, gitlab and gitea",
     ),
   registries: registriesSchema
     .default([])
@@ -97,6 +97,16 @@ export const githubAppSchema = z
   })
   .prefault({});
 
+const knownHosts: Record<string, string> = {
+  "github.com": "github",
+  "gitlab.com": "gitlab",
+  "codeberg.org": "gitea",
+};
+
+function guessKind(kind: string | undefined, address: string): string {
+  return kind ?? knownHosts[URL.parse(address)?.host ?? ""] ?? "git";
+}
+
 export const repositoriesSchema = z
   .record(
     repositoryName,
@@ -105,10 +115,14 @@ export const repositoriesSchema = z
         path: ["setupFiles"],
         error: "expected beside branch, whose commits alone are set up for others",
       })
+      .refine(({ feedback, kind, url: address }) => !feedback || guessKind(kind, address) !== "git", {
+        path: ["feedback"],
+        error: "expected with github, gitlab or gitea",
+      })
       .refine(
         ({ feedback, kind, url: address }) =>
-          !feedback || (kind ?? (URL.parse(address)?.host === "github.com" ? "github" : "git")) === "github",
-        { path: ["feedback"], error: "expected with github, and only there" },
+          !feedback || feedback.secretVariable !== undefined || guessKind(kind, address) === "github",
+        { path: ["feedback", "secretVariable"], error: "expected a variable; only a GitHub App has its own" },
       ),
   )
   .default({})

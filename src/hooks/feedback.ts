@@ -1,4 +1,3 @@
-import { z } from "zod";
 import type { UserMessage } from "../agent/messages.ts";
 import { quoteLines } from "../agent/quote-lines.ts";
 import { cutText } from "../agent/text.ts";
@@ -14,23 +13,28 @@ import {
   fullSeconds,
   seenSeconds,
 } from "./put-into-thread.ts";
+import { giteaEvents } from "./hosts/gitea.ts";
+import { githubEvents } from "./hosts/github.ts";
+import { gitlabEvents } from "./hosts/gitlab.ts";
+import type { Feedback, HostEvents, Writer } from "./hosts/host-events.ts";
 import { type GenuineEvent, patienceMs } from "./receive-event.ts";
+import type { Proof } from "./verify.ts";
 
 /** A repository whose host tells what became of pull requests. */
 export interface FeedbackSource extends RepositoryAddress {
+  kind: "github" | "gitlab" | "gitea";
   /** Turns that one pull request may start in an hour. */
   perHour: number;
+  /** What is asked of the host where its events do not tell it. */
+  asks?: HostQuestions;
 }
 
-/** What an event says of a pull request. */
-interface Feedback {
-  /** Of the pull request, where the event tells it. */
-  number?: number | undefined;
-  branch?: string | undefined;
-  /** For people, in a few words; what strangers wrote is in `quoted` alone. */
-  news: string;
-  task: string;
-  quoted: string;
+/** Answers of a host, for what its events leave out. Both reject where it does not answer. */
+export interface HostQuestions {
+  /** Whether that person has a say in the repository: in a public one everybody may write. */
+  mayWrite(person: Writer): Promise<boolean>;
+  /** What that person remarked on lines with the newest review; empty where that is nothing. */
+  readRemarks(number: number, login: string): Promise<string>;
 }
 
 const quotedChars = 20_000;
@@ -41,12 +45,14 @@ const quotedChars = 20_000;
  */
 export function createFeedbackReceiver(options: EventOptions) {
   return async (source: FeedbackSource, event: GenuineEvent): Promise<EventResult> => {
-    const feedback = readFeedback(source, event);
-    const found = feedback && (await findThreadBranch(options.redis, { ...source, ...place(feedback) }));
-    if (!found) return { kind: "ignored" };
+    const told = isAbout(source, event) ? events[source.kind].read(event) : undefined;
+    const found = told && (await findThreadBranch(options.redis, { ...source, ...place(told) }));
+    const feedback = found && (await completeFeedback(source, told));
+    if (!found || !feedback) return { kind: "ignored" };
     const { thread, requester, branch, pullRequest } = found;
-    const title = `${source.repository}${pullRequest ? `#${pullRequest.number}` : ` (${branch})`}`;
-    const id = `feedback-${event.delivery}`;
+    const { sign, request } = events[source.kind];
+    const title = `${source.repository}${pullRequest ? `${sign}${pullRequest.number}` : ` (${branch})`}`;
+    const id = `feedback-${feedback.once ?? event.delivery}`;
     const isRepeated = (await options.redis.exists(keys.seen(thread, id))) === 1;
     const signal = AbortSignal.timeout(patienceMs);
     if (!isRepeated) {
@@ -65,7 +71,7 @@ export function createFeedbackReceiver(options: EventOptions) {
         return { kind: "too-many", retryAfterSeconds };
       }
     }
-    const message = toMessage(title, feedback, { id, author: requester, at: options.now() });
+    const message = toMessage(`${request} ${title}`, feedback, { id, author: requester, at: options.now() });
     const { kind } = await deliver(options.redis, thread, message, {
       ...{ onlyIfSession: false, seenSeconds, now: options.now() },
     });
@@ -77,8 +83,22 @@ export function createFeedbackReceiver(options: EventOptions) {
   };
 }
 
-function place({ number, branch }: Feedback): { number?: number; branch?: string } {
-  return { ...(number !== undefined && { number }), ...(branch !== undefined && { branch }) };
+function place({ number, branch, commit }: Feedback) {
+  return {
+    ...(number !== undefined && { number }),
+    ...(branch !== undefined && { branch }),
+    ...(commit !== undefined && { commit }),
+  };
+}
+
+/** With what the host has to be asked for; undefined for the words of somebody who has no say there. */
+async function completeFeedback({ asks }: FeedbackSource, feedback: Feedback): Promise<Feedback | undefined> {
+  const { by, number, quoted, lacksRemarks } = feedback;
+  if (!by) return feedback;
+  if (!asks || !(await asks.mayWrite(by))) return undefined;
+  if (!lacksRemarks || number === undefined) return feedback;
+  const remarks = await asks.readRemarks(number, by.login);
+  return remarks === "" ? feedback : { ...feedback, quoted: `${quoted}\n\n${remarks}`.trim() };
 }
 
 function toMessage(
@@ -88,7 +108,7 @@ function toMessage(
 ): UserMessage {
   const words = cutText(quoted, quotedChars);
   const text = [
-    `(This comes from the pull request ${title}, which this thread has opened, and not from a person here.)`,
+    `(This comes from the ${title}, which this thread has opened, and not from a person here.)`,
     "",
     task,
     ...(words === ""
@@ -101,118 +121,18 @@ function toMessage(
   return { role: "user", ...of, text, scheduled: true };
 }
 
-/** Not a program: what those write, Heddle's own App among them, would go on for ever. */
-const person = z.looseObject({ login: z.string().max(100), type: z.literal("User") });
-
-/** https://docs.github.com/en/webhooks/webhook-events-and-payloads#check_suite */
-const checkSuite = z.looseObject({
-  action: z.literal("completed"),
-  check_suite: z.looseObject({
-    conclusion: z.enum(["failure", "timed_out", "startup_failure"]),
-    head_branch: z.string().max(300),
-    head_sha: z.string().regex(/^[0-9a-f]{7,64}$/),
-    app: z.looseObject({ name: z.string().max(100) }).optional(),
-  }),
-});
-
-/** Whom GitHub knows as somebody with a say in the repository: everybody else may write into a public one as well. */
-const association = z.enum(["OWNER", "MEMBER", "COLLABORATOR"]);
-
-/** https://docs.github.com/en/webhooks/webhook-events-and-payloads#pull_request_review */
-const review = z.looseObject({
-  action: z.literal("submitted"),
-  pull_request: z.looseObject({ number: z.int() }),
-  review: z.looseObject({
-    state: z.enum(["changes_requested", "commented"]),
-    body: z.string().nullish(),
-    user: person,
-    author_association: association,
-  }),
-});
-
-/** https://docs.github.com/en/webhooks/webhook-events-and-payloads#pull_request_review_comment */
-const reviewComment = z.looseObject({
-  action: z.literal("created"),
-  pull_request: z.looseObject({ number: z.int() }),
-  comment: z.looseObject({
-    body: z.string(),
-    path: z.string().max(4_096),
-    line: z.int().nullish(),
-    diff_hunk: z.string().optional(),
-    user: person,
-    author_association: association,
-  }),
-});
-
-/** https://docs.github.com/en/webhooks/webhook-events-and-payloads#issue_comment */
-const comment = z.looseObject({
-  action: z.literal("created"),
-  issue: z.looseObject({ number: z.int(), pull_request: z.looseObject({}) }),
-  comment: z.looseObject({ body: z.string(), user: person, author_association: association }),
-});
-
-const answerTask =
-  "Look into what is remarked. Where it is right, correct it and push with open_pull_request again; where it is not, say here why.";
-
 /** Whether the event tells of that repository. */
-export function isAbout({ repository }: FeedbackSource, { payload }: GenuineEvent): boolean {
-  const named = z.looseObject({ repository: z.looseObject({ full_name: z.string() }) }).safeParse(payload);
-  return named.data?.repository.full_name.toLowerCase() === repository.toLowerCase();
+export function isAbout({ repository, kind }: FeedbackSource, { payload }: GenuineEvent): boolean {
+  return events[kind].repositoryOf(payload)?.toLowerCase() === repository.toLowerCase();
 }
 
-/** What of an event is worth a turn; undefined for all others, and for other repositories. */
-function readFeedback(source: FeedbackSource, event: GenuineEvent): Feedback | undefined {
-  const { kind, payload } = event;
-  return isAbout(source, event) && Object.hasOwn(readers, kind) ? readers[kind]?.(payload) : undefined;
+/** How the host of a repository proves that it is the sender. */
+export function proofOf({ kind }: FeedbackSource, secret: string): Proof {
+  return events[kind].proof(secret);
 }
 
-/** By the kind of the event. */
-const readers: Readonly<Record<string, (payload: unknown) => Feedback | undefined>> = {
-  check_suite(payload) {
-    const { data } = checkSuite.safeParse(payload);
-    if (!data) return undefined;
-    const { conclusion, head_branch, head_sha, app } = data.check_suite;
-    const commit = head_sha.slice(0, 12);
-    return {
-      branch: head_branch,
-      news: `the checks of ${commit} have failed (${conclusion.replaceAll("_", " ")}).`,
-      task: `The checks of commit ${commit} have failed. If a newer commit was pushed since, say so and stop. Else find out here why, by running what the repository's CI runs; correct it, and push with open_pull_request again.`,
-      quoted: app ? `Checks by: ${app.name}` : "",
-    };
-  },
-  pull_request_review(payload) {
-    const { data } = review.safeParse(payload);
-    // A review of nothing but remarks on lines comes with an event for each of them.
-    if (!data || (!data.review.body && data.review.state === "commented")) return undefined;
-    const { state, user, body } = data.review;
-    const said = state === "changes_requested" ? "has asked for changes" : "has reviewed it";
-    const { number } = data.pull_request;
-    return {
-      number,
-      news: `${user.login} ${said}.`,
-      task: answerTask,
-      quoted: `${user.login}: ${body ?? ""}`,
-    };
-  },
-  pull_request_review_comment(payload) {
-    const { data } = reviewComment.safeParse(payload);
-    if (!data) return undefined;
-    const { user, body, path, line, diff_hunk: hunk = "" } = data.comment;
-    const where = `${path}${line ? `:${line}` : ""}`;
-    const quoted = `${user.login} on ${where}:\n${body}\n\n${hunk}`.trimEnd();
-    const { number } = data.pull_request;
-    return { number, news: `${user.login} has remarked on a line.`, task: answerTask, quoted };
-  },
-  issue_comment(payload) {
-    const { data } = comment.safeParse(payload);
-    if (!data) return undefined;
-    const { user, body } = data.comment;
-    const { number } = data.issue;
-    return {
-      number,
-      news: `${user.login} has commented.`,
-      task: answerTask,
-      quoted: `${user.login}: ${body}`,
-    };
-  },
+const events: Record<FeedbackSource["kind"], HostEvents> = {
+  github: githubEvents,
+  gitlab: gitlabEvents,
+  gitea: giteaEvents,
 };

@@ -4,11 +4,11 @@ import { parseJson } from "../agent/text.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
-import { createFeedbackReceiver, type FeedbackSource, isAbout } from "./feedback.ts";
+import { createFeedbackReceiver, type FeedbackSource, isAbout, proofOf } from "./feedback.ts";
 import { type EventResult } from "./put-into-thread.ts";
 import { createEventReceiver, type GenuineEvent, type ReleaseOptions } from "./receive-event.ts";
 import { releaseAfterQuietHours } from "./release-held.ts";
-import { type HookRequest, isGenuine, nameDelivery, readHeader } from "./verify.ts";
+import { type HookRequest, isGenuine, nameDelivery, type Proof, readHeader } from "./verify.ts";
 
 /** Receives webhooks at `POST /hooks/<name>`. */
 export interface Hooks {
@@ -130,7 +130,7 @@ const unavailable: Answer = {
 
 /** What takes the events of one address. */
 interface Receiver {
-  proof: Pick<TriggerSettings, "verify" | "header" | "idHeader">;
+  proof: Proof;
   secret: string | undefined | (() => Promise<string | undefined>);
   /** For the log. */
   what: string;
@@ -158,7 +158,8 @@ function createAnswer(options: HookOptions): (request: IncomingMessage) => Promi
     const source = repository === undefined ? undefined : options.repositories?.get(repository);
     if (!source) return undefined;
     const receive = (event: GenuineEvent) => receiveFeedback(source, event);
-    return { proof: { verify: "github" }, secret: source.secret, what: source.repository, receive };
+    const { secret } = source;
+    return { proof: proofOf(source, secret ?? ""), secret, what: source.repository, receive };
   };
   return async (request) => {
     const receiver = find((request.url ?? "").split("?")[0] ?? "");

@@ -8,6 +8,9 @@ const toleranceSeconds = 300;
 /** Of a key in base64, bytes: what is none decodes to next to nothing. */
 const shortestKey = 16;
 
+/** How requests of one sender prove where they come from. */
+export type Proof = Pick<TriggerSettings, "verify" | "header" | "idHeader">;
+
 export interface HookRequest {
   headers: IncomingHttpHeaders;
   /** As it came: signatures are made of the bytes. */
@@ -23,7 +26,7 @@ export interface HookRequest {
  * - gitlab: https://docs.gitlab.com/user/project/integrations/webhooks/
  */
 export function isGenuine(
-  { verify, header = "" }: Pick<TriggerSettings, "verify" | "header">,
+  { verify, header = "" }: Proof,
   secret: string,
   { headers, body }: HookRequest,
   now: number,
@@ -65,7 +68,7 @@ export function isGenuine(
  * @param payload the parsed body, for services that number nothing
  */
 export function nameDelivery(
-  { verify, idHeader }: Pick<TriggerSettings, "verify" | "idHeader">,
+  { verify, idHeader }: Proof,
   { headers, body }: HookRequest,
   payload: unknown,
 ): string {

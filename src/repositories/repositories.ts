@@ -5,7 +5,7 @@ import type { RepositoriesOf } from "../sandbox/egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../sandbox/egress/repository.ts";
 import type { RegistryReach } from "../sandbox/egress/site.ts";
 import { fromBasic, type RepositoryCredential, toBasic } from "./credential.ts";
-import { type ApiPlace, createApi, type RepositoryHost } from "./hosts/host.ts";
+import { type ApiPlace, type CallApi, createApi, type HostUser, type RepositoryHost } from "./hosts/host.ts";
 import { kindOf, kinds, type RepositoryKind } from "./kinds.ts";
 import { branchRoot, createPushPermits } from "./push-permits.ts";
 
@@ -24,6 +24,7 @@ export interface PushedBranch {
   repository: string;
   thread: string;
   branch: string;
+  commit?: string;
   requester: Speaker;
   pullRequest?: { number: number; url: string };
   at: number;
@@ -48,6 +49,10 @@ export interface Repositories {
   egressOf?: RepositoriesOf;
   /** What the thread's tools have for one turn; undefined where that is nothing. */
   open(thread: string, requester: () => Speaker | undefined): RepositoryAccess | undefined;
+  /** Whether that person has a say in the repository of that name. @throws Error where the host does not say it */
+  mayWrite(name: string, person: HostUser): Promise<boolean>;
+  /** What that person remarked on lines with the newest review; empty where that is nothing, or not told. */
+  readRemarks(name: string, number: number, login: string): Promise<string>;
 }
 
 /** A repository with all that follows from its settings. */
@@ -61,6 +66,9 @@ interface Entry {
   requests?: RepositoryHost;
   credential: RepositoryCredential;
 }
+
+/** Senders of webhooks wait for ten seconds. */
+const askWithinMs = 3_000;
 
 export function createRepositories(options: RepositoriesOptions): Repositories {
   const { settings, namesOf, reachOf, credentialOf, remember, now } = options;
@@ -98,14 +106,28 @@ export function createRepositories(options: RepositoriesOptions): Repositories {
       egressOf: (thread) => entriesOf(thread).map((entry) => toEgress(thread, entry)),
     }),
 
+    async mayWrite(name, person) {
+      const entry = entries.get(name);
+      if (!entry?.requests?.mayWrite) return false;
+      const may = await entry.requests.mayWrite(person, callOf(entry, AbortSignal.timeout(askWithinMs)));
+      if (may === undefined) throw new Error(`${entry.host} does not say who may write there.`);
+      return may;
+    },
+
+    async readRemarks(name, number, login) {
+      const entry = entries.get(name);
+      if (!entry?.requests?.readRemarks) return "";
+      const call = callOf(entry, AbortSignal.timeout(askWithinMs));
+      return await entry.requests.readRemarks({ number, login }, call);
+    },
+
     open(thread, requester) {
       const own = entriesOf(thread);
       if (own.length === 0) return undefined;
-      const note = (entry: Entry, branch: string, pullRequest?: PushedBranch["pullRequest"]) =>
+      const note = (entry: Entry, what: Pick<PushedBranch, "branch" | "commit" | "pullRequest">) =>
         remember({
-          ...{ host: entry.host, repository: entry.repository.title, thread, branch },
+          ...{ host: entry.host, repository: entry.repository.title, thread, ...what },
           requester: requester() ?? { id: "", name: "" },
-          ...(pullRequest && { pullRequest }),
           at: now(),
         });
       const entryOf = ({ name }: Repository): Entry => {
@@ -118,29 +140,36 @@ export function createRepositories(options: RepositoriesOptions): Repositories {
         branchPrefix: `${branchRoot}${createHash("sha256").update(thread).digest("hex").slice(0, 8)}-`,
         requester,
         async whilePushing(repository, change: BranchChange, work) {
-          await note(entryOf(repository), change.branch);
+          const { branch, commit } = change;
+          await note(entryOf(repository), { branch, commit });
           return await permits.during({ thread, name: repository.name }, change, work);
         },
         async openPullRequest(repository, proposal, signal) {
           const entry = entryOf(repository);
-          const { requests, api, header, credential } = entry;
+          const { requests } = entry;
           if (!requests)
             return { ok: false, message: `${entry.host} has no pull requests that Heddle can open.` };
-          const headersFor = async (refused?: string) => {
-            const token = await credential.token(refused);
-            if (!token.ok) return undefined;
-            if (token.value === undefined) return { headers: {} };
-            return { token: token.value, headers: header(token.value) };
-          };
-          const opened = await requests.open(proposal, createApi(api, headersFor, signal));
+          const opened = await requests.open(proposal, callOf(entry, signal));
           if (opened.ok) {
-            await note(entry, proposal.branch, { number: opened.number, url: opened.url });
+            const { number, url } = opened;
+            await note(entry, { branch: proposal.branch, pullRequest: { number, url } });
           }
           return opened;
         },
       };
     },
   };
+}
+
+/** Requests to the host's API, signed in as the repository is. */
+function callOf({ api, header, credential }: Entry, signal: AbortSignal): CallApi {
+  const headersFor = async (refused?: string) => {
+    const token = await credential.token(refused);
+    if (!token.ok) return undefined;
+    if (token.value === undefined) return { headers: {} };
+    return { token: token.value, headers: header(token.value) };
+  };
+  return createApi(api, headersFor, signal);
 }
 
 function createEntry(

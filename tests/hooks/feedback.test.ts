@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createConsoleSurface } from "../../src/adapters/console/conversations/surface.ts";
-import { repositoriesSchema } from "../../src/config/repositories.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { rememberThreadBranch } from "../../src/queue/stores/pull-requests.ts";
@@ -10,7 +9,7 @@ import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 const secret = "a-secret-of-the-repository";
 const thread = "local:console:main:abcdefgh1234";
-const shop = { host: "github.com", repository: "acme/shop" };
+const shop = { kind: "github" as const, host: "github.com", repository: "acme/shop" };
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -173,12 +172,4 @@ test("the App's own webhook serves each of its repositories, with the secret tha
   expect(await send(suite(), "another")).toMatchObject({ status: 401 });
   stored = undefined;
   expect(await send(suite())).toMatchObject({ status: 503 });
-});
-
-test("feedback is for GitHub alone", () => {
-  const feedback = { secretVariable: "SHOP_HOOK" };
-  const accepts = (entry: object) => repositoriesSchema.safeParse({ shop: { feedback, ...entry } }).success;
-  expect(accepts({ url: "https://github.com/acme/shop" })).toBe(true);
-  expect(accepts({ url: "https://git.example/acme/shop", kind: "github" })).toBe(true);
-  expect(accepts({ url: "https://gitlab.com/acme/shop" })).toBe(false);
 });

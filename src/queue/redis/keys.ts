@@ -157,7 +157,7 @@ export const keys = {
 
   /** Hash: model, with a digest of its address, to JSON of what refusals have shown of its window. */
   learntWindows: "heddle:models:learnt",
-  /** JSON of which thread has pushed a branch; `part` is the number of its pull request, or `branch:` and its name. */
+  /** JSON of which thread has pushed a branch; `part` is the number of its pull request, or `branch:` or `commit:` and its name. */
   pullRequest: (repository: string, part: string) => `heddle:{pull:${repository}}:${part}`,
 
   /** Present for an hour after a process has looked for threads that their channels keep no longer. */

@@ -18,6 +18,8 @@ export interface RepositoryAddress {
 export interface ThreadBranch extends RepositoryAddress {
   thread: ThreadId;
   branch: string;
+  /** The one that is pushed, where that is known. */
+  commit?: string;
   /** Whose task it was. */
   requester: Speaker;
   /** Absent before the pull request is opened. */
@@ -32,6 +34,7 @@ const parse = createStoredParser<ThreadBranch>(
     repository: z.string(),
     thread: z.string(),
     branch: z.string(),
+    commit: z.string().exactOptional(),
     requester: speakerSchema,
     pullRequest: z.looseObject({ number: z.number(), url: z.string() }).exactOptional(),
     at: z.number(),
@@ -47,12 +50,18 @@ const rememberedSeconds = 90 * daySeconds;
  */
 export async function rememberThreadBranch(redis: Redis, entry: ThreadBranch): Promise<void> {
   const json = JSON.stringify({ v: 1, ...entry });
-  const names = [`branch:${entry.branch}`, ...(entry.pullRequest ? [String(entry.pullRequest.number)] : [])];
+  const { branch, commit, pullRequest } = entry;
+  const names = [
+    `branch:${branch}`,
+    ...(commit === undefined ? [] : [`commit:${commit}`]),
+    ...(pullRequest ? [String(pullRequest.number)] : []),
+  ];
   await Promise.all(names.map((name) => redis.set(keyOf(entry, name), json, "EX", rememberedSeconds)));
 }
 
 /**
- * What a thread has pushed there, by the number of the pull request or, where an event tells only that, by the branch.
+ * What a thread has pushed there, by the number of the pull request or, where an event tells only that, by the branch or the
+ * commit.
  * Undefined where no thread has, or what is stored cannot be read.
  *
  * @example
@@ -61,11 +70,21 @@ export async function rememberThreadBranch(redis: Redis, entry: ThreadBranch): P
  */
 export async function findThreadBranch(
   redis: Redis,
-  { number, branch, ...address }: RepositoryAddress & { number?: number; branch?: string },
+  {
+    number,
+    branch,
+    commit,
+    ...address
+  }: RepositoryAddress & {
+    number?: number;
+    branch?: string;
+    commit?: string;
+  },
 ): Promise<ThreadBranch | undefined> {
   const names = [
     ...(number === undefined ? [] : [String(number)]),
     ...(branch === undefined ? [] : [`branch:${branch}`]),
+    ...(commit === undefined ? [] : [`commit:${commit}`]),
   ];
   for (const name of names) {
     const json = await redis.get(keyOf(address, name));

@@ -3,6 +3,25 @@ import { type ApiPlace, describeFailure, type RepositoryHost } from "./host.ts";
 
 const pull = z.looseObject({ number: z.number(), html_url: z.string() });
 
+const reviews = z.array(
+  z.looseObject({ id: z.number(), user: z.looseObject({ login: z.string() }).nullish() }),
+);
+const remarks = z.array(
+  z.looseObject({
+    path: z.string().max(4_096),
+    position: z.number().nullish(),
+    original_position: z.number().nullish(),
+    body: z.string(),
+    diff_hunk: z.string().optional(),
+  }),
+);
+
+function describeRemark(remark: z.infer<typeof remarks>[number]): string {
+  const { path, position, original_position: original, body, diff_hunk: hunk = "" } = remark;
+  const line = position || original;
+  return `On ${path}${line ? `:${line}` : ""}:\n${body}\n\n${hunk}`.trimEnd();
+}
+
 /** Gitea and Forgejo: `repoCreatePullRequest`, `repoGetPullRequestByBaseHead` of https://docs.gitea.com/api/ */
 export function createGitea({ api, owner, name }: ApiPlace): RepositoryHost {
   const path = `/repos/${owner}/${name}/pulls`;
@@ -22,6 +41,25 @@ export function createGitea({ api, owner, name }: ApiPlace): RepositoryHost {
       const there = pull.safeParse(found.body);
       if (found.status !== 200 || !there.success) return describeFailure(answer, host);
       return { ok: true, url: there.data.html_url, number: there.data.number, isNew: false };
+    },
+    // What a person may do is told to administrators only; these three to whoever can read: `repoCheckCollaborator`,
+    // `orgIsMember` of the same page.
+    async mayWrite({ login }, call) {
+      if (login.toLowerCase() === owner.toLowerCase()) return true;
+      const who = encodeURIComponent(login);
+      const asked = [`/repos/${owner}/${name}/collaborators/${who}`, `/orgs/${owner}/members/${who}`];
+      const answers = await Promise.all(asked.map((address) => call("GET", address)));
+      if (answers.some(({ status }) => status === 204)) return true;
+      return answers.every(({ status }) => status === 404) ? false : undefined;
+    },
+    // An event of a review tells neither its id nor what is on its lines: `repoListPullReviews`, `repoGetPullReviewComments`.
+    async readRemarks({ number, login }, call) {
+      const listed = await call("GET", `${path}/${number}/reviews?limit=50`);
+      const own = (reviews.safeParse(listed.body).data ?? []).filter(({ user }) => user?.login === login);
+      const newest = own.toSorted((a, b) => a.id - b.id).at(-1);
+      if (!newest) return "";
+      const found = await call("GET", `${path}/${number}/reviews/${newest.id}/comments`);
+      return (remarks.safeParse(found.body).data ?? []).map(describeRemark).join("\n\n");
     },
   };
 }

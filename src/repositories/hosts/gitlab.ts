@@ -3,6 +3,10 @@ import { type ApiPlace, describeFailure, type RepositoryHost } from "./host.ts";
 
 const mergeRequest = z.looseObject({ iid: z.number(), web_url: z.string() });
 
+const member = z.looseObject({ access_level: z.number(), state: z.string().default("active") });
+/** Whoever has less cannot push: https://docs.gitlab.com/api/access_requests/#valid-access-levels */
+const developer = 30;
+
 /** https://docs.gitlab.com/api/merge_requests/#create-mr */
 export function createGitlab({ api, owner, name }: ApiPlace): RepositoryHost {
   const path = `/projects/${encodeURIComponent(`${owner}/${name}`)}/merge_requests`;
@@ -27,6 +31,16 @@ export function createGitlab({ api, owner, name }: ApiPlace): RepositoryHost {
       const [first] = z.array(mergeRequest).safeParse(found.body).data ?? [];
       if (!first) return describeFailure(found.status === 200 ? answer : found, host);
       return { ok: true, url: first.web_url, number: first.iid, isNew: false };
+    },
+    // https://docs.gitlab.com/api/project_members/: a member, inherited and invited ones included
+    async mayWrite({ id }, call) {
+      if (id === undefined) return false;
+      const project = encodeURIComponent(`${owner}/${name}`);
+      const { status, body } = await call("GET", `/projects/${project}/members/all/${id}`);
+      if (status === 404) return false;
+      const found = member.safeParse(body);
+      if (status !== 200 || !found.success) return undefined;
+      return found.data.access_level >= developer && found.data.state === "active";
     },
   };
 }

@@ -7,6 +7,16 @@ export interface RepositoryHost {
   request: "pull request" | "merge request";
   /** Never throws for an expected failure. */
   open(proposal: PullRequestProposal, call: CallApi): Promise<OpenedPullRequest>;
+  /** Whether that person has a say in the repository; undefined where it is not told. Absent where events tell it. */
+  mayWrite?(person: HostUser, call: CallApi): Promise<boolean | undefined>;
+  /** What that person remarked on lines with the newest review. Absent where events tell it. */
+  readRemarks?(review: { number: number; login: string }, call: CallApi): Promise<string>;
+}
+
+/** Somebody as the host knows them. */
+export interface HostUser {
+  id?: number;
+  login: string;
 }
 
 /** Where a repository is kept, in the words of its host's API. */
