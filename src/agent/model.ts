@@ -1,4 +1,5 @@
 import type { AssistantMessage, Message } from "./messages.ts";
+import type { WebResult } from "./web-result.ts";
 
 /** US dollars per million tokens. `cacheWrite` is for tokens that enter a cache, `input` for those beside it. */
 export interface TokenPrice {
@@ -26,6 +27,8 @@ export interface ModelLimits {
    * another rate when its prompt has more than `above` tokens.
    */
   price?: TokenPrice & { longPrompt?: TokenPrice & { above: number } };
+  /** Present where the model's service searches the web itself; `price`: US dollars of one search. */
+  webSearch?: { price: number };
 }
 
 /** Tokens of one or several model calls. `input` excludes what was read from or written to a cache. */
@@ -74,6 +77,8 @@ export interface ModelRequest {
   toolChoice?: "auto" | "none";
   /** Default: the model's own limit. */
   maxOutputTokens?: number;
+  /** How often the service itself may search the web; for models with {@link ModelLimits.webSearch}, ignored by others. */
+  webSearches?: number;
   /** Default: what is configured for the model. A model that does not take it gets that, too. */
   effort?: Effort;
 }
@@ -91,7 +96,14 @@ export type ModelEvent =
   | { type: "retry"; attempt: number; delayMs: number; reason: string }
   /** What was streamed so far in this call is void: another model takes over. `reason` may be shown to people. */
   | { type: "fallback"; model: string; reason: string }
-  | { type: "done"; message: AssistantMessage; usage: Usage };
+  /** `search`: what the service has found where it was to search; absent where it did not. */
+  | { type: "done"; message: AssistantMessage; usage: Usage; search?: ServiceSearch };
+
+/** What a model's service has found on the web. `error`: its word for why that is nothing. */
+export interface ServiceSearch {
+  results: readonly WebResult[];
+  error?: string;
+}
 
 /**
  * One model behind one protocol. Implement it for another service, or wrap one to change what its calls do (retry,

@@ -1,4 +1,6 @@
+import type { Usage } from "./model.ts";
 import type { PolicyDecision } from "./policy-decision.ts";
+import type { WebResult } from "./web-result.ts";
 
 export const webFetchName = "web_fetch";
 export const webSearchName = "web_search";
@@ -65,14 +67,7 @@ export interface WebQuery {
   since?: "day" | "week" | "month" | "year";
 }
 
+/** `usage`: of the model that has searched. */
 export type WebFindings =
-  | { ok: true; service: string; results: WebResult[]; at: number }
-  | { ok: false; message: string; outage?: boolean };
-
-export interface WebResult {
-  title: string;
-  address: string;
-  snippet: string;
-  /** As the service tells it. */
-  date?: string;
-}
+  | { ok: true; service: string; results: WebResult[]; at: number; usage?: Usage }
+  | { ok: false; message: string; outage?: boolean; usage?: Usage };

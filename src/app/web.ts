@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import type { Masker } from "../agent/masker.ts";
 import type { Config } from "../config/load.ts";
 import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
+import { createModelSearch } from "../web/search/model-search.ts";
 import { createSearch } from "../web/search/search.ts";
 import { createWeb, type Web } from "../web/web.ts";
 import { channelSettings } from "./channel-settings.ts";
@@ -13,6 +14,7 @@ const keyVariables = {
   brave: "BRAVE_API_KEY",
   tavily: "TAVILY_API_KEY",
   searxng: undefined,
+  model: undefined,
 } as const;
 
 /** The variable of the search service's key, where it takes one and has none. */
@@ -52,7 +54,9 @@ export function openWeb(
       bytesPerDay: egress.mbPerDay * mebibyte,
     },
     counter: { add: (thread, day, bytes) => addTransferredBytes(redis, thread, day, bytes) },
+    ...(service === "model" && { searchBy: (model) => createModelSearch({ model, masker, now: Date.now }) }),
     ...(service !== "off" &&
+      service !== "model" &&
       missing === undefined && {
         search: createSearch({ service, key, masker, now: Date.now, ...(url !== undefined && { url }) }),
       }),

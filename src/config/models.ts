@@ -30,6 +30,12 @@ export const modelsSchema = z
         })
         .exactOptional()
         .describe("US dollars per million tokens"),
+      webSearch: z
+        .strictObject({ price: z.number().nonnegative().describe("US dollars of one search") })
+        .exactOptional()
+        .describe(
+          "says that its service searches the web itself, for web.search: model; known of Anthropic's and OpenAI's own",
+        ),
       effort: z
         .enum(efforts)
         .exactOptional()

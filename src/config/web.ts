@@ -36,9 +36,11 @@ export const webSchema = z
       .default(10)
       .describe("a page is not fetched again in its thread for so long"),
     search: z
-      .enum(["off", "brave", "tavily", "searxng"])
+      .enum(["off", "brave", "tavily", "searxng", "model"])
       .default("off")
-      .describe("the service behind web_search; brave needs BRAVE_API_KEY, tavily needs TAVILY_API_KEY"),
+      .describe(
+        "the service behind web_search; brave needs BRAVE_API_KEY, tavily needs TAVILY_API_KEY; model: the search of the model's own service, where it has one (Anthropic, OpenAI)",
+      ),
     searchUrl: url
       .exactOptional()
       .describe("the address of the search service, if not its usual one; searxng needs it"),

@@ -1,4 +1,5 @@
 import type { JournalReader } from "../agent/journal.ts";
+import type { LanguageModel } from "../agent/model.ts";
 import type { WebAccess, WebSearch } from "../agent/web.ts";
 import { createAddressBook } from "./addresses.ts";
 import type { AddressRules, FetchMode } from "./judge-address.ts";
@@ -15,36 +16,49 @@ export interface WebOptions extends PagesOptions {
   rules(thread: string): WebRules;
   /** Absent where no service is configured, or not wholly. */
   search?: WebSearch;
+  /** The search of the turn's own model, where that is to be used. Undefined for one whose service has none. */
+  searchBy?(model: LanguageModel): WebSearch | undefined;
   /** Why there is none: what is not set. */
   missing?: string;
 }
 
 /** The web for threads. */
 export interface Web {
-  /** What the thread's tools have for one turn; undefined where that is nothing. */
-  open(thread: string, history: JournalReader): WebAccess | undefined;
+  /**
+   * What the thread's tools have for one turn; undefined where that is nothing.
+   *
+   * @param model the turn's, metered
+   */
+  open(thread: string, history: JournalReader, model?: LanguageModel): WebAccess | undefined;
   /** For the model, in the system prompt: what it can reach, or whom to name when it cannot. */
-  describe(thread: string): string;
+  describe(thread: string, model?: LanguageModel): string;
 }
 
 export function createWeb({
   rules,
   search,
+  searchBy,
   missing = "web.search in heddle.yaml",
   ...options
 }: WebOptions): Web {
   const openPages = createPages(options);
+  const searchOf = (model: LanguageModel | undefined) => search ?? (model && searchBy?.(model));
   return {
-    open(thread, history) {
+    open(thread, history, model) {
       const { fetch, search: maySearch, ...addresses } = rules(thread);
-      const found = maySearch && search ? { search } : {};
-      if (fetch === "off") return maySearch && search ? found : undefined;
+      const own = maySearch ? searchOf(model) : undefined;
+      const found = own ? { search: own } : {};
+      if (fetch === "off") return own && found;
       const book = createAddressBook(history, options.now);
       return { ...found, pages: openPages(thread, { ...addresses, mode: fetch }, book) };
     },
-    describe(thread) {
+    describe(thread, model) {
       const here = rules(thread);
-      return [describeFetch(here), describeSearch(here, search ? undefined : missing)]
+      const lacks =
+        searchBy && model
+          ? `a service that can search: web.search is model, and that of ${model.id} has no search of its own. The operator can set another`
+          : `${missing}, which the operator has not set`;
+      return [describeFetch(here), describeSearch(here, searchOf(model) ? undefined : lacks)]
         .filter(Boolean)
         .join(" ");
     },
@@ -63,10 +77,9 @@ function describeFetch({ fetch, hosts, unknown }: WebRules): string {
   }
 }
 
-/** @param missing what is not set, where no channel can search */
+/** @param missing what it needs, where nobody can search */
 function describeSearch({ search, fetch }: WebRules, missing: string | undefined): string {
   if (!search) return "You cannot search the web here: the operator has switched it off for this channel.";
-  if (missing !== undefined)
-    return `You cannot search the web here: it needs ${missing}, which the operator has not set.`;
+  if (missing !== undefined) return `You cannot search the web here: it needs ${missing}.`;
   return fetch === "off" ? "web_search shows no more of a page than its snippet." : "";
 }

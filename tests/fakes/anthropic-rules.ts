@@ -88,13 +88,22 @@ const tool = z.strictObject({
   cache_control: cacheControl.optional(),
 });
 
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool */
+const webSearchTool = z.strictObject({
+  type: z.literal("web_search_20250305"),
+  name: z.literal("web_search"),
+  max_uses: z.int().positive().optional(),
+  allowed_domains: z.array(z.string()).optional(),
+  blocked_domains: z.array(z.string()).optional(),
+});
+
 const messagesBody = z.strictObject({
   model: z.string(),
   max_tokens: z.int().positive(),
   messages: z.array(wireMessage).min(1),
   stream: z.boolean().optional(),
   system: z.union([z.string(), z.array(text)]).optional(),
-  tools: z.array(tool).optional(),
+  tools: z.array(z.union([webSearchTool, tool])).optional(),
   tool_choice: z.strictObject({ type: z.enum(["auto", "none", "any"]) }).optional(),
   thinking: z
     .discriminatedUnion("type", [
@@ -196,7 +205,9 @@ function settingsRefusal(body: MessagesBody, model: FakeModel): Refusal | undefi
 function toolsRefusal(body: MessagesBody): Refusal | undefined {
   const names = (body.tools ?? []).map(({ name }) => name);
   if (new Set(names).size < names.length) return invalid("tools: Tool names must be unique.");
-  const wrong = (body.tools ?? []).findIndex(({ input_schema }) => !isSchema(input_schema));
+  const wrong = (body.tools ?? []).findIndex(
+    (each) => "input_schema" in each && !isSchema(each.input_schema),
+  );
   if (wrong >= 0)
     return invalid(
       `tools.${wrong}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).`,

@@ -7,7 +7,11 @@ import type { SseEvent, WireReply, WireRequest, WireServer } from "./wire.ts";
 
 /** A content block to say. Thinking is signed, unless a signature is given. */
 export type FakeBlock =
-  | { type: "text"; text: string }
+  /** `cites`: with a search, what it quotes of the pages that were found. */
+  | { type: "text"; text: string; cites?: { url: string; cited_text: string }[] }
+  /** The service searches the web itself; what it finds, or the code of its error. */
+  | { type: "server_tool_use"; query: string }
+  | { type: "web_search_tool_result"; found: { url: string; title: string; page_age?: string }[] | string }
   | { type: "thinking"; thinking: string; signature?: string }
   | { type: "redacted_thinking" }
   /** `json` sends the arguments as they are, malformed or not; else `input` is sent. */
@@ -85,6 +89,9 @@ export async function startFakeAnthropic(options: FakeAnthropicOptions = {}): Pr
     if (refusal) return errorReply(refusal);
     const reply = queue.shift() ?? (await script?.(body)) ?? invalid("The fake has no reply left.");
     if (!("content" in reply)) return errorReply(reply);
+    const searches = reply.content.filter(({ type }) => type === "server_tool_use").length;
+    const allowed = body.tools?.find((tool) => "type" in tool);
+    if (searches > 0 && !allowed) return errorReply(invalid("The fake was to search, and may not."));
     const said = say(reply, body, thoughts);
     return body.stream ? streamReply(said, reply) : wholeReply(said);
   };
@@ -250,8 +257,34 @@ function sayBlock(block: FakeBlock, size: number, sign: (thought: string) => str
       return {
         whole: { type: "text", text: block.text },
         start: { type: "text", text: "" },
-        deltas: pieces(block.text, size).map((text) => ({ type: "text_delta", text })),
+        deltas: [
+          ...(block.cites ?? []).map((cite) => ({
+            type: "citations_delta",
+            citation: { type: "web_search_result_location", title: "", encrypted_index: "Eo8B", ...cite },
+          })),
+          ...pieces(block.text, size).map((text) => ({ type: "text_delta", text })),
+        ],
       };
+    case "server_tool_use":
+      return {
+        whole: { type: "text", text: " " },
+        start: { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
+        deltas: pieces(JSON.stringify({ query: block.query }), size).map((part) => ({
+          type: "input_json_delta",
+          partial_json: part,
+        })),
+      };
+    case "web_search_tool_result": {
+      const content =
+        typeof block.found === "string"
+          ? { type: "web_search_tool_result_error", error_code: block.found }
+          : block.found.map((one) => ({
+              ...{ type: "web_search_result", encrypted_content: "EqgfCioIARgBIiQ3", page_age: null },
+              ...one,
+            }));
+      const start = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content };
+      return { whole: { type: "text", text: " " }, start, deltas: [] };
+    }
     case "thinking": {
       const signature = block.signature ?? sign(block.thinking);
       return {
@@ -301,6 +334,7 @@ function wholeReply({ message, stop, blocks }: Said): WireReply {
 }
 
 function streamReply({ message, stop, blocks }: Said, { breaks, delayMs = 0 }: FakeAnswer): WireReply {
+  const searches = blocks.filter(({ start }) => Object(start).type === "server_tool_use").length;
   const started = { ...message, content: [], stop_reason: null, stop_sequence: null };
   const events: SseEvent[] = [
     event({ type: "message_start", message: { ...started, usage: { ...message.usage, output_tokens: 1 } } }),
@@ -313,7 +347,10 @@ function streamReply({ message, stop, blocks }: Said, { breaks, delayMs = 0 }: F
     event({
       type: "message_delta",
       delta: { stop_reason: stop, stop_sequence: null },
-      usage: { output_tokens: message.usage["output_tokens"] },
+      usage: {
+        output_tokens: message.usage["output_tokens"],
+        ...(searches > 0 && { server_tool_use: { web_search_requests: searches, web_fetch_requests: 0 } }),
+      },
     }),
     event({ type: "message_stop" }),
   ];

@@ -127,6 +127,12 @@ const inputItem = z.union([
       arguments: z.string(),
       status,
     }),
+    z.looseObject({
+      type: z.literal("web_search_call"),
+      id: z.string().startsWith("ws_"),
+      action: z.looseObject({ type: z.enum(["search", "open_page", "find_in_page"]) }),
+      status,
+    }),
     z.strictObject({ type: z.literal("function_call_output"), call_id: z.string(), output: input }),
     z.strictObject({
       type: z.literal("reasoning"),
@@ -147,7 +153,8 @@ export const responsesBody = z.strictObject({
   instructions: z.string().min(1).optional(),
   stream: z.literal(true),
   store: z.boolean().optional(),
-  include: z.array(z.enum(["reasoning.encrypted_content"])).optional(),
+  include: z.array(z.enum(["reasoning.encrypted_content", "web_search_call.action.sources"])).optional(),
+  max_tool_calls: z.int().positive().optional(),
   prompt_cache_key: z.string().max(64).optional(),
   // https://platform.openai.com/docs/api-reference/responses/create: 16 pairs at most.
   metadata: z.record(z.string().max(64), z.string().max(512)).optional(),
@@ -157,13 +164,21 @@ export const responsesBody = z.strictObject({
   max_output_tokens: z.int().min(16).optional(),
   tools: z
     .array(
-      z.strictObject({
-        type: z.literal("function"),
-        name: legalName,
-        description: z.string(),
-        parameters,
-        strict: z.boolean().nullable(),
-      }),
+      z.discriminatedUnion("type", [
+        z.strictObject({
+          type: z.literal("function"),
+          name: legalName,
+          description: z.string(),
+          parameters,
+          strict: z.boolean().nullable(),
+        }),
+        // https://developers.openai.com/api/docs/guides/tools-web-search
+        z.strictObject({
+          type: z.enum(["web_search", "web_search_2025_08_26"]),
+          search_context_size: z.enum(["low", "medium", "high"]).optional(),
+          external_web_access: z.boolean().optional(),
+        }),
+      ]),
     )
     .min(1)
     .optional(),
@@ -338,11 +353,11 @@ function unanswered(open: ReadonlySet<string>, index: number): Refusal {
 
 /** What is wrong with a request for a response, beyond its form. */
 export function responsesRefusal(body: ResponsesBody): Refusal | undefined {
-  if (body.include && body.model.startsWith("gpt-4")) {
+  if (body.include?.includes("reasoning.encrypted_content") && body.model.startsWith("gpt-4")) {
     return invalid("Encrypted content is not supported with this model.", "include");
   }
   const tools = wrongTools(
-    body.tools?.map(({ name }) => name),
+    body.tools?.flatMap((tool) => ("name" in tool ? tool.name : [])),
     body.tool_choice,
   );
   if (tools) return tools;

@@ -22,6 +22,8 @@ export interface FakeAnswer {
   /** Where a chat completion carries the thinking. Default `reasoning_content`. */
   thinkingIn?: "reasoning_content" | "reasoning" | "reasoning_details" | "think";
   text?: string;
+  /** The service searches the web itself. `cites`: marks in the text, and the page that each stands for. */
+  search?: { query: string; sources: string[]; cites?: { mark: string; url: string; title: string }[] };
   refusal?: string;
   /** `json` sends the arguments as they are, malformed or not; else `input` is sent. */
   calls?: { id?: string; name: string; input?: unknown; json?: string; extra?: Record<string, unknown> }[];
@@ -109,7 +111,7 @@ export async function startFakeOpenAI(options: FakeOpenAIOptions = {}): Promise<
       responses.push(parsed.body);
       const refusal =
         responsesRefusal(parsed.body) ?? memory.refusalOfResponses(parsed.body, request.rawBody);
-      return refusal ? errorReply(refusal) : responsesReply(await next(parsed.body), memory);
+      return refusal ? errorReply(refusal) : responsesReply(await next(parsed.body), parsed.body, memory);
     }
     const message = `Invalid URL (${request.method} ${request.path})`;
     return errorReply({ status: 404, type: "invalid_request_error", message });
@@ -226,7 +228,14 @@ function wholeThinking({ thinking, thinkingIn = "reasoning_content" }: FakeAnswe
   return { reasoning_details: [{ ...detail, text: thinking, signature }] };
 }
 
-function responsesReply(reply: FakeReply, memory: Memory): WireReply {
+function annotationsOf({ text = "", search }: FakeAnswer): object[] {
+  return (search?.cites ?? []).map(({ mark, url, title }) => {
+    const start_index = text.indexOf(mark);
+    return { type: "url_citation", url, title, start_index, end_index: start_index + mark.length };
+  });
+}
+
+function responsesReply(reply: FakeReply, body: ResponsesBody, memory: Memory): WireReply {
   if ("status" in reply) return errorReply(reply);
   if ("document" in reply) return documentReply(reply);
   if ("chunks" in reply) return { type: "stream", events: reply.chunks.map(data) };
@@ -255,9 +264,20 @@ function responsesReply(reply: FakeReply, memory: Memory): WireReply {
     };
     add(item, "reasoning_summary_text", reply.thinking);
   }
+  if (reply.search) {
+    if (!body.tools?.some(({ type }) => type !== "function"))
+      return errorReply(invalid("The fake was to search, and may not."));
+    const { query, sources } = reply.search;
+    const told = body.include?.includes("web_search_call.action.sources");
+    const action = {
+      ...{ type: "search" as const, query, queries: [query] },
+      ...(told && { sources: sources.map((url) => ({ type: "url", url })) }),
+    };
+    add({ id: `ws_${token(24)}`, type: "web_search_call", status: "completed", action }, "none", "");
+  }
   const message = { id: `msg_${token(24)}`, type: "message" as const, role: "assistant" as const };
   if (reply.text !== undefined) {
-    const content = [{ type: "output_text" as const, text: reply.text, annotations: [] }];
+    const content = [{ type: "output_text" as const, text: reply.text, annotations: annotationsOf(reply) }];
     const phase = reply.calls ? ("commentary" as const) : ("final_answer" as const);
     add({ ...message, content, phase, status: "completed" }, "output_text", reply.text);
   }

@@ -1,6 +1,7 @@
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import { createWebTools } from "../../src/agent/tools/web-search.ts";
 import type { JournalReader } from "../../src/agent/journal.ts";
+import type { LanguageModel } from "../../src/agent/model.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { processCounter } from "../../src/sandbox/egress/allowance.ts";
 import { createWeb, type WebOptions, type WebRules } from "../../src/web/web.ts";
@@ -19,12 +20,14 @@ export function openReading(
     options = {},
     history = readerOf(() => []),
     sandbox,
+    model,
   }: {
     rules?: Partial<WebRules>;
     limits?: Partial<WebOptions["limits"]>;
     options?: Partial<WebOptions>;
     history?: JournalReader;
     sandbox?: Sandbox;
+    model?: LanguageModel;
   } = {},
 ) {
   const masker = createMasker([secret]);
@@ -41,7 +44,7 @@ export function openReading(
     dialer: site.dialer,
     ...options,
   });
-  const access = web.open("test:w:c:t", history);
+  const access = web.open("test:w:c:t", history, model);
   const dispatcher = dispatcherOf({
     tools: access ? createWebTools(access) : [],
     masker,

@@ -53,6 +53,11 @@ for (const [net, prefix, family] of [
 ] as const)
   privateAddresses.addSubnet(net, prefix, family);
 
+/** Whether a base URL is Anthropic's own service. */
+export function isAnthropic(baseUrl: string): boolean {
+  return URL.parse(baseUrl)?.hostname === "api.anthropic.com";
+}
+
 /** Whether a base URL is OpenAI's own service, regional hosts included. */
 export function isOpenAI(baseUrl: string): boolean {
   const host = URL.parse(baseUrl)?.hostname;

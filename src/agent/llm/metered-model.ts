@@ -10,7 +10,7 @@ import {
   type Usage,
 } from "../model.ts";
 import type { BudgetExhausted, TurnBudget } from "../turn-budget.ts";
-import { computeCallUsage } from "./cost.ts";
+import { computeCallUsage, computeSearchCost } from "./cost.ts";
 
 /** The call was not made because it does not fit the turn's budget. */
 export class BudgetReached extends ModelError {
@@ -27,6 +27,9 @@ export class BudgetReached extends ModelError {
  * model may write would exhaust most budgets at once; a longer reply overshoots the budget by the difference.
  */
 const expectedOutput = 8_192;
+
+/** What a search puts into the prompt, about: a dozen pages. */
+const foundTokens = 12_000;
 
 /**
  * The same model, with each call reserved in the turn's budget before it and settled after it. Attempts that broke off
@@ -47,17 +50,21 @@ export function createMeteredModel(options: {
       fixed = { system, tools, tokens: counter.countFixed(system + JSON.stringify(tools)) };
     return fixed.tokens + counter.countMessages(messages);
   };
-  const estimateUsage = (input: number, output: number): Usage =>
-    computeCallUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, limits.price);
+  const estimateUsage = (input: number, output: number, searches = 0): Usage => {
+    const tokens = { input: input + searches * foundTokens, output, cacheRead: 0, cacheWrite: 0 };
+    return computeCallUsage(tokens, limits.price, computeSearchCost(searches, limits));
+  };
 
   return {
     id: model.id,
     limits,
     async *stream(request, signal): AsyncGenerator<ModelEvent, void, undefined> {
       const prompt = estimatePrompt(request);
+      const searches = limits.webSearch ? (request.webSearches ?? 0) : 0;
       const { input, output, cost } = estimateUsage(
         prompt,
         Math.min(findOutputLimit(request, limits), expectedOutput),
+        searches,
       );
       const reserved = await turnBudget.reserve({ tokens: input + output, cost });
       if (!reserved.ok) throw new BudgetReached(reserved.usedUp);
@@ -67,7 +74,10 @@ export function createMeteredModel(options: {
       const attemptEnds = () => {
         used = addUsage(
           used,
-          streamed === "" ? { ...noUsage, calls: 1 } : estimateUsage(prompt, counter.count(streamed)),
+          // What was streamed comes after the searches.
+          streamed === ""
+            ? { ...noUsage, calls: 1 }
+            : estimateUsage(prompt, counter.count(streamed), searches),
         );
         streamed = "";
       };

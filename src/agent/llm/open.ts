@@ -3,7 +3,7 @@ import { lookUpModel, type ModelFacts } from "./catalogue.ts";
 import { askService, describeAddress, resolveProtocol, type ServiceAccount } from "./check-access.ts";
 import { createDemoModel } from "./demo/demo.ts";
 import { findConflict, type RequestSettings } from "./request-settings.ts";
-import { isLocal } from "./endpoints.ts";
+import { isAnthropic, isLocal, isOpenAI } from "./endpoints.ts";
 import type { RetryPolicy } from "./retry.ts";
 
 /** A model by its provider, with the account to use it. */
@@ -40,8 +40,8 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
   const facts = await factsOf(account, options);
   const conflict = findSettingsConflict(account, settings, facts);
   if (conflict) throw new ModelError("invalid-request", conflict, { attempts: 0 });
-  const { adaptiveThinking, ...limits } =
-    settings.cacheTtl === "1h" ? priceHourWrites(facts, options) : facts;
+  const { adaptiveThinking, ...known } = settings.cacheTtl === "1h" ? priceHourWrites(facts, options) : facts;
+  const limits = { ...findOwnSearch(account), ...known };
   const common = { provider, model, apiKey, baseUrl, headers, limits, settings, retry };
   switch (resolveProtocol(account)) {
     case "anthropic":
@@ -51,6 +51,20 @@ export async function openModel(account: ModelAccount, options: OpenOptions = {}
     case "openai-responses":
       return (await import("./openai/responses.ts")).createOpenAIResponsesModel(common);
   }
+}
+
+/**
+ * The search of a model's own service. At other addresses it is what the operator says.
+ * https://platform.claude.com/docs/en/about-claude/pricing, https://developers.openai.com/api/docs/pricing: $10 for 1,000
+ */
+function findOwnSearch(account: ServiceAccount): Pick<ModelLimits, "webSearch"> {
+  const address = describeAddress(account);
+  const protocol = resolveProtocol(account);
+  const isOwn =
+    protocol === "anthropic"
+      ? address === undefined || isAnthropic(address)
+      : protocol === "openai-responses" && (address === undefined || isOpenAI(address));
+  return isOwn ? { webSearch: { price: 0.01 } } : {};
 }
 
 /**

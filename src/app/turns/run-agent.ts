@@ -67,12 +67,11 @@ export async function* runAgent(
   ]);
   sandbox?.noteFiles(id);
   const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
-  const services = createServices(
-    options,
-    thread,
-    asked,
-    sandbox && keepFromWriting(provideSkillFolder(sandbox, skills), planning),
-  );
+  const meter = createMeter(options.budgets.turnBudget(thread, history.turn), shared);
+  const services = createServices(options, thread, asked, {
+    sandbox: sandbox && keepFromWriting(provideSkillFolder(sandbox, skills), planning),
+    model: meter(model),
+  });
 
   const note = noteAttachedOf(shared, thread);
   const reading: Omit<Reading, "fromStart"> = {
@@ -87,7 +86,7 @@ export async function* runAgent(
     options.messageExtras.open(thread, messages, { ...reading, fromStart });
   const messages = await openExtras(history.messages, true);
   const prompt = {
-    ...describeSurroundings(options, thread, probe),
+    ...describeSurroundings(options, thread, { probe, model }),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
   const place = situation && { situation: withSkill(situation, chosen.skill, skills) };
@@ -95,7 +94,6 @@ export async function* runAgent(
     ...place,
     ...(sandbox && provideProjectReader(options, { sandbox, model, signal, log })),
   };
-  const meter = createMeter(options.budgets.turnBudget(thread, history.turn), shared);
   const assembleTools = createTurnTools({
     dispatch: shareCalls(options, shared, { input, asked, services, planning, log }),
     subAgent: { model: helper, meter, context: contextOf(helper, options, shared), ...told },
@@ -190,13 +188,16 @@ function createMeter(
 function describeSurroundings(
   { channel, instructions, sandbox, web }: TurnRunnerOptions,
   thread: ThreadId,
-  probe: Awaited<ReturnType<TurnRunnerOptions["sandbox"]["refresh"]>>,
+  {
+    probe,
+    model,
+  }: { probe: Awaited<ReturnType<TurnRunnerOptions["sandbox"]["refresh"]>>; model: LanguageModel },
 ): Omit<PromptParts, "servers" | "skills"> {
   const settings = channel(thread);
   return {
     noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
     sandboxNote: sandbox.backend.note(thread),
-    ...(web && isListed(settings.tools, webFetchName) && { web: web.describe(thread) }),
+    ...(web && isListed(settings.tools, webFetchName) && { web: web.describe(thread, model) }),
     installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),
     has: (tool) => isListed(settings.tools, tool),
     planFirst: settings.plan === "ask",

@@ -12,15 +12,18 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import type { TurnRunnerOptions } from "./turn-runner-options.ts";
 
-/** @param asked the people's messages of the turn; grows while it runs */
+/**
+ * @param asked the people's messages of the turn; grows while it runs
+ * @param use.model what tools use that call a model, metered
+ */
 export function createServices(
   options: TurnRunnerOptions,
   thread: ThreadId,
   asked: readonly UserMessage[],
-  sandbox: Sandbox | undefined,
+  { sandbox, model }: { sandbox: Sandbox | undefined; model: LanguageModel },
 ): ToolServices {
   const history = options.journal(thread);
-  const web = options.web?.open(thread, history);
+  const web = options.web?.open(thread, history, model);
   const repositories = options.repositories?.open(thread, () => asked.at(-1)?.author);
   return {
     notes: options.notes(thread, () => asked.map(({ author }) => author)),

@@ -1,9 +1,9 @@
 import { parseJson } from "../../agent/text.ts";
 import type { Masker } from "../../agent/masker.ts";
-import type { WebFindings, WebQuery, WebResult, WebSearch } from "../../agent/web.ts";
-import { decodeAll } from "../addresses.ts";
-import { stripTags } from "../extract/nesting.ts";
+import type { WebFindings, WebQuery, WebSearch } from "../../agent/web.ts";
+import type { WebResult } from "../../agent/web-result.ts";
 import { brave } from "./brave.ts";
+import { holdsSecret, secretMessage, tidyResult } from "./results.ts";
 import { searxng } from "./searxng.ts";
 import type { SearchService } from "./service.ts";
 import { tavily } from "./tavily.ts";
@@ -25,8 +25,6 @@ export interface SearchOptions {
 }
 
 const mostBytes = 2 * 1_048_576;
-const titleCharacters = 200;
-const snippetCharacters = 600;
 
 /**
  * Searches with a service of the operator's choice. Its address is the operator's own and may be private, so it is
@@ -38,9 +36,7 @@ export function createSearch(options: SearchOptions): WebSearch {
 
   return {
     async find(query, signal) {
-      if ([query.words, decodeAll(query.words)].some((text) => masker.mask(text) !== text)) {
-        return { ok: false, message: "the query holds what is, or looks like, a secret; leave that out." };
-      }
+      if (holdsSecret(query, masker)) return { ok: false, message: secretMessage };
       const deadline = AbortSignal.timeout(deadlineMs);
       try {
         const answer = await ask(service, query, options, AbortSignal.any([signal, deadline]));
@@ -77,7 +73,7 @@ async function ask(
   if (!found) {
     return { ok: false, message: `${service.title} answered in a form that is not known.`, outage: true };
   }
-  return { ok: true, results: found.flatMap(tidy) };
+  return { ok: true, results: found.flatMap(tidyResult) };
 }
 
 /** Undefined where it is too much, or no JSON. */
@@ -100,22 +96,4 @@ function explainStatus(status: number, { title, refusals }: SearchService): stri
   if (status === 429) return `${title} takes no more searches at the moment (429); try again later.`;
   if (status >= 500) return `${title} has an error of its own (${status}).`;
   return `${title} refused the query (${status}).`;
-}
-
-/** A result with a whole address, and words without markup. */
-function tidy({ title, address, snippet, date }: WebResult): WebResult[] {
-  const url = URL.parse(address);
-  if (!url || !/^https?:$/.test(url.protocol)) return [];
-  return [
-    {
-      title: words(title, titleCharacters) || url.hostname,
-      address: url.href,
-      snippet: words(snippet, snippetCharacters),
-      ...(date && { date: words(date, 40) }),
-    },
-  ];
-}
-
-function words(text: string, most: number): string {
-  return stripTags(text).replaceAll(/\s+/g, " ").trim().slice(0, most).toWellFormed();
 }

@@ -1,4 +1,5 @@
-import type { WebQuery, WebResult } from "../../agent/web.ts";
+import type { WebQuery } from "../../agent/web.ts";
+import type { WebResult } from "../../agent/web-result.ts";
 
 /** A search service: how it is asked, and how its answer is read. */
 export interface SearchService {

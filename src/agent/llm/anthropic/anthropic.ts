@@ -3,7 +3,7 @@ import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt-failed.ts";
-import { computeCallUsage } from "../cost.ts";
+import { computeCallUsage, computeSearchCost } from "../cost.ts";
 import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
 import type { RequestSettings } from "../request-settings.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
@@ -76,7 +76,8 @@ export function createAnthropicModel(options: AnthropicOptions): LanguageModel {
         model: id,
         stop: reply.stop,
       },
-      usage: computeCallUsage(reply.tokens, limits.price),
+      usage: computeCallUsage(reply.tokens, limits.price, computeSearchCost(reply.searches, limits)),
+      ...(reply.search && { search: reply.search }),
     };
   }
 

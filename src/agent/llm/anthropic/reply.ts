@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { AssistantPart, StopReason, ToolCall } from "../../messages.ts";
-import type { ModelEvent } from "../../model.ts";
+import type { ModelEvent, ServiceSearch } from "../../model.ts";
 import { AttemptFailed } from "../attempt-failed.ts";
 import type { CallTokens } from "../cost.ts";
 import { toServiceFailure } from "../errors.ts";
 import { heartbeat } from "../retry.ts";
 import { createCallId, isObject, parseArguments } from "../wire-calls.ts";
+import { citedDelta, foundBlock, Searching } from "./searching.ts";
 
 /** What the model said in one call. */
 interface Reply {
@@ -14,6 +15,9 @@ interface Reply {
   parts: AssistantPart[];
   stop: StopReason;
   tokens: CallTokens;
+  /** What the service has found on the web, where it has searched, and how often it has. */
+  search?: ServiceSearch;
+  searches: number;
 }
 
 /**
@@ -34,7 +38,9 @@ export async function* readReply(
     parts: [],
     stop: "other",
     tokens: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    searches: 0,
   };
+  const searching = new Searching();
   for await (const data of events) {
     const event = parse(data);
     switch (event.type) {
@@ -46,19 +52,22 @@ export async function* readReply(
       case "content_block_start": {
         const block = startBlock(event.content_block);
         blocks.set(event.index, block);
+        searching.start(event.content_block);
         yield showBlock(block);
         break;
       }
       case "content_block_delta":
+        searching.grow(event.delta);
         yield growBlock(blocks.get(event.index), event.delta);
         break;
       case "message_delta":
         if (event.delta.stop_reason) reply.stop = stopReasons.get(event.delta.stop_reason) ?? "other";
         reply.tokens = countTokens(reply.tokens, event.usage);
+        reply.searches = event.usage?.server_tool_use?.web_search_requests ?? reply.searches;
         yield heartbeat;
         break;
       case "message_stop":
-        return { ...reply, parts: toParts([...blocks.values()], reply.stop) };
+        return { ...reply, ...searching.outcome(), parts: toParts([...blocks.values()], reply.stop) };
       case "error":
         throw toServiceFailure({
           status: errorStatus.get(event.error.type) ?? 500,
@@ -88,6 +97,7 @@ const usage = z.object({
   output_tokens: tokenCount,
   cache_read_input_tokens: tokenCount,
   cache_creation_input_tokens: tokenCount,
+  server_tool_use: z.object({ web_search_requests: tokenCount }).nullish().catch(undefined),
 });
 
 const startedBlock = z.union([
@@ -105,8 +115,9 @@ const startedBlock = z.union([
       name: z.string(),
       input: z.unknown(),
     }),
+    foundBlock,
   ]),
-  parseOtherThan("text", "thinking", "redacted_thinking", "tool_use"),
+  parseOtherThan("text", "thinking", "redacted_thinking", "tool_use", "web_search_tool_result"),
 ]);
 
 const blockDelta = z.union([
@@ -115,8 +126,9 @@ const blockDelta = z.union([
     z.object({ type: z.literal("thinking_delta"), thinking: z.string() }),
     z.object({ type: z.literal("signature_delta"), signature: z.string() }),
     z.object({ type: z.literal("input_json_delta"), partial_json: z.string() }),
+    citedDelta,
   ]),
-  parseOtherThan("text_delta", "thinking_delta", "signature_delta", "input_json_delta"),
+  parseOtherThan("text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta"),
 ]);
 
 const serverEvent = z.union([
@@ -209,8 +221,9 @@ function startBlock(block: z.infer<typeof startedBlock>): Block {
       return { type: "redacted", raw: block };
     case "tool_use":
       return { type: "call", id: block.id, name: block.name, given: block.input, json: "" };
+    case "web_search_tool_result":
     case "other":
-      return block;
+      return { type: "other" };
   }
 }
 

@@ -82,16 +82,30 @@ export function createRequestBuilder(
       ...(serviceTier !== undefined && { service_tier: known.service_tier }),
       // It is no longer in the SDK's types, as the newer models refuse it; the older ones take it.
       ...(temperature !== undefined && { temperature }),
-      ...(request.tools.length > 0 && {
-        tools: toWireTools(request.tools, cached),
-        ...(request.toolChoice === "none" && { tool_choice: { type: "none" } }),
-      }),
+      ...toolsOf(request, limits, cached),
       ...(request.system.trim() !== "" && {
         system: [{ ...toTextBlock(request.system), cache_control: cached }],
       }),
       messages: turns,
       ...settings.body,
     };
+  };
+}
+
+function toolsOf(
+  { tools, toolChoice, webSearches = 0 }: ModelRequest,
+  { webSearch }: ModelLimits,
+  cached: CacheMark,
+): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
+  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+  const search: ToolUnion[] =
+    webSearch && webSearches > 0
+      ? [{ type: "web_search_20250305", name: "web_search", max_uses: webSearches }]
+      : [];
+  if (tools.length + search.length === 0) return {};
+  return {
+    tools: [...toWireTools(tools, cached), ...search],
+    ...(toolChoice === "none" && { tool_choice: { type: "none" } }),
   };
 }
 

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AssistantMessage, AssistantPart, StopReason, ToolCall } from "../../messages.ts";
-import type { ModelEvent } from "../../model.ts";
+import type { ModelEvent, ServiceSearch } from "../../model.ts";
 import type { CallTokens } from "../cost.ts";
 import { heartbeat } from "../retry.ts";
 import { readCall } from "../wire-calls.ts";
 import { isBlank, toWireName } from "../wire-history.ts";
+import { readSearches } from "./responses-search.ts";
 import { parseChunk, toStreamFailure } from "./service.ts";
 
 const count = z.number().nullish();
@@ -51,6 +52,9 @@ const knownTypes = new Set<unknown>(known.options.flatMap((option) => [...option
 interface ResponsesReply {
   message: AssistantMessage;
   tokens: CallTokens;
+  /** What the service has found on the web; absent where it has not searched. */
+  search?: ServiceSearch;
+  searches: number;
 }
 
 /**
@@ -96,7 +100,10 @@ export async function* readResponse(
       case "response.incomplete": {
         const inOrder = [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
         const output = inOrder.length > 0 ? inOrder : (event.response.output ?? []);
-        return { message: toMessage(output, event.response, model), tokens: readTokens(event.response) };
+        return {
+          ...{ message: toMessage(output, event.response, model), tokens: readTokens(event.response) },
+          ...readSearches(output),
+        };
       }
       case "response.failed":
         throw toStreamFailure(event.response.error);

@@ -1,8 +1,8 @@
-import type { ResponseCreateParamsStreaming } from "openai/resources/responses/responses";
+import type { ResponseCreateParamsStreaming, ResponseIncludable } from "openai/resources/responses/responses";
 import type { Message } from "../../messages.ts";
 import { findOutputLimit, type LanguageModel, type ModelEvent, type ModelRequest } from "../../model.ts";
 import type { AttemptFailed } from "../attempt-failed.ts";
-import { computeCallUsage } from "../cost.ts";
+import { computeCallUsage, computeSearchCost } from "../cost.ts";
 import { findEffort, isReasoningModel } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
 import { createCacheKey } from "./cache-key.ts";
@@ -41,6 +41,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     const effort = findEffort(request.effort, limits, settings);
     return effort !== undefined && { reasoning: { effort } };
   };
+  const searchesOf = (request: ModelRequest) => (limits.webSearch ? (request.webSearches ?? 0) : 0);
   const toBody = (request: ModelRequest): ResponseCreateParamsStreaming => ({
     model,
     ...toEffort(request),
@@ -48,19 +49,10 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     ...(serviceTier !== undefined && { service_tier: serviceTier as ServiceTier }),
     stream: true,
     store: false,
-    ...(isReasoningModel(model) && { include: ["reasoning.encrypted_content"] }),
+    ...toInclude(model, searchesOf(request)),
     max_output_tokens: findOutputLimit(request, limits),
     ...(request.system !== "" && { instructions: request.system.toWellFormed() }),
-    ...(request.tools.length > 0 && {
-      tools: request.tools.map(({ name, description, schema }) => ({
-        type: "function",
-        name,
-        description,
-        parameters: schema,
-        strict: false,
-      })),
-      tool_choice: request.toolChoice ?? "auto",
-    }),
+    ...toTools(request, searchesOf(request)),
     prompt_cache_key: createCacheKey(request),
     input: toItems(request.messages),
     ...settings.body,
@@ -86,7 +78,9 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     );
     const reply = yield* readResponse(events, id);
     if (!reply) return;
-    yield { type: "done", message: reply.message, usage: computeCallUsage(reply.tokens, limits.price) };
+    const { message, tokens, search, searches } = reply;
+    const usage = computeCallUsage(tokens, limits.price, computeSearchCost(searches, limits));
+    yield { type: "done", message, usage, ...(search && { search }) };
   }
 
   return createRetryingModel(
@@ -95,4 +89,28 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
     { ...openAIRetryPolicy, ...options.retry },
     { recoverable, toBody },
   );
+}
+
+function toInclude(model: string, searches: number): Pick<ResponseCreateParamsStreaming, "include"> {
+  const include: ResponseIncludable[] = [
+    ...(isReasoningModel(model) ? ["reasoning.encrypted_content" as const] : []),
+    ...(searches > 0 ? ["web_search_call.action.sources" as const] : []),
+  ];
+  return include.length > 0 ? { include } : {};
+}
+
+function toTools(
+  { tools, toolChoice = "auto" }: ModelRequest,
+  searches: number,
+): Pick<ResponseCreateParamsStreaming, "tools" | "tool_choice" | "max_tool_calls"> {
+  const functions = tools.map(({ name, description, schema }) => ({
+    type: "function" as const,
+    ...{ name, description, parameters: schema, strict: false },
+  }));
+  // https://developers.openai.com/api/docs/guides/tools-web-search
+  if (searches > 0) {
+    const search = { type: "web_search" as const, search_context_size: "low" as const };
+    return { tools: [...functions, search], tool_choice: toolChoice, max_tool_calls: searches };
+  }
+  return functions.length > 0 ? { tools: functions, tool_choice: toolChoice } : {};
 }

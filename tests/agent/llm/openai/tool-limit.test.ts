@@ -16,7 +16,7 @@ describe.each(["chat", "responses"] as const)(
     const sent = (server: Awaited<ReturnType<typeof fake>>) =>
       protocol === "chat"
         ? server.chats.map((body) => body.tools?.map((tool) => tool.function.name) ?? [])
-        : server.responses.map((body) => body.tools?.map(({ name }) => name) ?? []);
+        : server.responses.map((body) => body.tools?.map((tool) => ("name" in tool ? tool.name : "")) ?? []);
 
     test("go to OpenAI as 128 at once, ours among them, and the model is told of the others", async () => {
       const server = await fake({ dialect: "openai", replies: [{ text: "hi" }] });
