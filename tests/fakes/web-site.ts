@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { gzipSync } from "node:zlib";
+import { hostilePages } from "./hostile-pages.ts";
 import type { Dialer } from "../../src/sandbox/egress/dialer.ts";
 
 /**
@@ -121,7 +122,8 @@ export async function openWebSite(names: Record<string, string[][]>): Promise<We
     response.on("error", () => {});
     if (to !== null) return void response.writeHead(302, { location: to }).end();
     if (url.pathname === "/says") return void response.writeHead(200, html).end(url.searchParams.get("text"));
-    const answer = fixed[url.pathname] ?? ((_, gone) => gone.writeHead(404).end());
+    const answer =
+      fixed[url.pathname] ?? hostilePages[url.pathname] ?? ((_, gone) => gone.writeHead(404).end());
     return answer(request, response, (count) => (bytes += count));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
