@@ -8,6 +8,8 @@ export interface RepositoryAccess {
   readonly branchPrefix: string;
   /** Whose task it is. */
   requester(): { name: string } | undefined;
+  /** How that person is named as co-author there, e.g. `Ada <ada@example.com>`; undefined where the operator has not said it. */
+  coAuthor(repository: Repository): string | undefined;
   /**
    * Remembers whose branch it is and lets exactly this push pass while the work runs.
    *

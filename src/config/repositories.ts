@@ -67,6 +67,20 @@ const repositorySchema = z.strictObject({
     .describe(
       "files whose content decides whether the set-up must be run again, e.g. package-lock.json; needs branch. Without it every commit does",
     ),
+  coAuthors: z
+    .record(
+      z.string().min(1).max(100),
+      z
+        .string()
+        .regex(
+          /^[^<>\p{Cc}]{1,80} <[^<>\s@]+@[^<>\s@]+>$/u,
+          "expected a name and an address, e.g. Ada <1234+ada@users.noreply.github.com>",
+        ),
+    )
+    .default({})
+    .describe(
+      "who is named as co-author of the commits that they ask for: name and mail address, as the host knows them, by the person's id on their platform, e.g. U012345",
+    ),
   feedback: z
     .strictObject({
       secretVariable: variableName

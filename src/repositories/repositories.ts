@@ -12,6 +12,8 @@ import { branchRoot, createPushPermits } from "./push-permits.ts";
 /** A repository as the operator names it. */
 export interface RepositorySettings extends Pick<Repository, "branch" | "push" | "setup" | "setupFiles"> {
   url: string;
+  /** By the person's id. */
+  coAuthors?: Readonly<Record<string, string>>;
   kind?: RepositoryKind;
   apiUrl?: string;
   user?: string;
@@ -139,6 +141,11 @@ export function createRepositories(options: RepositoriesOptions): Repositories {
         list: own.map(({ repository }) => repository),
         branchPrefix: `${branchRoot}${createHash("sha256").update(thread).digest("hex").slice(0, 8)}-`,
         requester,
+        coAuthor({ name }) {
+          const { coAuthors = {} } = settings[name] ?? {};
+          const id = requester()?.id ?? "";
+          return Object.hasOwn(coAuthors, id) ? coAuthors[id] : undefined;
+        },
         async whilePushing(repository, change: BranchChange, work) {
           const { branch, commit } = change;
           await note(entryOf(repository), { branch, commit });

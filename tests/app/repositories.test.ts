@@ -100,3 +100,17 @@ test.each([
 ])("%s is no address of a repository", (url) => {
   expect(settingsSchema.safeParse({ repositories: { shop: { url } } }).success).toBe(false);
 });
+
+test("a co-author is a name with an address, in one line", () => {
+  const accepts = (who: string) =>
+    settingsSchema.safeParse({ repositories: { shop: { ...shop, coAuthors: { U1: who } } } }).success;
+  expect(accepts("Ada Lovelace <1234+ada@users.noreply.github.com>")).toBe(true);
+  for (const who of [
+    "Ada",
+    "ada@example.com",
+    "Ada <ada>",
+    "A <a@b.c>\nSigned-off-by: B <b@c.d>",
+    "A\n <a@b.c>",
+  ])
+    expect([who, accepts(who)]).toEqual([who, false]);
+});

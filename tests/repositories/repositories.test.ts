@@ -45,7 +45,8 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
   });
 
   test("gets its work as a pull request: people see the difference, approve, and get the address", async () => {
-    const { use, ask, sh, id } = await setting.thread();
+    const coAuthors = { U1: "Ada Lovelace <1234+ada@users.noreply.github.com>", U2: "Ben <ben@example.com>" };
+    const { use, ask, sh, id } = await setting.thread({ settings: { coAuthors } });
     await use("open_repository", { repository: "shop" });
     await sh(
       "cd shop; echo hello >> README.md; echo new > new.txt; git add .; git commit -qm half; echo more >> new.txt",
@@ -72,7 +73,7 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
       `Say hello ${setting.github.git("acme/shop", "rev-parse", "main")}`,
     );
     expect(setting.github.git("acme/shop", "log", "-1", "--format=%an %b", branch)).toBe(
-      "Heddle Requested-by: Ada here b",
+      "Heddle Requested-by: Ada here b\nCo-authored-by: Ada Lovelace <1234+ada@users.noreply.github.com>",
     );
     expect(setting.remembered).toMatchObject([
       { thread: id, branch, repository: "acme/shop", requester: { id: "U1" } },

@@ -19,6 +19,7 @@ function repositoriesOf(branchPrefix: string, ...names: string[]): RepositoryAcc
     list,
     branchPrefix,
     requester: untouched,
+    coAuthor: untouched,
     whilePushing: untouched,
     openPullRequest: untouched,
   };

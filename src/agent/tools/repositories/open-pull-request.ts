@@ -143,7 +143,7 @@ async function pushAndOpen(
   const { branch, base, tree, parents } = found;
   const folder = folderOf(repository);
   const person = plainName(access.requester()?.name ?? "");
-  const message = person ? `${title}\n\nRequested-by: ${person}` : title;
+  const message = formatCommitMessage(title, person, access.coAuthor(repository));
   const made = await runScript(sandbox, commitScript, [folder, tree, parents, message], { signal });
   const commit = made.ok ? made.text.trim() : "";
   if (!made.ok || !/^[0-9a-f]{40,64}$/.test(commit)) {
@@ -187,4 +187,13 @@ function plainName(name: string): string {
     .replaceAll(/[^\p{L}\p{M}\p{N} .'-]/gu, "")
     .trim()
     .slice(0, 80);
+}
+
+/** https://docs.github.com/en/pull-requests/committing-changes-to-your-project/creating-and-editing-commits/creating-a-commit-with-multiple-authors */
+function formatCommitMessage(title: string, person: string, coAuthor: string | undefined): string {
+  const trailers = [
+    ...(person ? [`Requested-by: ${person}`] : []),
+    ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor}`]),
+  ];
+  return trailers.length > 0 ? `${title}\n\n${trailers.join("\n")}` : title;
 }
