@@ -11,6 +11,7 @@ import { newPlace, patienceMs, type Place } from "./program.ts";
 
 /** An operator registers a GitHub App by one click: the program, a browser, and a GitHub that is another site. */
 
+const token = "correct-horse-battery-staple";
 let browser: Browser | undefined;
 let place: Place;
 let github: FakeGithub;
@@ -60,7 +61,7 @@ test("An App is registered, installed and seen from the console, and its keys ar
       },
     }),
   );
-  const program = place.start(["start"], { REDIS_URL: redis.path });
+  const program = place.start(["start"], { REDIS_URL: redis.path, HEDDLE_CONSOLE_TOKEN: token });
   const url = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
   const hooks = /"?port"?: ?(\d+)/.exec(await program.line(/webhooks are received/))?.[1] ?? "";
   if (!browser) throw new Error("There is no browser.");
@@ -71,6 +72,14 @@ test("An App is registered, installed and seen from the console, and its keys ar
     const isOurs = message.location().url.startsWith("http://127.0.0.1");
     if (message.type() === "error" && isOurs) offences.push(message.text());
   });
+  // Signed in by a cookie that another site's navigation does not bring along.
+  await page.goto(`${url}/github-app/index.html`);
+  await page.getByText("The console needs its token").waitFor();
+  await page.evaluate(
+    `fetch("/api/v1/session", { method: "POST", headers: { authorization: "Bearer ${token}" } })`,
+  );
+  expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
+  offences.length = 0;
   await page.goto(`${url}/#/connect`);
   await register(page, "heddle-acme");
   await page.getByText("heddle-acme is registered and stored.").waitFor();

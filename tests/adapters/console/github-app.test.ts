@@ -236,3 +236,21 @@ test("a form may go to GitHub from one page alone, which is the only one that an
   expect((await get(page, { ...arriving, "sec-fetch-dest": "iframe" })).status).toBe(403);
   expect((await get(page, { ...arriving, "sec-fetch-mode": "cors" })).status).toBe(403);
 });
+
+test("the GitHub of these tests refuses manifests that GitHub refuses", async () => {
+  const send = async (manifest: object) => {
+    const body = new URLSearchParams({ manifest: JSON.stringify(manifest) });
+    const headers = { "user-agent": "browser" };
+    const answer = await fetch(`${github.origin}/settings/apps/new`, { method: "POST", headers, body });
+    return [answer.status, await answer.text()];
+  };
+  const good = { url: "https://heddle.example", redirect_url: "https://heddle.example/back" };
+  expect(await send(good)).toEqual([200, expect.stringContaining("Create GitHub App for ada")]);
+  expect(await send({ ...good, url: undefined })).toEqual([422, expect.stringContaining("wasn't supplied")]);
+  expect(await send({ ...good, redirect_url: "nowhere" })).toEqual([422, expect.anything()]);
+  const uncovered = { ...good, default_events: ["check_suite"], default_permissions: { contents: "write" } };
+  expect(await send(uncovered)).toEqual([
+    422,
+    expect.stringContaining("not supported by permissions: check_suite"),
+  ]);
+});
