@@ -216,10 +216,14 @@ function createConsoleServer(
     const signedIn = signIn && (await confirm(signIn.answer(request, url.pathname, url.searchParams)));
     if (signedIn) return signedIn;
     const path = isRead(request.method) ? url.pathname : "";
-    const file = page.get(path)?.(request.headers);
-    if (file && path === githubAppPage) return withFormTo(services.githubApp.host, file);
-    const answered = file ?? (await answerProbe(path, instance, hasWorker, services.status, findUnready));
+    const answered =
+      answerFile(path, request) ??
+      (await answerProbe(path, instance, hasWorker, services.status, findUnready));
     return answered ?? replyProblem(404, "There is nothing at this address.");
+  };
+  const answerFile = (path: string, { headers }: IncomingMessage): Reply | undefined => {
+    const file = page.get(path)?.(headers);
+    return file && path === githubAppPage ? withFormTo(services.githubApp.host, file) : file;
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
