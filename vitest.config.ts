@@ -9,9 +9,10 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
  */
 const long = [
-  "tests/browser/{calls,hostile-text,needs,operations,place,timeline,viewer}.test.ts",
-  "tests/e2e/{closing,console,console-token,discord,embedded,health,mcp,models,plan,previews,proxy,questions}.test.ts",
-  "tests/e2e/{redis,rules,schedules,silence,slack,telemetry,tenants,workspaces}.test.ts",
+  "tests/browser/{axe,calls,hostile-text,needs,operations,place,sharing,timeline,viewer}.test.ts",
+  "tests/e2e/{accounts,closing,console,console-token,discord,discord-places,embedded,github-app,health,mcp,models}.test.ts",
+  "tests/e2e/{needs,plan,previews,proxy,pull-request,questions,redis,rules,schedules,sign-in,silence}.test.ts",
+  "tests/e2e/{slack,start-reactions,telemetry,tenants,thread-life,true-states,web-search,workspaces}.test.ts",
   "tests/e2e/commands/{doctor,mcp,other-commands,setup,without-redis}.test.ts",
   "tests/faults/{embedded-memory,points,replicas}.test.ts",
   "tests/queue/redis/{primaries,replicated}.test.ts",

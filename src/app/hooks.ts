@@ -6,7 +6,7 @@ import { kindOf } from "../repositories/kinds.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Config } from "../config/load.ts";
 import type { AppContext } from "./context.ts";
-import { createOwnAccounts } from "./repositories.ts";
+import { createOwnLogins } from "./repositories.ts";
 import { openGithubAppStore } from "./setup/github-app.ts";
 
 /** The triggers whose secret the environment lacks, with the name of its variable. */
@@ -51,7 +51,7 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
       ...(hooks.address !== undefined && { pages: createPages(context.connecting, hooks.address) }),
       app: { sources: ofApp, secret: () => readAppSecret(context) },
       mayAsk: (thread, author) => checkPermission(thread, author, context),
-      ownAccounts: createOwnAccounts(config),
+      ownAccounts: createOwnLogins(config),
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
       now: Date.now,
       onProblem: (problem, error) => log.warn(error === undefined ? {} : { err: error }, problem),

@@ -55,7 +55,7 @@ const askAgainMs = 60_000;
  * Creates what tells the accounts that Heddle works under at GitHub, in small letters: those of its App, asked for once.
  * As long as a host does not say it, none is known there, and it is asked again.
  */
-export function createOwnAccounts(
+export function createOwnLogins(
   config: RepositoryConfig,
   now: () => number = Date.now,
 ): () => Promise<ReadonlySet<string>> {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { createOwnAccounts, openRepositories } from "../../src/app/repositories.ts";
+import { createOwnLogins, openRepositories } from "../../src/app/repositories.ts";
 import { openSandboxBackend } from "../../src/app/sandbox.ts";
 import { validateReferences } from "../../src/app/validate-references.ts";
 import { environmentSchema } from "../../src/config/environment.ts";
@@ -66,7 +66,7 @@ test("the account of the App is asked for where it signs in, once, and again whe
     ...{ shop, tea: { url: `${url}3`, kind: "gitea" } },
   };
   let now = Date.now();
-  const accounts = createOwnAccounts(open({ repositories }, variables).config, () => now);
+  const accounts = createOwnLogins(open({ repositories }, variables).config, () => now);
   const first = await accounts();
   expect([...first]).toEqual([]);
   expect([...(await accounts())]).toEqual([]);

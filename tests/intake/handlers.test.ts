@@ -123,6 +123,7 @@ const policies: Record<string, Policy> = {
     "/api/v1/sessions/:thread/search": reads,
     "/api/v1/sessions/:thread/spans": reads,
     "/api/v1/setup": connects,
+    "/api/v1/github-app": connects,
     "/api/v1/setup/events": connects,
   }),
   ...named("console POST", {
@@ -144,6 +145,10 @@ const policies: Record<string, Policy> = {
     "/api/v1/sessions/:thread/delete": manages,
     "/api/v1/sessions/:thread/queue": ["action"],
     "/api/v1/sessions/:thread/questions/:question": ["action"],
+    "/api/v1/github-app/look": connects,
+    "/api/v1/github-app/begin": connects,
+    "/api/v1/github-app/finish": connects,
+    "/api/v1/github-app/forget": connects,
     "/api/v1/setup": connects,
     "/api/v1/setup/answers": connects,
     "/api/v1/setup/end": connects,

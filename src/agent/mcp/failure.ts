@@ -20,7 +20,7 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /** A stream brought an event that was too long. The SDK hands on its error as a text. */
-export function isOverflow(error: unknown): boolean {
+export function isTooLong(error: unknown): boolean {
   return error instanceof Error && error.message.includes(`${AnswerTooLarge.name}: `);
 }
 

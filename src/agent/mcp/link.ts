@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
-import { describeError, isOverflow, isRefusedLogin, isUnreachable } from "./failure.ts";
+import { describeError, isTooLong, isRefusedLogin, isUnreachable } from "./failure.ts";
 import { untilAborted } from "../until-aborted.ts";
 import { fetchWithLimits } from "./http.ts";
 import type { AccountStore } from "../mcp-account.ts";
@@ -71,7 +71,7 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
     // All mean that answers to open requests can no longer arrive. The SDK would go on waiting for them, and
     // an SSE stream that it opens anew belongs to a session without a handshake.
     // Not at once, so that the request that met the error still learns of it.
-    if (error instanceof SseError || isUnreachable(error) || isOverflow(error))
+    if (error instanceof SseError || isUnreachable(error) || isTooLong(error))
       setImmediate(() => void carrier.transport.close());
   };
   /* oxlint-enable unicorn/prefer-add-event-listener */

@@ -212,7 +212,7 @@ test("only operators register, and not beside an App of the environment", async 
     expect((await post(console, what, {}, viewer)).status).toBe(403);
 });
 
-test("a form may go to GitHub from one page alone, which is the only one that another site may lead to", async () => {
+test("a form may go to GitHub from one page alone, to which another site may lead", async () => {
   const console = await open();
   const page = "/github-app/index.html";
   const arriving = {
@@ -231,7 +231,7 @@ test("a form may go to GitHub from one page alone, which is the only one that an
     expect((await get(path)).policy).toContain("form-action 'none';");
 
   expect((await get(`${page}?code=a&state=b`, arriving)).status).toBe(200);
-  for (const path of ["/", "/github-app/register.js", "/api/v1/github-app", `${page}/..`])
+  for (const path of ["/github-app/register.js", "/api/v1/github-app", `${page}/..`])
     expect([path, (await get(path, arriving)).status]).toEqual([path, 403]);
   expect((await get(page, { ...arriving, "sec-fetch-dest": "iframe" })).status).toBe(403);
   expect((await get(page, { ...arriving, "sec-fetch-mode": "cors" })).status).toBe(403);
