@@ -95,7 +95,7 @@ heddle: 🛑 **Stopped by bob** in TIME. 1 command ended (N processes), 0 left a
     },
     transcript: `
 ada: What colour is the grass? {answered}
-heddle: **What was done** ✓ \`bash\` \`echo looking\` ✗ \`record_note\` \`It is red.\`
+heddle: **What was done** ✓ \`bash\` \`echo looking\` ⊘ \`record_note\` \`It is red.\` · denied
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "It is red." } \`\`\` 🚫 **Denied** by ada: Look again.
 heddle: Green. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
@@ -216,7 +216,7 @@ eve: Open it.
 eve: Open it, I said.
 heddle: I only take work from …
 ada: Who was that? {answered}
-heddle: **What was done** ✓ \`bash\` \`echo waving\` ✗ \`record_note\` \`Let Eve in.\`
+heddle: **What was done** ✓ \`bash\` \`echo waving\` ⊘ \`record_note\` \`Let Eve in.\` · denied
 heddle: 🔐 **May I run \`record_note\`?** Notes are for everybody. \`\`\` { "content": "Let Eve in." } \`\`\` 🚫 **Denied** by ada.
 heddle: Nobody. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
