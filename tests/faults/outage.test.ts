@@ -9,7 +9,7 @@ import { hasRedisServer, noRedisServer } from "./redis-process.ts";
 import { deployForTest, type TestDeployment } from "./serve.ts";
 import type { FakeReply } from "../fakes/anthropic.ts";
 import type { MessagesBody } from "../fakes/anthropic-rules.ts";
-import { bounded, full } from "./extent.ts";
+import { full } from "./extent.ts";
 import { replyTo } from "./tasks.ts";
 
 /** Redis is away for longer than the locks of the turns hold, and for less than after which workers end what they run. */
@@ -54,7 +54,7 @@ const outages = [
   ["is killed and started again", "here", isKilled],
 ] as const;
 
-test.each(outages.slice(0, bounded ? 1 : full ? outages.length : 2))(
+test.each(outages.slice(0, full ? outages.length : 1))(
   "A command and a job go on while Redis %s for longer than a lock, with another worker %s",
   async (_what, other, begin) => {
     const { slack, redis } = deployment;
