@@ -44,7 +44,7 @@ import { openSurfaces } from "./platforms.ts";
 import { openRedis } from "./redis.ts";
 import { createOwnAccounts, openAccounts } from "./mcp-accounts.ts";
 import { openAccountConnecting } from "./account-connecting.ts";
-import { openRepositories } from "./repositories.ts";
+import { openRepositories } from "./repositories/repositories.ts";
 import { openSandboxBackend } from "./sandbox.ts";
 import { openStopTracking } from "./stop-tracking.ts";
 

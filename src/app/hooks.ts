@@ -6,8 +6,7 @@ import { kindOf } from "../repositories/kinds.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Config } from "../config/load.ts";
 import type { AppContext } from "./context.ts";
-import { createOwnLogins } from "./repositories.ts";
-import { openGithubAppStore } from "./setup/github-app.ts";
+import { createAppReader, createOwnLogins, openGithubAppStore } from "./repositories/own-github-app.ts";
 
 /** The triggers whose secret the environment lacks, with the name of its variable. */
 export function listMissingSecrets({ settings, variables }: Config): { name: string; variable: string }[] {
@@ -51,7 +50,10 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
       ...(hooks.address !== undefined && { pages: createPages(context.connecting, hooks.address) }),
       app: { sources: ofApp, secret: () => readAppSecret(context) },
       mayAsk: (thread, author) => checkPermission(thread, author, context),
-      ownAccounts: createOwnLogins(config),
+      ownAccounts: createOwnLogins(
+        config,
+        createAppReader(config, { redis: () => redis, masker: context.masker }),
+      ),
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
       now: Date.now,
       onProblem: (problem, error) => log.warn(error === undefined ? {} : { err: error }, problem),

@@ -7,7 +7,7 @@ import type { OwnAccounts } from "../intake/text-commands/disconnect.ts";
 import { createAccountStore } from "../queue/stores/mcp-accounts.ts";
 
 /** The file of the data folder with what seals in Redis, where the environment has none. */
-export const sealKeyFile = "seal.key";
+const sealKeyFile = "seal.key";
 
 /** The accounts at MCP servers, of the installation and of people. Makes the key that seals them where there is none. */
 export async function openAccounts(

@@ -13,7 +13,7 @@ import type { FenceTimes } from "../sandbox/running/fence.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { BackendOptions } from "../sandbox/thread/backend.ts";
 import type { ReadOnlyMount } from "../sandbox/thread/read-only.ts";
-import { readRegistries } from "./registries.ts";
+import { readRegistries } from "./repositories/registries.ts";
 import { createFolderStore } from "../sandbox/workspaces/store.ts";
 
 const kibibyte = 1024;

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { reachRegistries } from "../../src/app/registries.ts";
+import { reachRegistries } from "../../src/app/repositories/registries.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import { plainAddress } from "../../src/sandbox/egress/repository.ts";
 import { countAttacks } from "../attacks.ts";

@@ -8,13 +8,7 @@ import {
 } from "../../adapters/console/github-app.ts";
 import type { GrowingMasker } from "../../agent/secrets/mask-secrets.ts";
 import type { Config } from "../../config/load.ts";
-import { openSecretFile } from "../../config/secret-file.ts";
-import {
-  createGithubAppStore,
-  type GithubAppStore,
-  type StoredGithubApp,
-  UnreadableApp,
-} from "../../queue/stores/github-app.ts";
+import { type GithubAppStore, type StoredGithubApp, UnreadableApp } from "../../queue/stores/github-app.ts";
 import { listInstallations } from "../../repositories/app-installations.ts";
 import {
   convertCode,
@@ -23,9 +17,9 @@ import {
   registrationAddress,
   registrationSeconds,
 } from "../../repositories/app-manifest.ts";
-import { kindOf, kinds } from "../../repositories/kinds.ts";
+import { kinds } from "../../repositories/kinds.ts";
 import type { SetupAuditEvent } from "../../telemetry/audit/fact.ts";
-import { sealKeyFile } from "../mcp-accounts.ts";
+import { listAppRepositories, openGithubAppStore } from "../repositories/own-github-app.ts";
 
 type AppConfig = Pick<Config, "environment" | "settings" | "dataDir">;
 
@@ -37,14 +31,6 @@ export interface GithubAppOptions {
   now(): number;
   /** Ends what is asked of GitHub. */
   signal: AbortSignal;
-}
-
-/** The installation's GitHub App. Makes the key that seals it where there is none, when there is something to seal. */
-export function openGithubAppStore({ environment, dataDir }: AppConfig, redis: Redis): GithubAppStore {
-  return createGithubAppStore(
-    redis,
-    async () => environment.HEDDLE_SEAL_KEY ?? (await openSecretFile(dataDir, sealKeyFile)),
-  );
 }
 
 /** Where Apps are registered, as the settings say. */
@@ -131,7 +117,9 @@ export function openGithubAppSetup(options: GithubAppOptions): GithubAppSetup {
       const reached = new Set(
         installations.flatMap(({ repositories }) => repositories.map((each) => each.toLowerCase())),
       );
-      const missing = listWanted(config, api).filter((title) => !reached.has(title.toLowerCase()));
+      const missing = listAppRepositories(config)
+        .filter((one) => one.api === api && !reached.has(one.title.toLowerCase()))
+        .map(({ title }) => title);
       return { ok: true, reach: { installations, missing } };
     },
     async forget(by) {
@@ -170,14 +158,4 @@ function describeApp(app: StoredGithubApp): NonNullable<GithubAppState["app"]> {
     installAt: `${page}/installations/new`,
     deleteAt: `${url}${of}/settings/apps/${slug}/advanced`,
   };
-}
-
-/** Owner and name of the repositories that sign in with the App. */
-function listWanted({ settings }: Pick<Config, "settings">, appApi: string): string[] {
-  return Object.values(settings.repositories).flatMap(({ url, kind, tokenVariable, apiUrl }) => {
-    const address = new URL(url);
-    if (tokenVariable !== undefined || (kind ?? kindOf(address)) !== "github") return [];
-    const api = (apiUrl ?? kinds.github.apiOf(address)).replace(/\/$/, "");
-    return api === appApi ? [address.pathname.slice(1).replace(/\.git$/, "")] : [];
-  });
 }

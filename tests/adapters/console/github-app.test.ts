@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { GithubAppForm } from "../../../src/adapters/console/github-app.ts";
-import { openRepositories } from "../../../src/app/repositories.ts";
+import { openRepositories } from "../../../src/app/repositories/repositories.ts";
 import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccessTokens } from "../../../src/operations/access-tokens.ts";

@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { reachRegistries, readRegistries } from "../../../src/app/registries.ts";
+import { reachRegistries, readRegistries } from "../../../src/app/repositories/registries.ts";
 import { openSandboxBackend } from "../../../src/app/sandbox.ts";
 import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";

@@ -1,13 +1,9 @@
-import { generateKeyPairSync } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
-import { createOwnLogins, openRepositories } from "../../src/app/repositories.ts";
-import { openSandboxBackend } from "../../src/app/sandbox.ts";
-import { validateReferences } from "../../src/app/validate-references.ts";
-import { environmentSchema } from "../../src/config/environment.ts";
-import { settingsSchema } from "../../src/config/schema.ts";
+import { expect, test } from "vitest";
+import { openRepositories } from "../../../src/app/repositories/repositories.ts";
+import { openSandboxBackend } from "../../../src/app/sandbox.ts";
+import { validateReferences } from "../../../src/app/validate-references.ts";
+import { environmentSchema } from "../../../src/config/environment.ts";
+import { settingsSchema } from "../../../src/config/schema.ts";
 
 const shop = { url: "https://github.com/acme/shop", tokenVariable: "SHOP_TOKEN", registries: ["npm"] };
 const channels = { "slack:T1:C1": { repositories: ["shop"] } };
@@ -41,40 +37,6 @@ test("a channel has the repositories and registries that it names, and no other 
   expect(note).toMatch(/registry\.npmjs\.org[^]*http:\/\/github\.com\/acme\/shop\.git/);
   expect(note).not.toContain("ghp_x");
   expect(backend.note("slack:T1:C2:1")).toBe("");
-});
-
-test("the account of the App is asked for where it signs in, once, and again where the host did not say it", async () => {
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const answers = [503, 200];
-  const asked: (string | undefined)[] = [];
-  const host = createServer((request, response) => {
-    asked.push(request.url);
-    response.writeHead(answers.shift() ?? 500).end(JSON.stringify({ slug: "Heddle-App" }));
-  });
-  await once(host.listen(0, "127.0.0.1"), "listening");
-  onTestFinished(() => void host.close());
-  const { port } = host.address() as AddressInfo; // It listens on a port.
-  const url = `http://127.0.0.1:${port}/acme/shop`;
-  const variables = {
-    SHOP_TOKEN: "ghp_x",
-    GITHUB_APP_CLIENT_ID: "Iv1",
-    GITHUB_APP_PRIVATE_KEY: privateKey.export({ type: "pkcs1", format: "pem" }),
-  };
-  const repositories = {
-    ...{ one: { url, kind: "github" }, two: { url: `${url}2`, kind: "github" } },
-    // These sign in otherwise, and are not asked.
-    ...{ shop, tea: { url: `${url}3`, kind: "gitea" } },
-  };
-  let now = Date.now();
-  const accounts = createOwnLogins(open({ repositories }, variables).config, () => now);
-  const first = await accounts();
-  expect([...first]).toEqual([]);
-  expect([...(await accounts())]).toEqual([]);
-  now += 61_000;
-  expect([...(await accounts())]).toEqual(["heddle-app[bot]"]);
-  now += 61_000;
-  await accounts();
-  expect(asked).toEqual(["/api/v3/app", "/api/v3/app"]);
 });
 
 test("what is missing or wrong is named at start", () => {

@@ -1,6 +1,6 @@
-import { mirrorVariables, type Registry, registryHosts } from "../config/registries.ts";
-import type { Settings } from "../config/schema.ts";
-import type { RegistryReach } from "../sandbox/egress/site.ts";
+import { mirrorVariables, type Registry, registryHosts } from "../../config/registries.ts";
+import type { Settings } from "../../config/schema.ts";
+import type { RegistryReach } from "../../sandbox/egress/site.ts";
 
 /** What programs reach for these presets, by way of the operator's own registries where there are some. */
 export function reachRegistries(
