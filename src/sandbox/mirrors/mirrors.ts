@@ -6,7 +6,8 @@ import { removeTree } from "../workspaces/staging.ts";
 import { createSetUps, type WantedSetUp } from "./set-ups.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
 import { createMirrorStore, type MirrorStore, waitForOther } from "./store.ts";
-import { type MirrorUpdate, type UpdateDeps, updateMirror } from "./update-mirror.ts";
+import { type MirrorUpdate, updateMirror } from "./update-mirror.ts";
+import type { WorkDeps } from "./work-apart.ts";
 
 /**
  * What this host keeps of repositories, so that a thread's clone copies files instead of fetching them. Workers that
@@ -46,7 +47,7 @@ interface Known {
   current?: SharedWork<string | undefined>;
 }
 
-export interface MirrorsOptions extends UpdateDeps {
+export interface MirrorsOptions extends WorkDeps {
   egress: Egress;
   /** Of all mirrors of the host; 0: there are none. */
   bytes: number;

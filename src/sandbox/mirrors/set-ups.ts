@@ -2,15 +2,12 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress, type RepositorySetUp } from "../egress/repository.ts";
-import { workspaceRoot } from "../sandbox.ts";
-import { watchDisk } from "../thread/disk.ts";
 import { buildProxyVariables } from "../thread/network.ts";
 import { removeTree } from "../workspaces/staging.ts";
-import { collectOutput } from "../thread/output.ts";
 import { shellCommand } from "../thread/shell.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
 import { type MirrorStore, viewState, waitForOther } from "./store.ts";
-import type { UpdateDeps } from "./update-mirror.ts";
+import { type RunEnding, workApart, type WorkDeps } from "./work-apart.ts";
 
 /** What set-ups of repositories have made, for the threads that clone the same. */
 export interface SetUps {
@@ -74,7 +71,7 @@ find /tmp -mindepth 1 -delete
 } | tar --create --null --files-from=- | split -b "$2" - /tmp/part-
 `;
 
-export interface SetUpsOptions extends UpdateDeps {
+export interface SetUpsOptions extends WorkDeps {
   egress: Egress;
   store: MirrorStore;
   log(line: string): void;
@@ -136,63 +133,60 @@ export function createSetUps(options: SetUpsOptions): SetUps {
 
 /** In a sandbox of its own, which reaches the repository's registries and nothing else. Gives why it did not work. */
 async function runSetUp(
-  { host, spawner, networkOf, egress, store, ...rest }: SetUpsOptions,
+  options: SetUpsOptions,
   repository: EgressRepository & { setUp: RepositorySetUp },
   { key, name, state, commit, content, view }: WantedSetUp & { name: string },
   signal: AbortSignal,
 ): Promise<string | false> {
+  const { host, egress, store, log } = options;
   const { setUp } = repository;
   const id = `set-up:${repository.name}`;
   const work = store.workFolder(key, "set-up");
-  await removeTree(work);
-  const folder = host.folderOf(`${id} ${key}`, work);
-  const network = networkOf(id, folder, egress.within({ ...setUp.reach, credentials: [] }));
-  const disk = watchDisk({ host, spawner, ...rest }, id, folder);
-  const run = async (
-    program: string[],
-    more: readonly string[],
-    joins?: Awaited<ReturnType<typeof network.open>>,
-  ) => {
-    const output = collectOutput(16_384);
-    const launched = spawner.launch(folder, {
-      ...{ program, cwd: workspaceRoot, view: more, joins, signal },
-      timeoutMs: setUpMs,
-      floodBytes: host.limits.outputBytes * 16,
-      fileBytes: host.limits.fileBytes,
-      onOutput: output.take,
-    });
-    const watch = disk.during(() => launched.kill("disk"));
-    const { end, exitCode, problem } = await launched.ended;
-    watch.stop();
-    if (end === "exit" && exitCode === 0) return undefined;
-    const { stdout, stderr } = output.result();
-    const said = Buffer.concat([stdout, stderr]).toString().trim().slice(-300);
-    return problem ?? `${end === "exit" ? `exit code ${exitCode}` : end}: ${said}`;
-  };
+  const ways = egress.within({ ...setUp.reach, credentials: [] });
+  const parameters = [
+    repository.name,
+    plainAddress(repository),
+    commit,
+    setUp.branch ?? "",
+    content,
+    setUp.command,
+  ];
+  const limits = { timeoutMs: setUpMs, floodBytes: host.limits.outputBytes * 16 };
   try {
-    const joins = await network.open();
-    const parameters = [
-      repository.name,
-      plainAddress(repository),
-      commit,
-      setUp.branch ?? "",
-      content,
-      setUp.command,
-    ];
-    const failure =
-      (await run(
-        shellCommand(makeScript, [...parameters, ...setUp.files]),
-        [...viewState(state), ...view, ...(joins ? buildProxyVariables(setUp.reach.variables) : [])],
-        joins,
-      )) ?? (await run(shellCommand(packScript, [repository.name, String(host.limits.fileBytes)]), []));
-    if (failure !== undefined) return failure;
-    store.publishSetUp(key, name, join(work, "tmp"));
-    return false;
-  } finally {
-    await disk.cancel();
-    await network.close();
-    await removeTree(work).catch((error: unknown) =>
-      rest.log(`${work} could not be removed: ${String(error)}`),
+    return await workApart(
+      options,
+      { id, name: `${id} ${key}`, folder: work, ways },
+      signal,
+      async ({ joins, run }) => {
+        const made = await run({
+          program: shellCommand(makeScript, [...parameters, ...setUp.files]),
+          view: [...viewState(state), ...view, ...(joins ? buildProxyVariables(setUp.reach.variables) : [])],
+          joins,
+          ...limits,
+        });
+        const failure =
+          explainFailure(made) ??
+          explainFailure(
+            await run({
+              program: shellCommand(packScript, [repository.name, String(host.limits.fileBytes)]),
+              view: [],
+              joins: undefined,
+              ...limits,
+            }),
+          );
+        if (failure !== undefined) return failure;
+        store.publishSetUp(key, name, join(work, "tmp"));
+        return false;
+      },
     );
+  } finally {
+    await removeTree(work).catch((error: unknown) => log(`${work} could not be removed: ${String(error)}`));
   }
+}
+
+/** Why a program did not do its work; undefined where it did. */
+function explainFailure({ end, exitCode, problem, stdout, stderr }: RunEnding): string | undefined {
+  if (end === "exit" && exitCode === 0) return undefined;
+  const said = Buffer.concat([stdout, stderr]).toString().trim().slice(-300);
+  return problem ?? `${end === "exit" ? `exit code ${exitCode}` : end}: ${said}`;
 }

@@ -1,16 +1,10 @@
 import { join } from "node:path";
 import type { WaysOut } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
-import { workspaceRoot } from "../sandbox.ts";
-import type { DiskFloor } from "../thread/disk-floor.ts";
-import { watchDisk } from "../thread/disk.ts";
-import type { Host, ThreadFolder } from "../thread/host.ts";
-import { buildProxyVariables, type ThreadNetwork } from "../thread/network.ts";
-import { removeTree } from "../workspaces/staging.ts";
-import { collectOutput } from "../thread/output.ts";
+import { buildProxyVariables } from "../thread/network.ts";
 import { shellCommand } from "../thread/shell.ts";
-import type { Spawner } from "../thread/spawner.ts";
 import { viewState } from "./store.ts";
+import { workApart, type WorkDeps } from "./work-apart.ts";
 
 /** The whole of an update, in milliseconds. git itself gives up on a host that is silent for half a minute. */
 const updateMs = 600_000;
@@ -57,13 +51,6 @@ mv packed-refs ..
 echo $how
 `;
 
-export interface UpdateDeps {
-  host: Host;
-  spawner: Spawner;
-  floor: DiskFloor;
-  networkOf(id: string, folder: ThreadFolder, ways: WaysOut): ThreadNetwork;
-}
-
 /** `problem` is a clause for the log. `gone`: the host no longer gives it to us. `broken`: what was there is of no use. */
 export type MirrorUpdate =
   | { ok: true; folder: string; isWhole: boolean }
@@ -86,32 +73,18 @@ export interface UpdateRequest {
  * Brings a mirror up to date, in a sandbox of its own: what git reads was written by whoever can push, and its program
  * is no place for a credential. Nothing runs in the folder any more when this resolves.
  */
-export async function updateMirror(deps: UpdateDeps, request: UpdateRequest): Promise<MirrorUpdate> {
-  const { host, spawner, networkOf } = deps;
+export async function updateMirror(deps: WorkDeps, request: UpdateRequest): Promise<MirrorUpdate> {
   const { name, work, repository, ways, current, isDoubted, signal } = request;
-  await removeTree(work);
-  const folder = host.folderOf(name, work);
-  const network = networkOf(`mirror:${repository.name}`, folder, ways);
-  const disk = watchDisk(deps, `mirror:${repository.name}`, folder);
-  const output = collectOutput(16_384);
-  try {
-    const joins = await network.open();
+  const place = { id: `mirror:${repository.name}`, name, folder: work, ways };
+  return await workApart(deps, place, signal, async ({ joins, run }) => {
     if (!joins) return { ok: false, reason: "failed", problem: "its network could not be opened" };
-    const launched = spawner.launch(folder, {
+    const { end, exitCode, problem, stdout, stderr } = await run({
       program: shellCommand(updateScript, [plainAddress(repository), isDoubted ? "doubted" : ""]),
-      cwd: workspaceRoot,
       view: [...(current === undefined ? [] : viewState(current)), ...buildProxyVariables({})],
       joins,
       timeoutMs: updateMs,
       floodBytes: 1_048_576,
-      fileBytes: host.limits.fileBytes,
-      signal,
-      onOutput: output.take,
     });
-    const watch = disk.during(() => launched.kill("disk"));
-    const { end, exitCode, problem } = await launched.ended;
-    watch.stop();
-    const { stdout, stderr } = output.result();
     const said = stderr.toString().trim().split("\n").slice(-3).join("; ").slice(-500);
     if (end === "exit" && exitCode === 0) {
       const isWhole = stdout.toString().trim().endsWith("whole");
@@ -121,10 +94,7 @@ export async function updateMirror(deps: UpdateDeps, request: UpdateRequest): Pr
     if (exitCode === exitCodes.empty) return { ok: false, reason: "gone", problem: "it has no branch" };
     const reason = refusals.test(said) ? "gone" : "failed";
     return { ok: false, reason, problem: (problem ?? said) || `git was ended (${end})` };
-  } finally {
-    await disk.cancel();
-    await network.close();
-  }
+  });
 }
 
 /** What git says, or repeats of the proxy's answer, when the host does not let us read it. */
