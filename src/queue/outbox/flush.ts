@@ -108,7 +108,21 @@ async function edit(
   await attempt(`A message in ${lease.thread} could not be edited.`, options, async () => {
     const ref = readMessageRef(options.redis, lease.thread, field, (await lease.head())[field]);
     if (!ref) return;
-    const write = () => failpoint("settle", () => surface.edit(ref, message));
+    const readLast = async () =>
+      field === "progress"
+        ? readSettledMessage(options.redis, lease.thread, `${turnOf(key)}:progress`)
+        : undefined;
+    const write = async () => {
+      // While this waited its turn may have gone on and ended: how it ended does not wait behind this.
+      if ((await readLast()) !== undefined) return;
+      await failpoint("settle", () => surface.edit(ref, message)).catch(async (error: unknown) => {
+        // It may be gone by then.
+        if ((await readLast()) === undefined) throw error;
+      });
+      const last = await readLast();
+      if (last) await surface.edit(ref, last);
+      else if (last === null) await surface.remove(ref);
+    };
     await output.write(surface, ref, "question", signal, write, "edits");
   });
   // The progress message goes on; a question, or an offer, has ended with its edit.
@@ -155,8 +169,17 @@ export async function readSettledSince(
   turn: string,
 ): Promise<OutboundMessage | null | undefined> {
   if (await lease.holds()) return undefined;
-  const last = await redis.get(keys.settled(lease.thread, turn));
-  return last === null ? undefined : readSettled(redis, lease.thread, last);
+  return readSettledMessage(redis, lease.thread, turn);
+}
+
+/** @param key of the progress message; undefined while it is not settled */
+async function readSettledMessage(
+  redis: Redis,
+  thread: ThreadId,
+  key: string,
+): Promise<OutboundMessage | null | undefined> {
+  const last = await redis.get(keys.settled(thread, key));
+  return last === null ? undefined : readSettled(redis, thread, last);
 }
 
 async function mark(
