@@ -555,6 +555,18 @@ describe("mark", () => {
     expect([...root.reactions.keys()]).toEqual(["👀"]);
     expect(discord.calls.slice(before).map(({ call }) => call)).toEqual([expect.stringMatching(/^PUT /)]);
   });
+
+  test("does not stay beside the one that came while it was made", async () => {
+    const { discord, surface, root, rootRef } = await scene();
+    discord.fail(/^PUT /, { kind: "late", ms: 100 });
+    await Promise.all([
+      patiently(() => surface.mark(rootRef, "taken", { isFirst: true })),
+      patiently(() => surface.mark(rootRef, "answered")),
+    ]);
+    // Whoever has shown the earlier one shows again what holds by now.
+    await patiently(() => surface.mark(rootRef, "answered"));
+    expect([...root.reactions.keys()]).toEqual(["✅"]);
+  });
 });
 
 test("marks are those of the configuration, and none where it says so", async () => {

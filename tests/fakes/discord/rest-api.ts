@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { Limits } from "./limits.ts";
@@ -9,6 +10,8 @@ import { type FakeFile, type World } from "./world.ts";
 export type Fault =
   /** Nothing: lets a call through before the next fault. */
   | { kind: "pass" }
+  /** The call is on its way for so long. */
+  | { kind: "late"; ms: number }
   | { kind: "rate-limit"; retryAfterSeconds: number; isGlobal?: true }
   | { kind: "refuse"; status: number; code: number; message: string }
   | { kind: "http"; status: number }
@@ -68,6 +71,7 @@ export class RestApi {
     this.calls.push({ call, body });
     const at = this.#faults.findIndex(({ pattern }) => pattern.test(call));
     const fault = at >= 0 ? this.#faults.splice(at, 1)[0]?.fault : undefined;
+    if (fault?.kind === "late") await delay(fault.ms);
     if (fault?.kind === "lost-request") request.socket.destroy();
     else if (fault?.kind === "http") response.writeHead(fault.status).end("upstream failed");
     else if (fault?.kind === "rate-limit")

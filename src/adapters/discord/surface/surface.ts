@@ -1,6 +1,7 @@
 import { MessageFlags, Routes } from "discord.js";
 import { z } from "zod";
 import type { MessageMark } from "../../../chat/outbound.ts";
+import { markInOrder } from "../../../chat/reactions.ts";
 import type { ChatSurface } from "../../../chat/surface.ts";
 import { directWorkspace, locateMessage } from "../connection/ids.ts";
 import { createPeople } from "../connection/people.ts";
@@ -110,12 +111,12 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
       return { platform, workspace, channel, thread: isStart ? message : where };
     },
 
-    async mark(ref, mark, how = {}) {
+    mark: markInOrder(async (ref, mark, how = {}) => {
       await call("marking", ref, () =>
         inOpenThread(rest, locateMessage(ref).where, () => showMark(rest, marks, ref, mark, how)),
       );
       await showForumTag?.(ref, mark, how);
-    },
+    }),
 
     async status(thread, text) {
       if (text === undefined) return;

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import type { MarkOptions, MessageMark, ShownMark } from "../../../chat/outbound.ts";
-import { chooseReactions } from "../../../chat/reactions.ts";
+import { chooseReactions, markInOrder } from "../../../chat/reactions.ts";
 import type { ChatSurface } from "../../../chat/surface.ts";
 import type { MessageRef } from "../../../chat/threads.ts";
 import { callSlack } from "./call.ts";
@@ -18,8 +18,7 @@ const defaultReactions: Record<ShownMark, string> = {
 export const placeReactions = "one two three four five six seven eight nine keycap_ten".split(" ");
 
 /**
- * Creates what shows marks as reactions, one after the other for each message, so that an earlier mark that arrives
- * late does not remove a newer one.
+ * Creates what shows marks as reactions.
  *
  * @param overrides reactions to use instead of the usual ones; "" for none
  */
@@ -28,21 +27,7 @@ export function createMarks(
   overrides: Partial<Record<ShownMark, string>> = {},
 ): ChatSurface["mark"] {
   const reactions = { ...defaultReactions, ...overrides };
-  const pending = new Map<string, Promise<void>>();
-  return async (ref, mark, options = {}) => {
-    const id = `${ref.channel}:${ref.message}`;
-    const before = pending.get(id);
-    const marking = (async () => {
-      await before?.catch(() => undefined);
-      await showMark(client, reactions, ref, mark, options);
-    })();
-    pending.set(id, marking);
-    try {
-      await marking;
-    } finally {
-      if (pending.get(id) === marking) pending.delete(id);
-    }
-  };
+  return markInOrder((ref, mark, options = {}) => showMark(client, reactions, ref, mark, options));
 }
 
 /** Adds the reaction of the mark and removes those of the others. */
