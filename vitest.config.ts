@@ -9,14 +9,14 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
  */
 const long = [
-  "tests/browser/{axe,calls,connect,hostile-text,needs,operations,place,scale,sharing,timeline,viewer}.test.ts",
+  "tests/browser/{axe,calls,connect,console,hostile-text,needs,operations,scale,sharing,timeline,viewer}.test.ts",
   "tests/e2e/{accounts,closing,console,console-token,discord,discord-places,embedded,github-app,health,mcp,models}.test.ts",
   "tests/e2e/{needs,plan,previews,proxy,pull-request,questions,redis,rules,schedules,sign-in,silence}.test.ts",
   "tests/e2e/{slack,start-reactions,telemetry,tenants,thread-life,true-states,web-search,workspaces}.test.ts",
-  "tests/e2e/commands/{doctor,mcp,other-commands,setup,without-redis}.test.ts",
-  "tests/faults/{embedded,embedded-memory,failover,points,replicas,restart-discord}.test.ts",
-  "tests/queue/{redis/primaries,redis/replicated,undo/killed-undo}.test.ts",
-  "tests/sandbox/{checkpoints,disk,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
+  "tests/e2e/commands/{doctor,mcp,other-commands,run,setup,without-redis}.test.ts",
+  "tests/faults/{embedded,embedded-memory,failover,handover,points,replicas,restart-discord}.test.ts",
+  "tests/queue/{redis/primaries,redis/replicated,undo/killed-undo,undo/undo}.test.ts",
+  "tests/sandbox/{checkpoints,disk,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate}.test.ts",
   "tests/repositories/{mirrors,repositories,set-ups}.test.ts",
   "tests/{agent/example,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
