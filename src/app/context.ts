@@ -1,15 +1,10 @@
-import { fileURLToPath } from "node:url";
 import type { Redis } from "ioredis";
-import type { GrowingMasker } from "../agent/secrets/mask-secrets.ts";
 import type { ConnectingPages } from "../accounts/connecting.ts";
-import type { McpConfig } from "../agent/mcp/config.ts";
-import { createSkillLibrary, type SkillLibrary } from "../agent/skills/library.ts";
+import type { SkillLibrary } from "../agent/skills/library.ts";
 import type { ChannelWatch } from "../chat/channel-watch.ts";
 import type { Intake } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
-import type { Config } from "../config/load.ts";
-import type { Settings } from "../config/schema.ts";
 import { type Access, createAccess } from "../intake/access.ts";
 import { dropRepeats } from "../intake/drop-repeats.ts";
 import { requireConfirmation } from "../intake/require-confirmation.ts";
@@ -19,7 +14,6 @@ import { describeStatus } from "../operations/status.ts";
 import { createMaskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";
-import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
 import { readChanges } from "../queue/stores/administration-changes.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
@@ -31,36 +25,19 @@ import { countAhead } from "../queue/turns/slots.ts";
 import { openTurnQueue, type TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Repositories } from "../repositories/repositories.ts";
 import { monitorSandbox, type SandboxHealth } from "../sandbox/health.ts";
-import type { Logger } from "../telemetry/log.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { listTriggerBudgets, openChannelWatch } from "./channel-watch.ts";
-import type { Configuration, LiveConfiguration } from "./configuration/live-configuration.ts";
-import { createLiveConfiguration } from "./configuration/live-configuration.ts";
-import { reloadConfiguration } from "./configuration/load.ts";
+import type { LiveConfiguration } from "./configuration/live-configuration.ts";
 import { openAdministration } from "./configuration/administration.ts";
 import { listSkillNames } from "./channel-settings.ts";
 import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
-import { openRedis } from "./redis.ts";
 import { createOwnAccounts, openAccounts } from "./mcp-accounts.ts";
 import { openAccountConnecting } from "./account-connecting.ts";
-import { openRepositories } from "./repositories/repositories.ts";
-import { openSandboxBackend } from "./sandbox.ts";
+import type { CommandContext } from "./command-context.ts";
+import { type HostParts, openHost } from "./host.ts";
+import type { Running } from "./process/running.ts";
 import { openStopTracking } from "./stop-tracking.ts";
-
-/** The skills that come with Heddle. */
-export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.url));
-
-/** What a command begins with. */
-export interface CommandContext {
-  /** As it was when the process started; `configuration` tells what is in force. */
-  config: Config;
-  mcp: McpConfig;
-  /** See `LoadedConfiguration`. */
-  hash: string;
-  masker: GrowingMasker;
-  log: Logger;
-}
 
 /** What every role needs: Redis, the queue, intake and a way to write to each platform. */
 export interface AppContext extends CommandContext, Running {
@@ -86,27 +63,19 @@ export interface AppContext extends CommandContext, Running {
 /**
  * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
  * @param options.measures whether this process answers to `/metrics`
- * @param options.configuration by default one of its own
+ * @param options.host by default one of its own
  */
 export async function createAppContext(
   setup: CommandContext,
-  {
-    measures = false,
-    configuration = openConfiguration(setup),
-  }: { measures?: boolean; configuration?: LiveConfiguration } = {},
+  { measures = false, host }: { measures?: boolean; host?: HostParts } = {},
 ): Promise<AppContext> {
   const { config, log, masker } = setup;
-  // First, because it may refuse the settings, and nothing is open yet.
-  const skills = await openSkills(configuration);
-  const repositories = openRepositories(config, { redis: () => redis, masker });
-  const backend = openSandboxBackend(config, {
-    repositoriesOf: repositories.egressOf,
-    readOnly: skills.mounts,
-    log: (line) => log.info(line),
-    moved: { add: (thread, day, bytes) => addTransferredBytes(redis, thread, day, bytes) },
+  const parts = host ?? (await openHost(setup));
+  const { configuration, skills, repositories, backend, probe } = parts;
+  const { server, redis } = await parts.connected.catch(async (error: unknown) => {
+    await parts.close();
+    throw error;
   });
-  const server = await openRedis(config, log);
-  const redis = server.connect({ maxRetriesPerRequest: null });
   watchUnreadable(redis, {
     warn: (text) => log.warn(text),
     now: Date.now,
@@ -165,7 +134,7 @@ export async function createAppContext(
   );
   // What was stored and not confirmed is no repeat: a failover may have lost it by the time it is sent again.
   const intake = observe.intake(dropRepeats(confirmed));
-  const sandbox = await monitorSandbox(observe.sandbox(backend), log, Date.now);
+  const sandbox = await monitorSandbox(observe.sandbox(backend), log, { probe });
   return {
     ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface, watch },
     platforms: [...surfaces.keys()],
@@ -211,40 +180,8 @@ function openBudgets({
   });
 }
 
-/** The configuration of this process, which changes when it is told to reload. */
-export function openConfiguration({ config, mcp, hash, masker, log }: CommandContext): LiveConfiguration {
-  const started = { config, mcp, hash };
-  return createLiveConfiguration({
-    started,
-    load: () => reloadConfiguration(started, process.env, process.cwd()),
-    now: Date.now,
-    log,
-    onSecret: (secret) => masker.add(secret),
-  });
-}
-
-/** The skills of the folders that are configured at the time. */
-async function openSkills(configuration: Configuration): Promise<SkillLibrary> {
-  const library = await configuration.derive({
-    of: ({ config }) => config.settings.skills,
-    make: ({ config: { settings } }) => createConfiguredSkills(settings),
-  });
-  return { current: () => library().current(), mounts: () => library().mounts() };
-}
-
-export function createConfiguredSkills({ skills }: Pick<Settings, "skills">): SkillLibrary {
-  return createSkillLibrary({ folders: skills.folders ?? [shippedSkills], pins: skills.pins });
-}
-
 function surfaceIn(surfaces: ReadonlyMap<string, ChatSurface>, platform: string): ChatSurface {
   const found = surfaces.get(platform);
   if (!found) throw new Error(`There is no connection to ${platform}: its token is not set in this process.`);
   return found;
-}
-
-/** Something that runs until it is closed. */
-export interface Running {
-  close(): Promise<void>;
-  /** Ends the processes that it has started, when closing cannot be waited for because Redis does not answer. */
-  abandon?(): Promise<void>;
 }

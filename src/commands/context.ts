@@ -1,6 +1,6 @@
 import { createMasker } from "../agent/secrets/mask-secrets.ts";
 import { findDefaultConsoleToken } from "../app/console-token.ts";
-import type { CommandContext } from "../app/context.ts";
+import type { CommandContext } from "../app/command-context.ts";
 import { loadConfiguration } from "../app/configuration/load.ts";
 import { createLog } from "../telemetry/log.ts";
 

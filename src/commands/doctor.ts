@@ -1,5 +1,5 @@
 import { McpConfigError } from "../agent/mcp/config.ts";
-import type { CommandContext } from "../app/context.ts";
+import type { CommandContext } from "../app/command-context.ts";
 import type { Finding } from "../chat/adapter.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { createCommandContext } from "./context.ts";

@@ -8,7 +8,7 @@ import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { beginSignIn } from "../agent/mcp/sign-in/sign-in.ts";
 import { type Accounts, type AccountStore, isUsable } from "../agent/mcp-account.ts";
-import type { CommandContext } from "../app/context.ts";
+import type { CommandContext } from "../app/command-context.ts";
 import { openAccounts } from "../app/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
 import { keys } from "../queue/redis/keys.ts";

@@ -4,15 +4,12 @@ import { createAuthGuard, findUnsafeSettings } from "../adapters/console/server/
 import { createAddressList } from "../adapters/console/server/client-address.ts";
 import { serveMetrics } from "../adapters/console/server/metrics.ts";
 import { closeAll } from "../app/process/close.ts";
-import {
-  type AppContext,
-  type CommandContext,
-  createAppContext,
-  openConfiguration,
-  type Running,
-} from "../app/context.ts";
+import { type AppContext, createAppContext } from "../app/context.ts";
+import type { CommandContext } from "../app/command-context.ts";
+import type { Running } from "../app/process/running.ts";
 import { type ConsoleToken, openConsoleToken } from "../app/console-token.ts";
 import { announceCatchUp, startGateway } from "../app/gateway.ts";
+import type { HostParts } from "../app/host.ts";
 import { readInstance } from "../app/process/instance.ts";
 import { followChanges } from "../app/configuration/follow-changes.ts";
 import { listFiles } from "../app/configuration/load.ts";
@@ -27,6 +24,7 @@ import type { Role } from "./roles.ts";
 
 /** What has been started and is to be closed. */
 interface Started {
+  host: HostParts;
   context?: AppContext;
   parts: Set<Part>;
 }
@@ -37,9 +35,9 @@ interface Part extends Running {
 }
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */
-export async function serve(role: Role, setup: CommandContext): Promise<never> {
+export async function serve(role: Role, setup: CommandContext, host: HostParts): Promise<never> {
   const { log } = setup;
-  const started: Started = { parts: new Set() };
+  const started: Started = { host, parts: new Set() };
   // Before anything takes turns: what has begun is handed over, also where the rest does not come up.
   const signalled = waitForSignal((again) => {
     const ends = [...started.parts].map((part) => part.ends);
@@ -74,14 +72,15 @@ function waitForSignal(onFurther: (signal: string) => void): Promise<string> {
 
 async function startAll(role: Role, setup: CommandContext, started: Started): Promise<void> {
   const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
-  const configuration = openConfiguration(setup);
+  const { host } = started;
+  const { configuration } = host;
   const models = await configuration.derive({
     of: ({ config }) => readModelSources(config),
     make: ({ config }) => openModels(config, setup.log, () => configuration.current().settings),
   });
   const context = await createAppContext(setup, {
     measures: role !== "worker" || metricsPort !== undefined,
-    configuration,
+    host,
   });
   started.context = context;
   const add = (ends: string, running: Running) => started.parts.add({ ...running, ends });
@@ -186,12 +185,13 @@ async function startMetrics(
 }
 
 /** Takes each part off the list when it has ended. */
-async function endAll({ context, parts }: Started): Promise<void> {
+async function endAll({ host, context, parts }: Started): Promise<void> {
   const ending = [...parts].map((part) => ({
     ...part,
     close: () => part.close().then(() => void parts.delete(part)),
   }));
   if (context) await closeAll(ending, context);
+  else await host.close();
 }
 
 function banner(

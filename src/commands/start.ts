@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { isSupervised, startReporting } from "../app/process/supervised.ts";
 import { supervise } from "../app/process/supervisor.ts";
 import type { Role } from "./roles.ts";
@@ -11,8 +12,28 @@ export async function startRole(role: Role): Promise<number> {
   const { createCommandContext } = await import("./context.ts");
   const setup = await createCommandContext(undefined, { serves: true });
   startReporting(setup.config.settings.queue.hangSeconds * 1_000);
-  const { serve } = await import("./serve.ts");
-  return await serve(role, setup);
+  // Redis and the sandbox's self-test take as long as loading the rest of the program, and go on beside it.
+  const { openHost } = await import("../app/host.ts");
+  const host = await openHost(setup);
+  const { serve } = await loadServe();
+  return await serve(role, setup, host);
+}
+
+/** Node holds the event loop while it loads a module and all that it imports: what has begun goes on in between. */
+async function loadServe() {
+  const parts = [
+    () => import("../queue/turns/wake-queue.ts"),
+    () => import("../telemetry/telemetry.ts"),
+    () => import("../intake/intake.ts"),
+    () => import("../app/context.ts"),
+    () => import("../app/worker.ts"),
+    () => import("../app/gateway.ts"),
+  ];
+  for (const load of parts) {
+    await load();
+    await delay(1);
+  }
+  return await import("./serve.ts");
 }
 
 /** Logs as the configuration wants it, which the supervisor reads only when it has something to say. */

@@ -11,19 +11,22 @@ export interface SandboxHealth {
 /** A failed probe is repeated no more often than this. */
 const retryMs = 60_000;
 
-/** Probes the back end, and tells the log what is in force. */
+/**
+ * Tells the log what is in force, and probes again what failed.
+ * @param options.probe the back end's first probe, which may be under way; by default it begins now
+ */
 export async function monitorSandbox(
   backend: SandboxBackend,
   log: Record<"info" | "warn", (line: string) => void>,
-  now: () => number,
+  { now = Date.now, probe: first = backend.probe() }: { now?(): number; probe?: Promise<Probe> } = {},
 ): Promise<SandboxHealth> {
-  const look = async (): Promise<Probe> => {
-    const found = await backend.probe();
+  const look = async (looking: Promise<Probe>): Promise<Probe> => {
+    const found = await looking;
     log.info(`Sandbox: ${found.summary}`);
     for (const { what, fix } of found.problems) log.warn(`Sandbox: ${what} ${fix}`);
     return found;
   };
-  let probe = await look();
+  let probe = await look(first);
   let probedAt = now();
   let probing: Promise<Probe> | undefined;
   return {
@@ -33,7 +36,7 @@ export async function monitorSandbox(
     },
     async refresh() {
       if (probe.ok || (probing === undefined && now() - probedAt < retryMs)) return probe;
-      probing ??= look().finally(() => (probing = undefined));
+      probing ??= look(backend.probe()).finally(() => (probing = undefined));
       probe = await probing;
       probedAt = now();
       return probe;

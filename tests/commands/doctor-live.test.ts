@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { CommandContext } from "../../src/app/context.ts";
+import type { CommandContext } from "../../src/app/command-context.ts";
 import { createLiveChecks, type Destinations, parseDestinations } from "../../src/commands/doctor/live.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { modelEnvironment, slackEnvironment } from "../e2e/environment.ts";

@@ -13,7 +13,7 @@ test("a probe that failed is repeated when a turn begins, at most once a minute,
   let time = 0;
   const said: string[] = [];
   const log = { info: (line: string) => said.push(line), warn: (line: string) => said.push(line) };
-  const watched = await monitorSandbox(backend, log, () => time);
+  const watched = await monitorSandbox(backend, log, { now: () => time });
   expect(watched.probe.ok).toBe(false);
 
   unlinkSync(dataDir); // What made it fail has passed.

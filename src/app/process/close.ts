@@ -1,5 +1,6 @@
 import { askForKey } from "../../queue/redis/primaries.ts";
-import type { AppContext, Running } from "../context.ts";
+import type { AppContext } from "../context.ts";
+import type { Running } from "./running.ts";
 
 /**
  * For how long the end of the program waits for a Redis that does not answer, ms: well below what service managers grant,

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { furtherModels, splitConfigured } from "../../app/models.ts";
-import type { CommandContext } from "../../app/context.ts";
+import type { CommandContext } from "../../app/command-context.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import type { Config } from "../../config/load.ts";
 import { chooseModel, namedModel } from "../../config/model-choice.ts";

@@ -54,9 +54,11 @@ const endedUnexpectedly =
   "The process that runs the sandboxes ended unexpectedly, and everything in them with it";
 
 function forkProgram(): ChildProcess {
+  const { NODE_COMPILE_CACHE } = process.env;
   return fork(program, [], {
     cwd: "/",
-    env: launchEnvironment,
+    // Of Heddle's own variables only where Node keeps what it has compiled.
+    env: { ...launchEnvironment, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) },
     // Not the bot's own flags; and Node 22 warns about running TypeScript.
     execArgv: ["--disable-warning=ExperimentalWarning"],
     // Ctrl-C in the bot's terminal is for the bot, which then ends its sandboxes itself.
