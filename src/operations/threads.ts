@@ -10,8 +10,8 @@ import { channels } from "../queue/redis/keys.ts";
 import { continueActionId, readPausedTurn } from "../queue/session/continue-offer.ts";
 import { readJournalSlice } from "../queue/session/journal.ts";
 import { platformMessageId } from "../queue/session/message-changes.ts";
-import { createOverview, type SessionLine } from "../queue/session/overview.ts";
-import { createThreadCatalog } from "./thread-catalog.ts";
+import type { SessionLine } from "../queue/session/overview.ts";
+import { createThreadCatalog, type KnownThreads } from "./thread-catalog.ts";
 import type { Mask } from "./excerpt.ts";
 import { channelId, readNames } from "./names.ts";
 import type { ThreadIndex } from "./operations.ts";
@@ -35,22 +35,22 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   close(): void;
 } {
   const { redis, feed, mask } = options;
-  const [overview, catalog, oneByOne] = [createOverview(redis), createThreadCatalog(redis), createQueue()];
+  const [catalog, oneByOne] = [createThreadCatalog(redis), createQueue()];
   const endFollowing = feed.follow(channels.sessions, catalog.changed);
 
-  const toLines = async (sessions: readonly SessionLine[]): Promise<ThreadLine[]> => {
-    const places = sessions.map(({ thread }) => channelId(parseThreadId(thread)));
-    const names = await readNames(redis, [...new Set(places)]);
-    return sessions.map((session, index) => toLine(session, names.get(places[index] ?? "")));
+  const toLines = async ({ lines, places }: KnownThreads): Promise<ThreadLine[]> => {
+    const ids = lines.map(({ thread }) => channelId(parseThreadId(thread)));
+    const names = await readNames(redis, [...new Set(ids)]);
+    const maskedNames = new Map([...names].map(([id, name]) => [id, mask(name)]));
+    return lines.map((line, index) => {
+      const [channel, place] = [maskedNames.get(ids[index] ?? ""), places.get(line.thread)];
+      const more = { ...(channel !== undefined && { channel }), ...(place !== undefined && { place }) };
+      return { ...maskOnce(line), ...more };
+    });
   };
 
   /** Masking is the dearest part of a list. */
   const masked = new WeakMap<SessionLine, ThreadLine>();
-
-  const toLine = (session: SessionLine, channel: string | undefined): ThreadLine => {
-    const line = maskOnce(session);
-    return channel === undefined ? line : { ...line, channel: mask(channel) };
-  };
 
   const maskOnce = (session: SessionLine): ThreadLine => {
     const line = masked.get(session) ?? toMaskedLine(session, mask);
@@ -71,36 +71,38 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
 
   return {
     async query(query) {
-      const lines = await toLines(await catalog.lines());
-      return { ...queryThreads(lines, query), facets: collectFacets(lines) };
+      const lines = await toLines(await catalog.read());
+      const page = queryThreads(lines, query);
+      const isChanged = await catalog.confirm(page.lines.map(({ thread }) => thread));
+      if (!isChanged) return { ...page, facets: collectFacets(lines) };
+      const now = await toLines(await catalog.read());
+      return { ...queryThreads(now, query), facets: collectFacets(now) };
     },
     search: ({ words = "", ...filter }, after) =>
       oneByOne(async () => {
-        const all = (await catalog.lines()).filter(({ thread }) => !isDirect(parseThreadId(thread)));
-        const lines = filterThreads(await toLines(all), filter);
+        const { lines: all, places } = await catalog.read();
+        const readable = all.filter(({ thread }) => !isDirect(parseThreadId(thread)));
+        const lines = filterThreads(await toLines({ lines: readable, places }), filter);
         return searchSaid(redis, lines, { words, after }, mask, Date.now);
       }),
     async titles() {
-      const lines = await catalog.lines();
+      const { lines } = await catalog.read();
       return new Map(lines.map((line) => [line.thread, maskOnce(line).title]));
     },
     async waiting(since) {
-      const lines = await catalog.lines();
-      return toLines(
-        lines.filter(
-          ({ status, questions, ended, activeAt, archived }) =>
-            questions > 0 ||
-            (status === "idle" &&
-              ended &&
-              describeEnding(ended) === "paused" &&
-              activeAt >= since &&
-              !archived),
-        ),
-      );
+      const { lines, places } = await catalog.read();
+      const isWaiting = ({ status, questions, ended, activeAt, archived }: SessionLine) => {
+        const isPaused = status === "idle" && ended !== undefined && describeEnding(ended) === "paused";
+        return questions > 0 || (isPaused && activeAt >= since && !archived);
+      };
+      return toLines({ lines: lines.filter(isWaiting), places });
     },
     async find(thread) {
-      const session = await overview.line(thread);
-      return session && (await toLines([session]))[0];
+      const line = await catalog.find(thread);
+      if (!line) return undefined;
+      // Its place among the others that wait is nothing that it tells by itself.
+      const places = line.status === "waiting" ? (await catalog.read()).places : new Map<string, number>();
+      return (await toLines({ lines: [line], places }))[0];
     },
     async timeline(thread, where) {
       const { records, from, length } = await readJournalSlice(redis, thread, where, pageRecords);
@@ -128,7 +130,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
 
 function toMaskedLine(session: SessionLine, mask: Mask): ThreadLine {
   const { thread, text, author, status, questions, ended, activeAt, cost, unsaid } = session;
-  const { limit, model, title, archived, place: queued } = session;
+  const { limit, model, title, archived } = session;
   const place = parseThreadId(thread);
   // Everybody who may open the list sees it; what was said there is not for all of them.
   const said = isDirect(place) ? "Direct message" : text;
@@ -139,7 +141,6 @@ function toMaskedLine(session: SessionLine, mask: Mask): ThreadLine {
     title: makeTitle(mask(title ?? said), titleChars),
     ...(archived && { archived }),
     ...(cost !== undefined && { cost }),
-    ...(queued !== undefined && { place: queued }),
     ...(ended !== undefined && { ended: unsaid ? "failed" : describeEnding(ended) }),
     ...(limit !== undefined && { limit }),
     ...(model !== undefined && { model }),

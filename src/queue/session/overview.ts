@@ -41,7 +41,10 @@ export interface Overview {
   /** The latest first, at most `limit`. */
   lines(limit: number): Promise<SessionLine[]>;
   line(thread: ThreadId): Promise<SessionLine | undefined>;
-  /** The same for some sessions, in their order; undefined for those of which nothing is left. */
+  /**
+   * The same for some sessions, in their order, but without `place`, which needs a look at others; undefined for those
+   * of which nothing is left.
+   */
   describe(sessions: readonly Listed[]): Promise<(SessionLine | undefined)[]>;
 }
 
@@ -73,48 +76,46 @@ export function createOverview(redis: Redis): Overview {
   };
 
   /** Undefined when nothing was written there, or all of it has expired. */
-  const complete = async (
-    session: SessionSummary,
-    waiting: readonly ThreadId[],
-  ): Promise<SessionLine | undefined> => {
-    const { thread, status } = session;
-    const beginning = await beginningOf(thread);
+  const describe = async (listed: Listed): Promise<SessionLine | undefined> => {
+    const { thread } = listed;
+    const [status, beginning] = await Promise.all([readSessionStatus(redis, thread), beginningOf(thread)]);
     if (!beginning) return undefined;
-    const place = status === "waiting" ? waiting.indexOf(thread) + 1 : 0;
     const { records } = await readJournalSlice(redis, thread, {}, lastRecords);
     const end = status === "idle" ? records.at(-1) : undefined;
     const outcome = end?.type === "turn-end" ? end.outcome : undefined;
     const reply = records.findLast((record) => record.type === "assistant");
     return {
-      ...session,
+      ...{ thread, activeAt: listed.activeAt, status },
       questions: status === "running" ? (await readOpenQuestions(redis, thread)).length : 0,
       ...beginning,
-      ...(await readFacts(redis, session)),
-      ...(place > 0 && { place }),
+      ...(await readFacts(redis, listed)),
       ...(outcome && { ended: nameEnding(outcome) }),
       ...(outcome && "limit" in outcome && { limit: outcome.limit }),
       ...(reply && { model: reply.message.model }),
     };
   };
 
-  const describe = async (sessions: readonly Listed[]) => {
-    const states = await Promise.all(sessions.map(({ thread }) => readSessionStatus(redis, thread)));
-    const waiting = states.includes("waiting") ? await listWaitingThreads(redis) : [];
-    return Promise.all(
-      sessions.map((session, index) => complete({ ...session, status: states[index] ?? "idle" }, waiting)),
-    );
+  const describeAll = (sessions: readonly Listed[]) => Promise.all(sessions.map(describe));
+
+  const withPlaces = async (sessions: readonly Listed[]): Promise<SessionLine[]> => {
+    const lines = (await describeAll(sessions)).filter((line) => line !== undefined);
+    if (!lines.some(({ status }) => status === "waiting")) return lines;
+    const listed = await listThreadsToDo(redis);
+    const states = await Promise.all(listed.map((thread) => readSessionStatus(redis, thread)));
+    const places = placesOf(listed.filter((_thread, index) => states[index] === "waiting"));
+    return lines.map((line) => {
+      const place = line.status === "waiting" ? places.get(line.thread) : undefined;
+      return place === undefined ? line : { ...line, place };
+    });
   };
 
   return {
-    describe,
-    async lines(limit) {
-      const lines = await describe(await listSessions(redis, limit));
-      return lines.filter((line) => line !== undefined);
-    },
+    describe: describeAll,
+    lines: async (limit) => withPlaces(await listSessions(redis, limit)),
     async line(thread) {
       const activeAt = await redis.zscore(keys.threads, thread);
       if (activeAt === null) return undefined;
-      return (await describe([{ thread, activeAt: Number(activeAt) }]))[0];
+      return (await withPlaces([{ thread, activeAt: Number(activeAt) }]))[0];
     },
   };
 }
@@ -131,9 +132,12 @@ async function readFacts(redis: Redis, { thread, activeAt }: Listed) {
   };
 }
 
-/** Threads that have something to do and no turn, those first that have waited longest. */
-async function listWaitingThreads(redis: Redis): Promise<ThreadId[]> {
-  const listed = await redis.zrange(keys.waiting, "0", String(mostPlaces - 1));
-  const states = await Promise.all(listed.map((thread) => readSessionStatus(redis, thread)));
-  return listed.filter((_thread, index) => states[index] === "waiting");
+/** The first threads that have something to do, or a turn that does it, those that were listed first at the front. */
+export function listThreadsToDo(redis: Redis): Promise<ThreadId[]> {
+  return redis.zrange(keys.waiting, "0", String(mostPlaces - 1));
+}
+
+/** Where each thread of a queue stands in it, counted from 1. */
+export function placesOf(queue: readonly ThreadId[]): ReadonlyMap<ThreadId, number> {
+  return new Map(queue.map((thread, index) => [thread, index + 1]));
 }
