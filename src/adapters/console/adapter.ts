@@ -13,6 +13,7 @@ import type { Operations } from "../../operations/operations.ts";
 import { answerApi } from "./api/api.ts";
 import { createAuthGuard, findUnsafeSettings } from "./server/auth-guard.ts";
 import { type AddressList, createAddressList } from "./server/client-address.ts";
+import { compressReply } from "./server/compress.ts";
 import { consoleLimits, createLimitedServer } from "./server/connections.ts";
 import { Conversations, type OnUnreadable } from "./conversations/conversations.ts";
 import { answerProbe } from "./server/health.ts";
@@ -230,7 +231,7 @@ function createConsoleServer(
     setCommonHeaders(response);
     try {
       const reply = await answer(request, response);
-      if (reply) send(response, reply);
+      if (reply) send(response, await compressReply(reply, request.headers["accept-encoding"]?.toString()));
     } catch (error) {
       log.error({ err: error }, "the console could not answer a request");
       if (response.headersSent) response.destroy();
