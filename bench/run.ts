@@ -8,6 +8,8 @@ import { ages } from "./figures/ages.ts";
 import { calls } from "./figures/calls.ts";
 import { clones } from "./figures/clones.ts";
 import { commands } from "./figures/commands.ts";
+import { consoleList } from "./figures/console-list.ts";
+import { consolePage } from "./figures/console-page.ts";
 import { fixedPart } from "./figures/fixed-part.ts";
 import { libraries } from "./figures/libraries.ts";
 import { limitedStop } from "./figures/limited-stop.ts";
@@ -40,6 +42,8 @@ const figures: readonly Figure[] = [
   threads,
   ages,
   workers,
+  consoleList,
+  consolePage,
   start,
   newcomer,
   tokens,
