@@ -4,6 +4,8 @@ import type { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Redis } from "ioredis";
 import { openRedis } from "../app/redis.ts";
+import { type AuditFilter, createAuditFilter } from "../operations/audit-filter.ts";
+import type { Mask } from "../operations/excerpt.ts";
 import { hasErrorCode } from "../sandbox/system-error.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";
 import { withAuditLock } from "../telemetry/audit/files.ts";
@@ -14,13 +16,19 @@ import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
-export interface AuditOptions {
+export interface AuditOptions extends EntryOptions {
   anchor?: string;
   unkeyedUntil?: number;
-  thread?: string;
-  workspace?: string;
   names?: true;
   json?: true;
+}
+
+/** Which entries are printed. Days are `2026-06-01`, in UTC; `until` is the last one. */
+interface EntryOptions extends Omit<AuditFilter, "what" | "since" | "until"> {
+  workspace?: string;
+  event?: string;
+  since?: string;
+  until?: string;
 }
 
 /**
@@ -33,6 +41,7 @@ export async function runAuditCommand(
   values: AuditOptions,
 ): Promise<number> {
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
+  const days = { since: readDay("--since", values.since, 0), until: readDay("--until", values.until, 1) };
   const setup = await createCommandContext("warn");
   const out = file === undefined ? process.stdout : await writerOf(resolve(file));
   const { config } = setup;
@@ -45,10 +54,13 @@ export async function runAuditCommand(
   const redis = server.connect();
   const log = { redis, folder: auditFolder(config), options };
   const people = await readPeople(redis);
-  const print = (entry: AuditEntry, line: string): string => {
-    if (verb === "verify" || !concerns(entry, values)) return "";
-    if (verb === "show") return `${setup.masker.mask(stripControls(formatEntry(people.open(entry))))}\n`;
-    return `${values.names ? JSON.stringify(people.open(entry)) : line}\n`;
+  const isWanted = createEntryFilter(values, days, setup.masker.mask);
+  const print = (sealed: AuditEntry, line: string): string => {
+    if (verb === "verify") return "";
+    const entry = people.open(sealed);
+    if (!isWanted(entry)) return "";
+    if (verb === "show") return `${setup.masker.mask(stripControls(formatEntry(entry)))}\n`;
+    return `${values.names ? JSON.stringify(entry) : line}\n`;
   };
   try {
     return await withAuditLock(log.redis, () => read(log, out, print, values.json));
@@ -123,15 +135,27 @@ function parseAnchor(text: string): Link {
   return { n: Number(n), hash };
 }
 
-function concerns(
-  entry: AuditEntry,
-  place: { thread?: string | undefined; workspace?: string | undefined },
-): boolean {
+function createEntryFilter(
+  { event, workspace, since: _since, until: _until, ...values }: EntryOptions,
+  days: Pick<AuditFilter, "since" | "until">,
+  mask: Mask,
+): (entry: AuditEntry) => boolean {
+  const isWanted = createAuditFilter({ ...values, ...days, what: event }, mask);
+  return (entry) => (workspace === undefined || isIn(workspace, entry)) && isWanted(entry);
+}
+
+function isIn(wanted: string, entry: AuditEntry): boolean {
   const { thread, workspace } = { thread: "", workspace: "", ...entry };
-  if (place.thread !== undefined && thread !== place.thread) return false;
-  return (
-    place.workspace === undefined || workspace === place.workspace || thread.startsWith(`${place.workspace}:`)
-  );
+  return workspace === wanted || thread.startsWith(`${wanted}:`);
+}
+
+/** The beginning of the day so many days after the one that is named, ms since the epoch. */
+function readDay(option: string, day: string | undefined, after: number): number | undefined {
+  if (day === undefined) return undefined;
+  const at = new Date(`${day}T00:00:00Z`);
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(at.getTime()))
+    throw new UsageError(`${option} ${day}: expected a day as 2026-06-01.`);
+  return at.setUTCDate(at.getUTCDate() + after);
 }
 
 /** One line for people: when, what, where, and the rest as it is. */

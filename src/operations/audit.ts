@@ -3,6 +3,7 @@ import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
 import type { AuditEntry } from "../telemetry/audit/chain.ts";
 import { readLatestEntries } from "../telemetry/audit/files.ts";
 import { readPeople } from "../telemetry/audit/people.ts";
+import { createAuditFilter, listPeople } from "./audit-filter.ts";
 import { makeExcerpt, type Mask } from "./excerpt.ts";
 import { channelId, readNames } from "./names.ts";
 import type { AuditLine, AuditPage, AuditQuery } from "./finding.ts";
@@ -66,23 +67,6 @@ async function findEntries(
   return { entries, ...(before > 1 && { before }) };
 }
 
-function createAuditFilter(query: AuditQuery, mask: Mask): (entry: AuditEntry) => boolean {
-  const { thread, what, until = Infinity } = query;
-  const person = query.person?.trim().toLowerCase();
-  return (entry) =>
-    entry.at < until &&
-    (thread === undefined || ("thread" in entry && entry.thread === thread)) &&
-    (what === undefined || entry.what === what) &&
-    (!person || listPeople(entry).some((name) => mask(name).toLowerCase().includes(person)));
-}
-
-/** Everybody whom an entry names. */
-function listPeople(entry: AuditEntry): string[] {
-  const { by, asked } = { by: "", asked: [], ...entry };
-  const people = [typeof by === "string" ? by : by.name, ...asked.map((one) => one.by.name)];
-  return [...new Set(people)].filter(Boolean);
-}
-
 /** What of an entry is taken from what was said and done in a thread. */
 const contentNames = ["arguments", "rules"];
 
@@ -109,13 +93,17 @@ function toLine(entry: AuditEntry, place: string, mask: Mask): AuditLine {
   const [ids, told] = [true, false].map((isId) =>
     Object.entries(others).filter(([name]) => idNames.has(name) === isId),
   );
-  const words = [...(told ?? []).map(([name, value]) => `${name}: ${String(value)}`), ...messages];
+  const words = [...(told ?? []).map(([name, value]) => `${name}: ${toText(value)}`), ...messages];
   return {
     ...{ n, at, what, thread, place: mask(place) },
     by: mask(listPeople(entry).join(", ")),
     rest: makeExcerpt(words.join(" · "), mask, restChars),
-    ids: (ids ?? []).map(([name, value]) => ({ name, value: mask(String(value)) })),
+    ids: (ids ?? []).map(([name, value]) => ({ name, value: mask(toText(value)) })),
   };
+}
+
+function toText(value: unknown): string {
+  return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
 /** As on the other pages: the console has one place only. */

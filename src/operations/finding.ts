@@ -83,11 +83,19 @@ export interface AuditQuery {
   /** Only those before this number. */
   before?: number | undefined;
   thread?: string | undefined;
+  /** `platform:workspace:channel`. */
+  channel?: string | undefined;
   /** A part of a name. */
   person?: string | undefined;
   what?: string | undefined;
+  /** How the turn or call has ended, or what was decided, as the entry has it. */
+  state?: string | undefined;
+  /** `provider/model`, of a turn that has ended. */
+  model?: string | undefined;
   since?: number | undefined;
   until?: number | undefined;
+  /** Of a turn that has ended, US dollars. */
+  minCost?: number | undefined;
 }
 
 export interface AuditPage {

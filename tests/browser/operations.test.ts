@@ -1,4 +1,5 @@
 /** The operator's pages of the console, as a person uses them. */
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
 import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
@@ -15,6 +16,39 @@ const dark = { colorScheme: "dark" as const };
 const onError = (error: unknown) => {
   throw error;
 };
+
+/** Each filter of the audit page alone, and several together, over the entries of the test that calls it. */
+async function expectAuditFilters(page: Page): Promise<void> {
+  const events = () => page.locator(".audit tbody td strong").allTextContents();
+  const choose = (label: string, option: string) =>
+    page.getByRole("combobox", { name: label }).selectOption(option);
+  await page.getByText("More filters").click();
+  const clear = async () => {
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await expect.poll(events).toHaveLength(5);
+  };
+  await choose("Channel", "ops");
+  await expect.poll(events).toEqual(["turn-ended", "tool-ended", "tool-began", "asked"]);
+  await choose("Event", "turn-ended");
+  await expect.poll(events).toEqual(["turn-ended"]);
+  await clear();
+  await choose("State", "ok");
+  await expect.poll(events).toEqual(["tool-ended"]);
+  await clear();
+  await choose("Model", "anthropic/claude");
+  await expect.poll(events).toEqual(["turn-ended"]);
+  await clear();
+  await page.getByLabel("Cost at least, dollars").fill("1");
+  await expect.poll(events).toEqual(["turn-ended"]);
+  await page.getByText("cost: 2").waitFor();
+  await clear();
+  await page.getByLabel("To", { exact: true }).fill("2026-01-01");
+  await page.getByText("No entry is like that.").waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await expect.poll(events).toHaveLength(5);
+  await page.getByText("More filters").click();
+}
+
 describe("the console's pages for operators", () => {
   beforeAll(openBrowser);
   beforeEach((context) => context.skip(!chromiumPath, noChromium));
@@ -221,9 +255,13 @@ describe("the console's pages for operators", () => {
       arguments: '{"command":"<i>ls</i>"}',
     });
     await log.append({ what: "tool-ended", ...about, status: "ok", ms: 420 });
+    const ended = { what: "turn-ended", thread, turn: "b31f", steps: 3, outcome: "answered" } as const;
+    await log.append({ ...ended, models: ["anthropic/claude"], cost: 0.4 });
+    await log.append({ ...ended, thread: "discord:88:4411:9021", models: ["openai/gpt"], cost: 2 });
     await page.reload();
     await page.getByRole("row").filter({ hasText: "asked" }).getByText("Ada <b>").waitFor();
-    expect(await page.getByRole("row").nth(1).textContent()).toContain("tool-ended");
+    expect(await page.getByRole("row").nth(1).textContent()).toContain("models: openai/gpt · cost: 2");
+    await expectAuditFilters(page);
     await shot(page, "audit");
     await page.getByRole("searchbox", { name: "Person" }).fill("ada");
     await page.getByRole("row").filter({ hasText: "tool-ended" }).waitFor({ state: "detached" });

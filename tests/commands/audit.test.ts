@@ -6,3 +6,13 @@ test("a file that cannot be written is refused in one sentence, before anything 
     /^The log cannot be written to \/nowhere\/log\.jsonl \(ENOENT.*\): name another file\.$/,
   );
 });
+
+test.each([
+  ["--since", { since: "yesterday" }],
+  ["--until", { until: "2026-13-01" }],
+] as const)("a day that is none is refused before anything is opened: %s", async (option, days) => {
+  const day = Object.values(days)[0];
+  await expect(runAuditCommand("show", undefined, days)).rejects.toThrow(
+    `${option} ${day}: expected a day as 2026-06-01.`,
+  );
+});

@@ -137,6 +137,22 @@ test("One task is one trace across processes, counted by both, in the audit log,
   expect(entries.map(({ what }) => what)).toEqual(whats);
   expect(new Set(entries.map((entry) => entry.thread))).toEqual(new Set([thread]));
   expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const find = async (...filter: string[]) => {
+    const { code: exit, output } = await audit("show", ...filter);
+    expect([filter, exit]).toEqual([filter, 0]);
+    return [...output.matchAll(/Z {2}([a-z-]+)/g)].map(([, what]) => what);
+  };
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await find("--model", "anthropic/claude-sonnet-5-5")).toEqual(["turn-ended"]);
+  expect(await find("--model", "anthropic/another")).toEqual([]);
+  expect(await find("--state", "ok", "--since", "2026-01-01")).toEqual(["tool-ended"]);
+  expect(await find("--min-cost", "0.000001", "--event", "turn-ended")).toEqual(["turn-ended"]);
+  expect(await find("--min-cost", "1000")).toEqual([]);
+  expect(await find("--until", "2026-01-01")).toEqual([]);
+  const channel = thread.split(":").slice(0, 3).join(":");
+  expect(await find("--channel", channel, "--event", "asked", "--until", today)).toEqual(["asked"]);
+  expect(await find("--channel", `${channel}x`)).toEqual([]);
+  expect(await find("--person", "nobody of that name")).toEqual([]);
   // What it prints is of the thread alone; what it proves is the whole log.
   const { output: elsewhere } = await audit("show", "--thread", "local:console:console:nobody");
   expect(elsewhere).toMatch(/^The audit log is intact: 5 entries\./m);

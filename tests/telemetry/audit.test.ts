@@ -345,6 +345,33 @@ describe("What is written", () => {
     ]);
   });
 
+  test("is how a turn has ended, which models replied in it, and what it has cost", () => {
+    const facts: AuditFact[] = [];
+    const display = auditObserver({ log: keptIn(facts), mask: (text) => text }).display?.(
+      noDisplay,
+      thread,
+      newTurn,
+    );
+    const author = { ...by, standing: "member" as const, roles: [] };
+    display?.took([{ role: "user", id: "m1", author, text: "the text", at: 1 }]);
+    const reply = (step: number, model: string) =>
+      ({
+        type: "assistant",
+        ...{ step, usage: noUsage },
+        message: { role: "assistant", id: `a${step}`, parts: [] as [], model, stop: "end" },
+      }) as const;
+    display?.event(reply(1, "a/large"));
+    display?.event({ type: "helper", callId: "1", event: reply(1, "a/small") });
+    display?.event(reply(2, "a/large"));
+    const usage = { ...noUsage, cost: 0.1 + 0.2 };
+    const outcome = { kind: "answered", text: "the text", steps: 2, usage } as const;
+    display?.closing({ outcome, durationMs: 1, withdrawn: [] });
+    expect(facts[1]).toEqual({
+      ...{ what: "turn-ended", thread, turn: "t1", outcome: "answered", steps: 2 },
+      ...{ models: ["a/large", "a/small"], cost: 0.3 },
+    });
+  });
+
   test("is a tool's arguments, masked and in short, with a digest of all of them", () => {
     const call: ToolCall = {
       id: "1",

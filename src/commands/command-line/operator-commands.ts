@@ -2,7 +2,7 @@ import { Argument, type Command } from "commander";
 import type { AuditOptions } from "../audit.ts";
 import { type ChangeableSetting, changeableSettings } from "../changeable-settings.ts";
 import type { UsageOptions } from "../usage.ts";
-import { addExamples, jsonOption, oneOf, type Runner, wholeNumber } from "./runner.ts";
+import { addExamples, amount, jsonOption, oneOf, type Runner, wholeNumber } from "./runner.ts";
 import { addPeople } from "./people-commands.ts";
 import { addTokens } from "./token-commands.ts";
 
@@ -125,7 +125,15 @@ function addAudit(program: Command, run: Runner): void {
     else
       command
         .option("--thread <thread>", "only what concerns this thread")
-        .option("--workspace <platform:workspace>", "only what concerns this workspace");
+        .option("--workspace <platform:workspace>", "only what concerns this workspace")
+        .option("--channel <platform:workspace:channel>", "only what concerns this channel")
+        .option("--person <name>", "only what names somebody with this in their name")
+        .option("--event <event>", "only entries of this kind, for example tool-ended")
+        .option("--state <state>", "only what ended or was decided so: answered, error, denied …")
+        .option("--model <provider/model>", "only ends of turns in which it replied")
+        .addOption(amount("--min-cost <dollars>", "only ends of turns that cost at least so much"))
+        .option("--since <day>", "only from this day on, as 2026-06-01 (UTC)")
+        .option("--until <day>", "only up to this day");
     if (verb === "export")
       command
         .argument("[file]", "where to; standard output by default")
@@ -140,7 +148,8 @@ function addAudit(program: Command, run: Runner): void {
   }
   addExamples(audit, [
     ["heddle audit verify", "exits with 1 where the log is broken"],
-    ["heddle audit export june.jsonl --workspace slack:T012345", ""],
+    ["heddle audit show --person ada --state denied", "what was denied to Ada, or by her"],
+    ["heddle audit export june.jsonl --since 2026-06-01 --until 2026-06-30", "a month as JSON lines"],
   ]);
 }
 

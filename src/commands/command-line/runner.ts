@@ -43,3 +43,12 @@ export function wholeNumber(flags: string, about: string, least: number, most = 
     throw new UsageError(`${option.long ?? flags} ${value}: expected a whole number ${range}.`);
   });
 }
+
+/** An option that takes a sum of money, or another number that is not negative. */
+export function amount(flags: string, about: string): Option {
+  const option = new Option(flags, about);
+  return option.argParser((value: string) => {
+    if (/^\d+(\.\d+)?$/.test(value)) return Number(value);
+    throw new UsageError(`${option.long ?? flags} ${value}: expected a number, for example 0.5.`);
+  });
+}

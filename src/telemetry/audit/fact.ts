@@ -153,6 +153,10 @@ export type AuditFact =
       turn: string;
       outcome: TurnEnding;
       steps: number;
+      /** Those that have replied since the worker that ended it took it up, as `provider/model`. */
+      models?: string[];
+      /** Of all of it, US dollars. */
+      cost?: number;
       killed?: number;
       survivors?: number;
     }

@@ -63,6 +63,7 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
 
     display(display, thread, { id: turn, resumed }) {
       let began = false;
+      const models = new Set<string>();
       return {
         ...display,
         took(messages) {
@@ -78,6 +79,8 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
           display.took(messages);
         },
         event(event) {
+          const step = event.type === "helper" ? event.event : event;
+          if (step.type === "assistant") models.add(step.message.model);
           const { call: ended, within } = callIn(event);
           if (ended?.type === "tool-end") {
             const { callId, name: tool } = ended.message;
@@ -104,6 +107,8 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
               turn,
               outcome: nameEnding(outcome),
               steps: outcome.steps,
+              models: [...models],
+              cost: roundCost(outcome.usage.cost),
               ...(killed && { killed: killed.processes, survivors: killed.survivors }),
             });
           }
@@ -120,6 +125,11 @@ export function auditObserver({ log, mask }: AuditOptions): Observer {
     const what = "tool-began" as const;
     return { what, call: within + call.id, tool: call.name, ...maskArguments(call, mask) };
   }
+}
+
+/** Sums of fractions have digits that mean nothing. */
+function roundCost(dollars: number): number {
+  return Number(dollars.toFixed(6));
 }
 
 /** The start or end of a call. `within` comes before the ids of a helper's calls, which are its own. */

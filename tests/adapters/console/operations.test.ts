@@ -702,6 +702,47 @@ test("the audit log is filtered by thread, person, kind and time, and tells what
   expect((await request(console.url, "/api/audit?colour=red")).status).toBe(400);
 });
 
+test("the audit log is filtered by channel, state, model and cost, as they stand in its entries", async () => {
+  const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
+  const [here, there] = ["slack:T1:C7FILTER:1.1", "slack:T1:C7FILTER:1.2"];
+  const by = { id: "U1", name: "Ada" };
+  const ended = { what: "turn-ended", turn: "t", steps: 1 } as const;
+  const callEnd = { what: "tool-ended", turn: "t", call: "c", tool: "bash", ms: 1 } as const;
+  await log.append({ what: "asked", thread: here, message: "1", by });
+  await log.append({ ...callEnd, thread: here, status: "error", exitCode: 3 });
+  await log.append({ ...callEnd, thread: here, status: "denied" });
+  const decided = { what: "decided", thread: there, question: "q", tool: "bash", by } as const;
+  await log.append({ ...decided, decision: "denied" });
+  await log.append({ ...ended, thread: here, outcome: "answered", models: ["a/small"], cost: 0.02 });
+  const models = ["a/small", "b/large"];
+  await log.append({ ...ended, thread: there, outcome: "step-limit", models, cost: 1.5 });
+  // As an older Heddle wrote it; and what happened elsewhere, or nowhere.
+  await log.append({ ...ended, thread: there, outcome: "answered" });
+  await log.append({ ...ended, thread: newThread(), outcome: "answered", models, cost: 9 });
+  await log.append({ what: "signed-in", by });
+
+  const found = async (query: string) => {
+    const { lines } = (await get(`/api/v1/audit?${query}`)) as AuditPage;
+    return lines.map(({ what, rest }) => `${what} ${rest.text}`);
+  };
+  const channel = "channel=slack:T1:C7FILTER";
+  expect(await found(channel)).toHaveLength(7);
+  expect(await found(`${channel}&state=denied`)).toEqual([
+    "decided question: q · tool: bash · decision: denied",
+    "tool-ended tool: bash · ms: 1 · status: denied",
+  ]);
+  expect(await found(`${channel}&state=error`)).toEqual([
+    "tool-ended tool: bash · ms: 1 · status: error · exitCode: 3",
+  ]);
+  const large = "turn-ended steps: 1 · outcome: step-limit · models: a/small, b/large · cost: 1.5";
+  expect(await found(`${channel}&model=b/large`)).toEqual([large]);
+  expect(await found(`${channel}&minCost=1`)).toEqual([large]);
+  expect(await found(`${channel}&minCost=0`)).toHaveLength(7);
+  expect(await found(`${channel}&model=a/small&state=answered&minCost=0.01`)).toHaveLength(1);
+  expect(await found("channel=slack:T1:C7FILT")).toEqual([]);
+  expect((await request(console.url, "/api/v1/audit?minCost=much")).status).toBe(400);
+});
+
 test("the audit log names the people that a turn works for, and the console without its inner address", async () => {
   const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
   const [ada, lin] = [

@@ -317,6 +317,12 @@ export function getThreads(): Promise<ThreadSummary[]> {
   return request("GET", "/api/v1/threads");
 }
 
+/** What threads of all platforms can be filtered by. */
+export async function getThreadFacets(): Promise<ThreadFacets> {
+  const { facets } = await request<{ facets: ThreadFacets }>("GET", "/api/v1/sessions?limit=1");
+  return facets;
+}
+
 /** The newest entries of the audit log that are asked for. */
 export function getAudit(query: AuditQuery): Promise<AuditPage> {
   return request("GET", `/api/v1/audit${toQuery(query)}`);

@@ -12,6 +12,7 @@ export const turn = z.object({ turn: z.string().min(1).max(100) });
 export const callKey = z.string().regex(/^\d{1,9}\.\d{1,4}$/);
 const text = z.string().max(300).optional();
 const time = position.optional();
+const dollars = z.coerce.number().min(0).optional();
 const threadFilter = z.strictObject({
   ...{ words: text, platform: text, channel: text, person: text, model: text, since: time, until: time },
   state: z
@@ -27,7 +28,7 @@ const threadFilter = z.strictObject({
       "archived",
     ])
     .optional(),
-  minCost: z.coerce.number().min(0).optional(),
+  minCost: dollars,
 });
 export const threadQuery = threadFilter.extend({
   sort: z.literal(["newest", "oldest", "cost"]).optional(),
@@ -54,7 +55,10 @@ export const searchQuery = threadFilter.extend({
     .optional(),
 });
 export const auditQuery = z.strictObject({
-  ...{ before: time, thread: text, person: text, what: text, since: time, until: time },
+  ...{ before: time, thread: text, channel: text, person: text, what: text, since: time, until: time },
+  state: text.describe("how a turn or call has ended, or what was decided, as the entry has it"),
+  model: text.describe("`provider/model` of a turn that has ended"),
+  minCost: dollars.describe("of a turn that has ended, US dollars"),
 });
 export const days = z.object({ days: z.coerce.number().int().min(1).max(366).default(14) });
 export const empty = { schema: z.strictObject({}), maxBytes: 100, otherwise: "Nothing was done" };

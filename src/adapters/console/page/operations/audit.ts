@@ -1,9 +1,9 @@
 /** The audit log, the newest first: who asked for what, and what ran for it. */
-import type { AuditKind, AuditLine, AuditQuery } from "../../../../operations/finding.ts";
+import type { AuditLine } from "../../../../operations/finding.ts";
 import { sessionAddress } from "../addresses.ts";
-import { getAudit } from "../api.ts";
+import { getAudit, getThreadFacets } from "../api.ts";
 import { element, timeElement } from "../dom.ts";
-import { choice, dateInput, typingMs } from "./filter-inputs.ts";
+import { createAuditFilters } from "./audit-filters.ts";
 import { type Column, emptyNote, failure, table } from "./report.ts";
 
 const columns: Column[] = [
@@ -30,9 +30,11 @@ export function openAudit(root: HTMLElement): () => void {
   );
   const command = element("code", {}, "npm run heddle -- audit verify");
   const proof = element("p", { class: "soft proof" }, "To verify that the log is intact, run ", command, ".");
-  const filters = auditFilters(begin);
+  const filters = createAuditFilters(begin);
   root.replaceChildren(proof, filters.element, body, older);
   begin();
+  // Without them the log can be read, and filtered by the rest.
+  getThreadFacets().then(filters.offer, () => undefined);
 
   function begin(): void {
     entries = [];
@@ -93,59 +95,4 @@ function foldIds(ids: AuditLine["ids"]): HTMLElement[] {
   if (ids.length === 0) return [];
   const pairs = ids.map(({ name, value }) => element("p", {}, `${name}: `, element("code", {}, value)));
   return [element("details", { class: "folded" }, element("summary", {}, "Ids"), ...pairs)];
-}
-
-const kinds: AuditKind[] = [
-  ...([
-    "asked",
-    "ordered",
-    "edited",
-    "deleted",
-    "stopped",
-    "pressed",
-    "decided",
-    "decision-refused",
-  ] as const),
-  ...(["schedule-planned", "schedule-fired", "schedule-cancelled", "continued", "refused"] as const),
-  "setting-changed" as const,
-  ...(["turn-began", "turn-took", "turn-ended", "tool-began", "tool-ended"] as const),
-  ...([
-    "thread-renamed",
-    "thread-archived",
-    "thread-reopened",
-    "thread-exported",
-    "thread-deleted",
-    "direct-read",
-  ] as const),
-  ...(["token-created", "token-revoked", "person-forgotten", "signed-in"] as const),
-  ...(["setup-begun", "setup-saved", "setup-ended"] as const),
-  ...(["log-broken", "facts-lost"] as const),
-];
-
-function auditFilters(onChange: () => void) {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const changeSoon = () => {
-    clearTimeout(timer);
-    timer = setTimeout(onChange, typingMs);
-  };
-  const person = element("input", {
-    ...{ type: "search", id: "search", placeholder: "Person", "aria-label": "Person", oninput: changeSoon },
-  });
-  const what = choice("Event", "All events", onChange);
-  what.offer(kinds.map((kind) => [kind, kind]));
-  const thread = element("input", {
-    ...{ type: "search", placeholder: "Thread id", "aria-label": "Thread id", oninput: changeSoon },
-  });
-  const since = dateInput("From", onChange);
-  const until = dateInput("To", onChange);
-  return {
-    element: element("div", { class: "tools" }, person, what.element, thread, since.element, until.element),
-    read: (): AuditQuery => ({
-      person: person.value.trim() || undefined,
-      thread: thread.value.trim() || undefined,
-      what: what.read(),
-      since: since.read(),
-      until: until.readEnd(),
-    }),
-  };
 }

@@ -46,3 +46,16 @@ export function dateInput(label: string, onchange: () => void) {
     readEnd: () => at(1),
   };
 }
+
+/** US dollars that something has cost at least. */
+export function costInput(oninput: () => void) {
+  const input = element("input", {
+    ...{ type: "number", min: 0, step: 0.01, placeholder: "$ at least" },
+    ...{ "aria-label": "Cost at least, dollars", oninput },
+  });
+  return {
+    element: input,
+    clear: () => (input.value = ""),
+    read: () => (input.value && input.valueAsNumber > 0 ? input.valueAsNumber : undefined),
+  };
+}

@@ -1,7 +1,7 @@
 /** What the list of all threads is searched, filtered and sorted by. */
 import type { ThreadFacets, ThreadQuery } from "../../../../operations/finding.ts";
 import { element } from "../dom.ts";
-import { choice, dateInput } from "./filter-inputs.ts";
+import { choice, costInput, dateInput } from "./filter-inputs.ts";
 
 const states: [state: NonNullable<ThreadQuery["state"]>, name: string][] = [
   ["running", "Running"],
@@ -34,16 +34,7 @@ export function filterBar(onChange: () => void) {
   const model = choice("Model", "All models", onChange);
   const since = dateInput("From", onChange);
   const until = dateInput("To", onChange);
-  const cost = element("input", {
-    ...{
-      type: "number",
-      min: 0,
-      step: 0.01,
-      placeholder: "$ at least",
-      "aria-label": "Cost at least, dollars",
-    },
-    oninput: onChange,
-  });
+  const cost = costInput(onChange);
   const sort = element(
     "select",
     { "aria-label": "Order", onchange: onChange },
@@ -51,18 +42,17 @@ export function filterBar(onChange: () => void) {
   );
   const count = element("p", { class: "count", role: "status" });
   const clear = element("button", { type: "button", class: "action", onclick: clearAll }, "Clear filters");
-  const inputs = [platform, channel, person, model, since, until].map((one) => one.element);
+  const inputs = [platform, channel, person, model, since, until, cost].map((one) => one.element);
   const more = element(
     "details",
     { class: "folded filters" },
     element("summary", {}, "More filters"),
-    element("div", { class: "tools" }, ...inputs, cost, clear),
+    element("div", { class: "tools" }, ...inputs, clear),
   );
 
   function clearAll(): void {
-    for (const one of [state, platform, channel, person, model, since, until]) one.clear();
+    for (const one of [state, platform, channel, person, model, since, until, cost]) one.clear();
     search.value = "";
-    cost.value = "";
     onChange();
   }
 
@@ -86,7 +76,7 @@ export function filterBar(onChange: () => void) {
       model: model.read(),
       since: since.read(),
       until: until.readEnd(),
-      minCost: cost.value && cost.valueAsNumber > 0 ? cost.valueAsNumber : undefined,
+      minCost: cost.read(),
     }),
   };
 }
