@@ -19,7 +19,7 @@ const long = [
   "tests/sandbox/{checkpoints,disk,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate}.test.ts",
   "tests/repositories/{mirrors,repositories,set-ups}.test.ts",
-  "tests/{agent/example,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
+  "tests/{agent/example,agent/mcp/conformance,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
 ];
 const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];
 

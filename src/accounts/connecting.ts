@@ -1,5 +1,5 @@
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { type Accounts, changeAccount } from "../agent/mcp-account.ts";
+import { type Accounts, changeAccount, listWanted } from "../agent/mcp-account.ts";
 import type { SignInSettings } from "../agent/mcp/config.ts";
 import { parseThreadId } from "../chat/threads.ts";
 import type { AccountConnecting, AskedAccount } from "../intake/account-connecting.ts";
@@ -45,6 +45,9 @@ export interface ConnectingPages {
 }
 
 export const callbackPath = "/connect/callback";
+
+/** What this Heddle says of itself as a client of authorization servers, and its id where they look there. */
+export const clientPath = "/connect/client.json";
 
 /** The sentence for operator and model where nobody can connect an account. */
 export const noAddress =
@@ -119,7 +122,15 @@ export function createAccountConnecting(options: ConnectingOptions): AccountConn
       const server = { name: bound.server, url: found.url };
       const { settings } = found;
       const { beginSignIn } = await loadSignIn();
-      const signIn = await beginSignIn(server, { settings, redirectUrl, now, ...(stepMs && { stepMs }) });
+      const account = await (await accounts())
+        .of(bound.person)
+        .read(bound.server)
+        .catch(() => undefined);
+      const signIn = await beginSignIn(server, {
+        ...{ settings, redirectUrl, now, wanted: listWanted(account) },
+        clientMetadataUrl: new URL(clientPath, address),
+        ...(stepMs && { stepMs }),
+      });
       const { begun, url } = signIn;
       await (await options.records()).write("begun", begun.state, {
         bound,

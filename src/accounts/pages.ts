@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { cutText } from "../agent/text.ts";
-import { callbackPath, type ConnectingPages } from "./connecting.ts";
+import { callbackPath, clientPath, type ConnectingPages } from "./connecting.ts";
 import type { Binding } from "./records.ts";
 
 /** A page, or where the browser goes next. */
@@ -60,21 +60,42 @@ export function createPages(
     return finished ? page("Almost connected", showCode(finished)) : gone;
   };
 
+  const nothing = refuse(404, "There is nothing at this address.");
+
+  const get = async (request: IncomingMessage, url: URL, ticket: string | undefined): Promise<PageReply> => {
+    if (url.pathname === callbackPath) return await finish(request, url);
+    if (url.pathname === clientPath) return await showClient(address);
+    if (ticket === undefined) return nothing;
+    const bound = await connecting.find(ticket);
+    return bound ? page("Connect an account", askToBegin(bound, ticket)) : gone;
+  };
+
   return async (request) => {
     const url = URL.parse(request.url ?? "", address);
     const ticket = /^\/connect\/([\w-]{32})$/.exec(url?.pathname ?? "")?.[1];
     try {
-      if (request.method === "GET" && url?.pathname === callbackPath) return await finish(request, url);
+      if (request.method === "GET" && url) return await get(request, url, ticket);
       if (request.method === "POST" && ticket !== undefined) return await begin(request, ticket);
-      if (request.method !== "GET" || ticket === undefined)
-        return refuse(404, "There is nothing at this address.");
-      const bound = await connecting.find(ticket);
-      return bound ? page("Connect an account", askToBegin(bound, ticket)) : gone;
+      return nothing;
     } catch (error) {
       if (!(error instanceof SignInError)) throw error;
       const why = cutText(error.message, 500);
       return refuse(502, `${why} Press Connect in the thread to try again, or ask your operator.`);
     }
+  };
+}
+
+/** The document that the client's id leads to. It is as public as the redirects that it names. */
+async function showClient(address: string): Promise<PageReply> {
+  const { describeClient } = await import("../agent/mcp/sign-in/sign-in.ts");
+  const client = {
+    client_id: new URL(clientPath, address).href,
+    ...describeClient(new URL(callbackPath, address)),
+  };
+  return {
+    status: 200,
+    headers: { ...headers, "content-type": "application/json", "cache-control": "max-age=300" },
+    body: `${JSON.stringify(client)}\n`,
   };
 }
 

@@ -17,6 +17,8 @@ export const accountSchema = z.object({
   /** When the token ends, ms since the epoch; absent where the server does not say. */
   expiresAt: z.number().optional(),
   scope: z.string().optional(),
+  /** Permissions that a call was refused for want of, for the next sign-in. */
+  wanted: z.string().optional(),
   /** Its token was refused and cannot be renewed: it serves nobody any more. */
   ended: z.literal(true).optional(),
   /** When a person connected it, ms since the epoch; tells one connecting from the next. */
@@ -28,6 +30,12 @@ export type Account = z.infer<typeof accountSchema>;
 /** Whether requests to that address may be signed with it. */
 export function isUsable(account: Account | undefined, url: URL): account is Account {
   return account !== undefined && account.ended === undefined && account.server === url.href;
+}
+
+/** What the next sign-in has to ask for beside the usual; undefined where no call was refused for want of permission. */
+export function listWanted(account: Account | undefined): string | undefined {
+  if (account?.wanted === undefined) return undefined;
+  return [account.scope, account.wanted].filter((scope) => scope !== undefined).join(" ");
 }
 
 /** Where the accounts of one owner are kept, by server, for all processes of the installation. */

@@ -229,6 +229,7 @@ const inputFieldFields = z.looseObject({
   kind: oneOf("text", "number", "integer", "yes-no", "one", "many"),
   options: optional(z.array(z.looseObject({ value: z.string(), title: z.string() }))),
   required: z.boolean(),
+  default: optional(z.string()),
   ...{ least: optional(z.number()), most: optional(z.number()) },
 } satisfies Fields<InputField>);
 const inputFields = z.discriminatedUnion("mode", [

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { toOneLine } from "./text.ts";
 
@@ -23,6 +24,8 @@ export interface InputField {
   /** What can be chosen, of `one` and `many`. */
   options?: { value: string; title: string }[];
   required: boolean;
+  /** What counts as written where the person leaves it out. */
+  default?: string;
   /** Of a number, or of a text's length. */
   least?: number;
   most?: number;
@@ -83,13 +86,26 @@ export function parseForm(
     }
   const content: Record<string, InputValue> = {};
   for (const field of fields) {
-    const value = written.get(field.name) ?? "";
+    const value = written.get(field.name) || (field.default ?? "");
     if (value === "" && !field.required) continue;
     const read = value === "" ? undefined : readValue(field, value);
     if (read === undefined) return { problem: `${field.title}: expected ${describeExpected(field)}.` };
     content[field.name] = read;
   }
   return { content };
+}
+
+/** What a person would write for that value; undefined where the field cannot have it. */
+export function writeValue(field: InputField, value: unknown): string | undefined {
+  const titleOf = (one: unknown) => field.options?.find((option) => option.value === one)?.title;
+  const text =
+    field.kind === "yes-no"
+      ? { true: "yes", false: "no" }[String(value)]
+      : field.options
+        ? [value].flat().map(titleOf).join(", ")
+        : String(value);
+  const isOne = value !== undefined && text !== undefined && isDeepStrictEqual(readValue(field, text), value);
+  return isOne ? text : undefined;
 }
 
 function readValue({ kind, options = [], least, most }: InputField, text: string): InputValue | undefined {
@@ -120,7 +136,12 @@ function readValue({ kind, options = [], least, most }: InputField, text: string
 }
 
 /** What can be written into a field, for people. */
-export function describeExpected({ kind, options = [], least, most }: InputField): string {
+export function describeExpected(field: InputField): string {
+  const kind = describeKind(field);
+  return field.default === undefined ? kind : `${kind}; ${field.default} if you leave it out`;
+}
+
+function describeKind({ kind, options = [], least, most }: InputField): string {
   const titles = options.map(({ title }) => title).join(", ");
   const range =
     least !== undefined && most !== undefined

@@ -7,7 +7,7 @@ import { type HttpEndpoint, takesPersons } from "../agent/mcp/config.ts";
 import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { beginSignIn } from "../agent/mcp/sign-in/sign-in.ts";
-import { type Accounts, type AccountStore, isUsable } from "../agent/mcp-account.ts";
+import { type Accounts, type AccountStore, isUsable, listWanted } from "../agent/mcp-account.ts";
 import type { CommandContext } from "../app/command-context.ts";
 import { openAccounts } from "../app/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
@@ -150,9 +150,10 @@ async function logIn(
   accounts: AccountStore,
 ): Promise<number> {
   const redirectUrl = new URL(`http://127.0.0.1:${port}/callback`);
+  const wanted = listWanted(await accounts.read(name).catch(() => undefined));
   const signIn = await beginSignIn(
     { name, url: endpoint.url },
-    { settings: endpoint.signIn ?? {}, redirectUrl },
+    { settings: endpoint.signIn ?? {}, redirectUrl, wanted },
   );
   const state = signIn.url.searchParams.get("state");
   const answer = await awaitAnswer(redirectUrl, state, () =>

@@ -230,3 +230,15 @@ test("A refusal at the authorization server, and one that is silent, are told on
   expect(await connecting.confirm(asked("ada"), code)).toEqual({ kind: "connected" });
   expect(problems).toEqual([]);
 });
+
+test("The client's own document says what a registration would have said, and its address is the client's id", async () => {
+  const { address } = await scene();
+  const response = await fetch(`${address}/connect/client.json`);
+  expect(response.headers.get("content-type")).toBe("application/json");
+  expect(await response.json()).toMatchObject({
+    client_id: `${address}/connect/client.json`,
+    client_name: "Heddle",
+    redirect_uris: [`${address}/connect/callback`],
+    token_endpoint_auth_method: "none",
+  });
+});

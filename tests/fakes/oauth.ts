@@ -29,6 +29,8 @@ export interface FakeOAuth {
   readonly followed: number;
   /** All tokens that were given out. */
   readonly tokens: readonly string[];
+  /** What clients have said of themselves when they registered (RFC 7591, 2). */
+  readonly registrations: readonly Record<string, unknown>[];
   close(): Promise<void>;
 }
 
@@ -39,8 +41,14 @@ export interface FakeOAuthOptions {
   clients?: Record<string, { secret?: string; redirects: string[] }>;
   /** Seconds that a token lasts. Default 3,600. */
   lastsSeconds?: number;
-  /** Names another resource in its metadata. */
-  resource?: string;
+  /** What its metadata name as the resource, at that origin; by default its own address. */
+  resource?: (origin: string) => string;
+  /** Where the resource's metadata lie, and whether a refusal says so. Default: where RFC 9728, 3 puts them, said. */
+  resourceMetadata?: { path: string; isSaid: boolean };
+  /** What a refusal says that is wanted (RFC 6750, 3). */
+  wants?: string;
+  /** Calls of that tool are refused to tokens without that permission, as RFC 6750, 3.1 has it. */
+  guarded?: { tool: string; scope: string };
   /** Says this too, or instead, in the metadata of the authorization server (RFC 8414). */
   metadata?: Record<string, unknown>;
   /** Says it as an OpenID provider does (OpenID Connect Discovery 1.0, 3 and 4) instead. */
@@ -54,6 +62,7 @@ interface Grant {
   account: string;
   redirect: string;
   challenge: string;
+  scope: string;
 }
 
 export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAuth> {
@@ -61,7 +70,11 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   const codes = new Map<string, Grant>();
   /** Accounts by their tokens. */
   const access = new Map<string, string>();
-  const refresh = new Map<string, { client: string; account: string }>();
+  const refresh = new Map<string, { client: string; account: string; scope: string }>();
+  /** Permissions by access token. */
+  const permissions = new Map<string, readonly string[]>();
+  const registrations: Record<string, unknown>[] = [];
+  const { resourceMetadata = { path: "/.well-known/oauth-protected-resource/mcp", isSaid: true } } = options;
   /** The accounts that sessions of the MCP server belong to. */
   const sessions = new Map<string, string>();
   const tokens: string[] = [];
@@ -78,7 +91,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   await once(server, "listening");
   const address = server.address();
   origin = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
-  const resource = options.resource ?? `${origin}/mcp`;
+  const resource = options.resource?.(origin) ?? `${origin}/mcp`;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", origin);
@@ -91,9 +104,9 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       if (options.hostile.how === "flood") flood(response);
       return;
     }
+    if (request.method === "GET" && url.pathname === resourceMetadata.path)
+      return void json(200, { resource, authorization_servers: [origin], scopes_supported: ["notes"] });
     switch (`${request.method} ${url.pathname}`) {
-      case "GET /.well-known/oauth-protected-resource/mcp":
-        return void json(200, { resource, authorization_servers: [origin], scopes_supported: ["notes"] });
       case "GET /.well-known/oauth-authorization-server":
         if (options.isOpenIdProvider) return void json(404, {});
         return void json(200, metadata());
@@ -108,6 +121,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       case "POST /register": {
         if (options.clients) return void json(404, {});
         const body: { redirect_uris: string[] } = JSON.parse(await textOf(request));
+        registrations.push({ ...body });
         const id = randomBytes(4).toString("hex");
         clients.set(id, { redirects: body.redirect_uris });
         return void json(201, { ...body, client_id: id });
@@ -126,7 +140,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         if (hushed === "redirect") return void response.writeHead(307, { location: "/elsewhere" }).end();
         return void grantToken(request, new URLSearchParams(await textOf(request)), { json, refuse });
       default:
-        if (url.pathname === "/mcp") return guard(request, response);
+        if (url.pathname === "/mcp") return await guard(request, response);
         return void json(404, {});
     }
   }
@@ -160,12 +174,26 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     };
   }
 
-  function guard(request: IncomingMessage, response: ServerResponse): void {
+  async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
     const account = token === undefined ? undefined : access.get(token);
     if (account === undefined) {
-      const where = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"`;
-      response.writeHead(401, { "www-authenticate": where }).end();
+      const said = [
+        ...(resourceMetadata.isSaid ? [`resource_metadata="${origin}${resourceMetadata.path}"`] : []),
+        ...(options.wants === undefined ? [] : [`scope="${options.wants}"`]),
+      ];
+      response.writeHead(401, { "www-authenticate": `Bearer ${said.join(", ")}` }).end();
+      return;
+    }
+    const body = await textOf(request);
+    const { guarded } = options;
+    if (
+      guarded &&
+      body.includes(`"name":"${guarded.tool}"`) &&
+      !permissions.get(token ?? "")?.includes(guarded.scope)
+    ) {
+      const challenge = `Bearer error="insufficient_scope", scope="${guarded.scope}"`;
+      response.writeHead(403, { "www-authenticate": challenge }).end();
       return;
     }
     const { method } = request;
@@ -181,7 +209,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     });
     sent.on("error", () => response.destroy());
     response.on("close", () => sent.destroy());
-    request.pipe(sent);
+    sent.end(body);
   }
 
   function grantToken(
@@ -198,7 +226,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       if (grant?.client !== client) return refuse("invalid_grant");
       refresh.delete(old);
       renewals += 1;
-      return json(200, give(client, grant.account));
+      return json(200, give(client, grant));
     }
     const code = form.get("code") ?? "";
     const grant = codes.get(code);
@@ -210,7 +238,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       grant?.client === client &&
       grant.redirect === form.get("redirect_uri") &&
       grant.challenge === challenge;
-    return fits ? json(200, give(client, grant.account)) : refuse("invalid_grant");
+    return fits ? json(200, give(client, grant)) : refuse("invalid_grant");
   }
 
   function identify({ headers }: IncomingMessage, form: URLSearchParams): string | undefined {
@@ -222,13 +250,14 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     return known && known.secret === secret ? id : undefined;
   }
 
-  function give(client: string, account: string) {
+  function give(client: string, { account, scope }: Pick<Grant, "account" | "scope">) {
     const [token, next] = [`at-${randomBytes(16).toString("hex")}`, `rt-${randomBytes(16).toString("hex")}`];
     access.set(token, account);
-    refresh.set(next, { client, account });
+    permissions.set(token, scope.split(" "));
+    refresh.set(next, { client, account, scope });
     tokens.push(token, next);
     const expires_in = options.lastsSeconds ?? 3_600;
-    return { access_token: token, refresh_token: next, token_type: "Bearer", expires_in, scope: "notes" };
+    return { access_token: token, refresh_token: next, token_type: "Bearer", expires_in, scope };
   }
 
   return {
@@ -241,6 +270,12 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         searchParams.get("redirect_uri") ?? "",
       ];
       if (`${asked}${pathname}` !== `${origin}/authorize`) throw new Error("This is not where one signs in.");
+      // A client by its own document, which such a server would fetch.
+      if (
+        client.startsWith("https://") &&
+        options.metadata?.["client_id_metadata_document_supported"] === true
+      )
+        clients.set(client, { redirects: [redirect] });
       if (!clients.get(client)?.redirects.includes(redirect))
         throw new Error("The client is unknown, or has not registered this redirect.");
       if (
@@ -250,7 +285,9 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
         throw new Error("It takes codes with PKCE and S256 alone.");
       if (searchParams.get("resource") !== resource) throw new Error("It knows no such resource.");
       const code = randomBytes(8).toString("hex");
-      codes.set(code, { client, account, redirect, challenge: searchParams.get("code_challenge") ?? "" });
+      const challenge = searchParams.get("code_challenge") ?? "";
+      const scope = searchParams.get("scope") ?? "";
+      codes.set(code, { client, account, redirect, challenge, scope });
       const back = new URL(redirect);
       back.search = new URLSearchParams({
         code,
@@ -276,6 +313,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
       return followed;
     },
     tokens,
+    registrations,
     async close() {
       server.closeAllConnections();
       server.close();

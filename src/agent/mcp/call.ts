@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { startDeadline } from "./deadline.ts";
-import { describeError, isNetworkFailure, isUnreachable } from "./failure.ts";
+import { describeError, isForbidden, isNetworkFailure, isUnreachable } from "./failure.ts";
 import { type Link, withoutOwnTimeout } from "./link.ts";
 import { type CallResult, callResultSchema } from "./result.ts";
 
@@ -24,14 +24,17 @@ export type CallRequest = Asked & {
 /** How a call went. Only `answered` and `refused` come from the server itself. */
 export type McpCallOutcome =
   | { kind: "answered"; result: CallResult }
-  /** The server answered with a protocol error. */
-  | { kind: "refused"; problem: string }
+  /** The server answered with a protocol error. `forbidden`: whoever the call was made for may not make it. */
+  | { kind: "refused"; problem: string; forbidden?: true }
   | { kind: "timed-out" }
   | { kind: "stopped" }
   /** The server cannot be reached, and the call has not run. */
   | { kind: "unavailable"; problem: string }
-  /** The server takes no account of the person who has asked: there is none, or it has ended. The call has not run. */
-  | { kind: "signed-out" }
+  /**
+   * The server takes no account of the person who has asked: there is none, it has ended, or it lacks permissions. The
+   * call has not run.
+   */
+  | { kind: "signed-out"; lacks?: string }
   /** The connection ended during the call: nobody knows whether it ran. */
   | { kind: "lost"; problem: string };
 
@@ -64,6 +67,7 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
       await link.close();
       return { kind: "unavailable", problem };
     }
+    if (isForbidden(error)) return { kind: "refused", problem: link.explain(error), forbidden: true };
     if (isNetworkFailure(error)) await link.close();
     return link.ended() ? { kind: "lost", problem: link.explain(error) } : { kind: "refused", problem };
   } finally {

@@ -29,6 +29,13 @@ export function createConnectTool(server: EnabledServer, options: ConnectToolOpt
     const account = asker && url && (await options.accounts?.of(asker.person).read(name));
     return url && isUsable(account, url) ? account : undefined;
   };
+  /** What the person must do; undefined where the account is as it has to be. */
+  const findLack = async (person: string): Promise<string | undefined> => {
+    const account = await readAccount();
+    if (!account) return `${person} must connect an account at ${name}.`;
+    if (account.wanted === undefined) return undefined;
+    return `${person} must connect the account at ${name} again: it lacks the permission ${account.wanted}.`;
+  };
   return defineTool({
     name: nameConnectTool(name),
     description:
@@ -41,10 +48,10 @@ export function createConnectTool(server: EnabledServer, options: ConnectToolOpt
     unlocks: name,
     async review() {
       if (!asker || !url) return { action: "deny", why: nobodyAsked(name) };
-      if (await readAccount()) return { action: "allow" };
+      const why = await findLack(asker.name);
+      if (why === undefined) return { action: "allow" };
       const problem = options.connectProblem();
       if (problem !== undefined) return { action: "deny", why: problem };
-      const why = `${asker.name} must connect an account at ${name}.`;
       return { action: "ask", why, connect: { server: name, host: url.host } };
     },
     async run(_input, { signal }) {

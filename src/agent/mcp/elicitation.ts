@@ -3,7 +3,7 @@ import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/type
 import { z } from "zod";
 import { removeHidden } from "../hidden-characters.ts";
 import type { InputStore } from "../input-store.ts";
-import type { InputField, InputRequest } from "../server-input.ts";
+import { type InputField, type InputRequest, writeValue } from "../server-input.ts";
 import { cutText, toOneLine, toWellFormed } from "../text.ts";
 
 /** What a server asked during a call, which was told that nobody has answered. */
@@ -62,6 +62,7 @@ const fieldSchema = z.object({
   maximum: z.number().optional(),
   minItems: z.number().optional(),
   maxItems: z.number().optional(),
+  default: z.unknown().optional(),
 });
 
 function readRequest(
@@ -103,12 +104,15 @@ function readField(name: string, raw: unknown, required: boolean): InputField | 
   if (options && (options.length === 0 || options.length > mostOptions)) return undefined;
   const kind = toKind(rest.type, options !== undefined);
   if (!kind) return undefined;
-  return {
+  const field: InputField = {
     ...{ name, kind, required, title: toPlain(title, 60) || name },
     ...(description !== undefined && { about: toPlain(description, 200) }),
     ...(options && { options }),
     ...readBounds(rest),
   };
+  const usual = writeValue(field, rest.default);
+  // People read it, so it must be what they read.
+  return usual !== undefined && toPlain(usual, 200) === usual ? { ...field, default: usual } : field;
 }
 
 function readBounds(field: z.infer<typeof fieldSchema>): Pick<InputField, "least" | "most"> {

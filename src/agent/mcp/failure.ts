@@ -44,6 +44,11 @@ export function isRefusedLogin(error: unknown): boolean {
   return (error instanceof StreamableHTTPError || error instanceof SseError) && error.code === 401;
 }
 
+/** The server knows whose request it is, and that they may not make it. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof StreamableHTTPError && error.code === 403;
+}
+
 /** What the SDK says of these is the body of the answer, which tells nobody what to do. */
 function describeRefusal(error: Error): string | undefined {
   if (!(error instanceof StreamableHTTPError || error instanceof SseError)) return undefined;

@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
-import { describeError, isTooLong, isRefusedLogin, isUnreachable } from "./failure.ts";
+import { describeError, isForbidden, isTooLong, isRefusedLogin, isUnreachable } from "./failure.ts";
 import { untilAborted } from "../until-aborted.ts";
 import { fetchWithLimits } from "./http.ts";
 import type { AccountStore } from "../mcp-account.ts";
@@ -144,8 +144,12 @@ function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOp
   const missing = isPersons
     ? "its person has not connected an account, or it has ended"
     : `nobody has signed in to it, or the sign-in has ended: run heddle mcp login ${server}`;
+  const forbidden = `its account there may not do this${isPersons ? "" : `: heddle mcp login ${server} asks for what it lacks`}`;
   return {
     fetch: createSignedFetch(fetch, { server, url, store, onToken, onProblem, ...remedy }),
-    explain: (error: unknown) => (isRefusedLogin(error) ? missing : describeError(error)),
+    explain(error: unknown) {
+      if (isRefusedLogin(error)) return missing;
+      return isForbidden(error) ? forbidden : describeError(error);
+    },
   };
 }

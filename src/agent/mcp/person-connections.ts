@@ -94,8 +94,12 @@ class PersonConnection implements Connection {
     return await this.#use<McpCallOutcome>(
       async (connection) => {
         const outcome = await connection.call(request, repeatable);
-        const hasFailed = outcome.kind === "refused" || outcome.kind === "unavailable";
-        return hasFailed && !(await this.#readAccount()) ? { kind: "signed-out" } : outcome;
+        if (outcome.kind !== "refused" && outcome.kind !== "unavailable") return outcome;
+        const account = await this.#readAccount();
+        if (!account) return { kind: "signed-out" };
+        const { wanted: lacks } = account;
+        const isLacking = outcome.kind === "refused" && outcome.forbidden === true;
+        return isLacking && lacks !== undefined ? { kind: "signed-out", lacks } : outcome;
       },
       (problem) => (problem === undefined ? { kind: "signed-out" } : { kind: "unavailable", problem }),
     );

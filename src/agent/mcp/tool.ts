@@ -112,7 +112,11 @@ function toResult(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts
       return { status: "error", outage: true, text };
     }
     case "signed-out": {
-      const text = `There is no account at the MCP server ${server} to make this call with, or it has ended. The call has not run; ${nameConnectTool(server)} asks for an account, or says why there can be none.`;
+      const why =
+        outcome.lacks === undefined
+          ? `There is no account at the MCP server ${server} to make this call with, or it has ended.`
+          : `The account at the MCP server ${server} may not do this: it lacks the permission ${outcome.lacks}.`;
+      const text = `${why} The call has not run; ${nameConnectTool(server)} asks for an account that can make it, or says why there can be none.`;
       return { status: "error", text };
     }
     case "timed-out": {

@@ -2,7 +2,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAnswerTool } from "../../../src/agent/mcp/answer-tool.ts";
 import type { Asker } from "../../../src/agent/mcp/asker.ts";
 import type { McpPool } from "../../../src/agent/mcp/pool.ts";
-import type { InputAnswer, InputRequest } from "../../../src/agent/server-input.ts";
+import {
+  describeExpected,
+  type InputAnswer,
+  type InputRequest,
+  parseForm,
+} from "../../../src/agent/server-input.ts";
 import { createInputStore } from "../../../src/queue/stores/mcp-inputs.ts";
 import { startRedis } from "../../fakes/redis.ts";
 import { never, poolOf, run } from "./harness.ts";
@@ -14,7 +19,7 @@ const [ada, bob] = [asker("ada"), asker("bob")];
 const services = { notes: undefined as never, now: Date.now };
 
 async function scene() {
-  const names = ["remove", "file", "password", "pay", "visit"];
+  const names = ["remove", "file", "options", "password", "pay", "visit"];
   const more = names.map((name) => ({ name, inputSchema: { type: "object" as const } }));
   const fixture = await startHttpFixture("http", 0, { more });
   onTestFinished(() => fixture.stop());
@@ -114,4 +119,23 @@ test("Nobody is asked for a secret, in another's place, or where nobody has aske
   // The server does not say whose call its question belongs to.
   const both = await Promise.all([call(all.pool, ada, "remove"), call(all.pool, bob, "remove")]);
   expect(both.filter((text) => text.startsWith("cancel"))).toHaveLength(2);
+});
+
+test("What a form offers counts where the person leaves it out, and they read what that is", async () => {
+  const all = await scene();
+  const first = await call(all.pool, ada, "options");
+  const asked = await request(all, ada, idIn(first));
+  if (asked?.mode !== "form") throw new Error("There is no form.");
+  expect(asked.fields.map(describeExpected)).toEqual([
+    "a text; plans if you leave it out",
+    "a whole number of at least 1; 2 if you leave it out",
+    "yes or no; yes if you leave it out",
+    "one of Soon, Late; Soon if you leave it out",
+    "some of Red, Blue, with commas between them; Red, Blue if you leave it out",
+    "a whole number of at least 1",
+  ]);
+  const form = parseForm(asked.fields, "urgent: no\nodd: 3");
+  expect(form).toEqual({
+    content: { subject: "plans", count: 2, urgent: false, when: "soon", colours: ["r", "b"], odd: 3 },
+  });
 });

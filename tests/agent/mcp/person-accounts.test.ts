@@ -251,3 +251,22 @@ test("Where accounts cannot be connected, the model reads why", async () => {
     why: "the operator must set hooks.address.",
   });
 });
+
+test("An account that lacks a permission is to be connected again, and says what for", async () => {
+  const { connect, open, accounts } = await scene({ guarded: { tool: "whoami", scope: "notes:all" } });
+  await connect(ada);
+  const pool = await open();
+  expect((await callTool(pool, ada, "whoami")).text).toMatch(
+    /^The account at the MCP server notes may not do this: it lacks the permission notes:all\. The call has not run; \S+connect\S* asks/,
+  );
+  const { tools } = await pool.offer(never, ada);
+  const connectTool = tools.find(({ name }) => name.includes("connect"));
+  const services = { notes: undefined as never, now: Date.now };
+  expect(await connectTool?.review?.({}, services, never)).toMatchObject({
+    action: "ask",
+    why: "ada must connect the account at notes again: it lacks the permission notes:all.",
+  });
+  // What others have connected is as it was.
+  await connect(bob);
+  expect((await accounts.of(bob.person).read("notes"))?.wanted).toBeUndefined();
+});

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAccountStore, UnreadableAccount } from "../../../src/queue/stores/mcp-accounts.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { type Account, accountSchema, type Accounts } from "../../../src/agent/mcp-account.ts";
+import { type Account, accountSchema, type Accounts, listWanted } from "../../../src/agent/mcp-account.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
 import { createSignedFetch } from "../../../src/agent/mcp/sign-in/token-source.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { type FakeOAuthOptions, startFakeOAuth } from "../../fakes/oauth.ts";
 import { startRedis } from "../../fakes/redis.ts";
-import { poolOf } from "./harness.ts";
+import { poolOf, run, toolNamed } from "./harness.ts";
 import { startHttpFixture } from "./servers/http.ts";
 
 const redirectUrl = new URL("http://127.0.0.1:8421/callback");
@@ -170,8 +170,68 @@ test("A server that names another's issuer is not signed in to", async () => {
 });
 
 test("A server that wants tokens for another resource gets none", async () => {
-  const { begin } = await scene({ resource: "https://bank.example/mcp" });
+  const { begin } = await scene({ resource: () => "https://bank.example/mcp" });
   await expect(begin()).rejects.toThrow(/names another resource \(https:\/\/bank\.example\/mcp\)/);
+});
+
+const folder = "/.well-known/oauth-protected-resource";
+
+// RFC 9728, 3.3.
+test.each([
+  { named: "/mcp", at: `${folder}/mcp`, isTaken: true },
+  { named: "/mcp", at: "/elsewhere.json", isTaken: true },
+  { named: "/mcp", at: folder, isTaken: true },
+  { named: "", at: folder, isTaken: true },
+  { named: "", at: `${folder}/mcp`, isTaken: false },
+  { named: "", at: "/elsewhere.json", isTaken: false },
+  { named: "/m", at: `${folder}/mcp`, isTaken: false },
+  { named: "/mcp/", at: `${folder}/mcp`, isTaken: false },
+])("A resource “$named” counts by metadata at $at: $isTaken", async ({ named, at, isTaken }) => {
+  const resource = (origin: string) => `${origin}${named}`;
+  const { begin } = await scene({ resource, resourceMetadata: { path: at, isSaid: true } });
+  if (isTaken) await begin();
+  else await expect(begin()).rejects.toThrow("it names another resource");
+});
+
+test("A client asks for what a server that refuses it wants, and says what kind of program it is", async () => {
+  const { begin, oauth } = await scene({ wants: "notes:read profile" });
+  const { url } = await begin();
+  expect(url.searchParams.get("scope")).toBe("notes:read profile");
+  expect((await begin({ scope: "notes:write" })).url.searchParams.get("scope")).toBe("notes:write");
+  expect(oauth.registrations[0]).toMatchObject({ client_name: "Heddle", application_type: "native" });
+});
+
+test.each([true, false])(
+  "The address of its own document is the client's id where the server takes such ones: %s",
+  async (isTaken) => {
+    const { oauth } = await scene({ metadata: { client_id_metadata_document_supported: isTaken } });
+    const server = { name: "notes", url: new URL(oauth.mcp) };
+    const clientMetadataUrl = new URL("https://heddle.example/connect/client.json");
+    const begun = await beginSignIn(server, { settings: {}, redirectUrl, clientMetadataUrl });
+    expect(begun.url.searchParams.get("client_id") === clientMetadataUrl.href).toBe(isTaken);
+    expect(oauth.registrations).toHaveLength(isTaken ? 0 : 1);
+    const account = await begun.finish(new URL(await oauth.agree(begun.url.href)));
+    expect(account.client.client_id === clientMetadataUrl.href).toBe(isTaken);
+  },
+);
+
+test("What an account may not do is said, remembered, and asked for with the next sign-in beside what it had", async () => {
+  const { store, oauth, open } = await scene({ guarded: { tool: "echo", scope: "notes:write" } });
+  const server = { name: "notes", url: new URL(oauth.mcp) };
+  const signIn = async () => {
+    const wanted = listWanted(await store.read("notes"));
+    const begun = await beginSignIn(server, { settings: {}, redirectUrl, wanted });
+    await store.write("notes", await begun.finish(new URL(await oauth.agree(begun.url.href))));
+    return begun.url.searchParams.get("scope");
+  };
+  expect(await signIn()).toBe("notes");
+  const call = async () => (await run(await toolNamed(await open(), "notes__echo"), { say: "a" })).text;
+  expect(await call()).toContain(
+    "its account there may not do this: heddle mcp login notes asks for what it lacks",
+  );
+  expect(await signIn()).toBe("notes notes:write");
+  expect(listWanted(await store.read("notes"))).toBeUndefined();
+  expect(await call()).toBe("a");
 });
 
 test("In Redis an account is sealed for its server and its secret", async () => {

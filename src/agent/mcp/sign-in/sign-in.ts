@@ -1,8 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import {
-  discoverOAuthServerInfo,
   exchangeAuthorization,
-  type OAuthServerInfo,
   registerClient,
   startAuthorization,
 } from "@modelcontextprotocol/sdk/client/auth.js";
@@ -11,23 +9,12 @@ import type {
   OAuthClientInformationMixed,
   OAuthTokens,
 } from "@modelcontextprotocol/sdk/shared/auth.js";
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
-import { z } from "zod";
-import { boundAnswer } from "../bounded-answer.ts";
 import type { SignInSettings } from "../config.ts";
 import type { Account } from "../../mcp-account.ts";
-import { type BegunSignIn, isProtected, SignInError } from "./begun.ts";
+import { type BegunSignIn, SignInError } from "./begun.ts";
+import { createSignInFetch, discoverSignIn, type FoundSignIn, type SignInServer } from "./discovery.ts";
 
 const defaultStepMs = 15_000;
-
-/** The longest answer of a sign-in that is read: metadata, a registration or tokens are a few KiB. */
-export const signInBytes = 256 * 1024;
-
-const promiseSchema = z.object({
-  issuer: z.string(),
-  authorization_response_iss_parameter_supported: z.literal(true),
-});
 
 export interface SignIn {
   /** Where the person signs in. */
@@ -42,44 +29,44 @@ export interface SignIn {
   finish(returned: URL): Promise<Account>;
 }
 
+export interface SignInOptions {
+  settings: SignInSettings;
+  /** On loopback (RFC 8252, 7.3), or this Heddle's own over https. */
+  redirectUrl: URL;
+  /**
+   * Where what a client must say of itself can be read: its address is then the client's id where the authorization
+   * server takes such ones (https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/).
+   */
+  clientMetadataUrl?: URL | undefined;
+  /** What a call was refused for want of, with blanks between the permissions; asked for beside the usual. */
+  wanted?: string | undefined;
+  now?: () => number;
+  /** How long discovery, registration and the exchange of the code may each take. Default: 15 s. */
+  stepMs?: number;
+}
+
 /**
  * Begins an authorization by code with PKCE, as the protocol asks for it
- * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization): the resource's metadata (RFC 9728),
- * the authorization server's (RFC 8414), registration (RFC 7591) where the operator names no client.
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). The client is the one that the operator
+ * names, the one of `clientMetadataUrl`, or one that registers itself (RFC 7591).
  *
- * @param redirectUrl on loopback (RFC 8252, 7.3), or this Heddle's own over https
  * @throws SignInError
  */
-export async function beginSignIn(
-  server: { name: string; url: URL },
-  {
-    settings,
-    redirectUrl,
-    now = Date.now,
-    stepMs = defaultStepMs,
-  }: {
-    settings: SignInSettings;
-    redirectUrl: URL;
-    now?: () => number;
-    /** How long discovery, registration and the exchange of the code may each take. Default: 15 s. */
-    stepMs?: number;
-  },
-): Promise<SignIn> {
-  const promising = new Set<string>();
+export async function beginSignIn(server: SignInServer, options: SignInOptions): Promise<SignIn> {
+  const { settings, redirectUrl, wanted, now = Date.now, stepMs = defaultStepMs } = options;
   const found = await explainProblem(
     server,
     "it does not say where to sign in",
-    discoverOAuthServerInfo(server.url, { fetchFn: noteIssuers(createFetch(server, stepMs), promising) }),
+    discoverSignIn(server, stepMs),
   );
-  checkServer(server, found);
   const { authorizationServerUrl, authorizationServerMetadata: metadata, resourceMetadata } = found;
   // As it stands there: a server may compare it letter by letter.
   const resource = resourceMetadata?.resource;
-  const scope = settings.scope ?? resourceMetadata?.scopes_supported?.join(" ");
+  const scope = joinScopes(settings.scope ?? found.scope, wanted);
   const client = await explainProblem(
     server,
     "it registers no client by itself. Register one there by hand and give signIn.clientId in mcp.json",
-    findClient(found, { settings, redirectUrl, scope, fetchFn: createFetch(server, stepMs) }),
+    findClient(server, found, { ...options, scope, stepMs }),
   );
   const state = randomBytes(24).toString("base64url");
   const { authorizationUrl, codeVerifier } = await explainProblem(
@@ -96,7 +83,7 @@ export async function beginSignIn(
   );
   const begun: BegunSignIn = {
     ...{ state, codeVerifier, issuer: authorizationServerUrl, redirect: redirectUrl.href },
-    isIssuerPromised: promising.size > 0,
+    isIssuerPromised: found.isIssuerPromised,
     ...(metadata && { metadata: { ...metadata } }),
     ...(resource && { resource }),
     client: { ...client },
@@ -137,7 +124,7 @@ export async function finishSignIn(
       codeVerifier: begun.codeVerifier,
       redirectUri: begun.redirect,
       ...(resource !== undefined && { resource }),
-      fetchFn: createFetch(server, stepMs),
+      fetchFn: createSignInFetch(server, stepMs),
     }),
   );
   return {
@@ -173,103 +160,46 @@ export function takeTokens(
   };
 }
 
-/** A server may not have tokens made out for another one, nor send anybody to where others can listen. */
-function checkServer(server: { name: string; url: URL }, found: OAuthServerInfo): void {
-  const { authorizationServerMetadata: metadata, authorizationServerUrl, resourceMetadata } = found;
-  if (
-    resourceMetadata &&
-    !checkResourceAllowed({ requestedResource: server.url, configuredResource: resourceMetadata.resource })
-  )
-    throw new SignInError(
-      `${server.name}: it names another resource (${resourceMetadata.resource}) than its own address.`,
-    );
-  const addresses = [
-    authorizationServerUrl,
-    metadata?.authorization_endpoint,
-    metadata?.token_endpoint,
-    metadata?.registration_endpoint,
-  ];
-  for (const address of addresses) {
-    const url = address === undefined ? undefined : URL.parse(address);
-    if (url && !isProtected(url)) throw createUnprotected(server, url);
-  }
-  // RFC 8414, 3.3, letter by letter but for the slash of an empty path, which RFC 3986, 6.2.3 makes no difference of:
-  // whoever names another's issuer could pass for it where answers are told apart by it.
-  if (metadata && normalizeIssuer(metadata.issuer) !== normalizeIssuer(authorizationServerUrl))
-    throw new SignInError(
-      `${server.name}: its sign-in names another issuer than the address that it was found at.`,
-    );
-  if (metadata?.code_challenge_methods_supported?.includes("S256") === false)
-    throw new SignInError(
-      `${server.name}: its sign-in does not know PKCE with S256, which keeps a code from being stolen.`,
-    );
-}
-
-function normalizeIssuer(issuer: string): string {
-  return URL.parse(issuer)?.pathname === "/" ? issuer.replace(/\/$/, "") : issuer;
-}
-
-function createUnprotected({ name }: { name: string }, { host }: URL): SignInError {
-  return new SignInError(`${name}: its sign-in at ${host} is not over https.`);
-}
-
-/**
- * `fetch` for one step of a sign-in, whose addresses the server has chosen: it ends in time, goes where it was sent and
- * nowhere else (a redirect could take code and secret along), and in clear to the configured server only.
- */
-function createFetch(server: { name: string; url: URL }, stepMs: number): FetchLike {
-  const deadline = AbortSignal.timeout(stepMs);
-  return async (address, init) => {
-    const url = new URL(address);
-    if (!isProtected(url) && url.origin !== server.url.origin) throw createUnprotected(server, url);
-    const response = await fetch(url, { ...init, redirect: "manual", signal: deadline });
-    if (response.status < 300 || response.status > 399) return boundAnswer(response, signInBytes);
-    await response.body?.cancel();
-    // Not fetch's own error, which the SDK takes for a browser's and answers by trying without what it looked for.
-    throw new SignInError(`${server.name}: its sign-in at ${url.host} redirects, which is not followed.`);
-  };
-}
-
-/**
- * Notes the issuers whose metadata promises `iss` in answers (RFC 9207, 3), as they are fetched: the SDK drops that
- * field from the metadata of OpenID providers.
- */
-function noteIssuers(fetchFn: FetchLike, promising: Set<string>): FetchLike {
-  return async (address, init) => {
-    const response = await fetchFn(address, init);
-    const metadata: unknown = await response
-      .clone()
-      .json()
-      .catch(() => undefined);
-    const said = promiseSchema.safeParse(metadata);
-    if (said.success) promising.add(said.data.issuer);
-    return response;
-  };
+/** Each permission once. */
+function joinScopes(...scopes: (string | undefined)[]): string | undefined {
+  const all = new Set(scopes.flatMap((scope) => scope?.split(/\s+/).filter(Boolean) ?? []));
+  return all.size > 0 ? [...all].join(" ") : undefined;
 }
 
 async function findClient(
-  { authorizationServerUrl, authorizationServerMetadata: metadata }: OAuthServerInfo,
+  server: SignInServer,
+  { authorizationServerUrl, authorizationServerMetadata: metadata }: FoundSignIn,
   {
     settings: { clientId, clientSecret },
     redirectUrl,
+    clientMetadataUrl,
     scope,
-    fetchFn,
-  }: { settings: SignInSettings; redirectUrl: URL; scope: string | undefined; fetchFn: FetchLike },
+    stepMs,
+  }: SignInOptions & { scope: string | undefined; stepMs: number },
 ): Promise<OAuthClientInformationMixed> {
   if (clientId !== undefined)
     return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
+  if (clientMetadataUrl?.protocol === "https:" && metadata?.client_id_metadata_document_supported === true)
+    return { client_id: clientMetadataUrl.href };
   return registerClient(authorizationServerUrl, {
     ...(metadata && { metadata }),
     ...(scope && { scope }),
-    fetchFn,
-    clientMetadata: {
-      client_name: "Heddle",
-      redirect_uris: [redirectUrl.href],
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      token_endpoint_auth_method: "none",
-    },
+    fetchFn: createSignInFetch(server, stepMs),
+    clientMetadata: describeClient(redirectUrl),
   });
+}
+
+/** What a client says of itself (RFC 7591, 2), where it registers or in a document of its own. */
+export function describeClient(redirectUrl: URL) {
+  return {
+    client_name: "Heddle",
+    redirect_uris: [redirectUrl.href],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+    // OpenID Connect Dynamic Client Registration 1.0, 2: what comes back to loopback is a program of its user's.
+    application_type: redirectUrl.protocol === "https:" ? "web" : "native",
+  };
 }
 
 /** @throws SignInError */

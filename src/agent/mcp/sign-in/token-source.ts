@@ -1,9 +1,13 @@
-import { refreshAuthorization } from "@modelcontextprotocol/sdk/client/auth.js";
+import { extractWWWAuthenticateParams, refreshAuthorization } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { type Account, type AccountStore, isUsable } from "../../mcp-account.ts";
 import { boundAnswer } from "../bounded-answer.ts";
-import { signInBytes, takeTokens } from "./sign-in.ts";
+import { signInBytes } from "./discovery.ts";
+import { takeTokens } from "./sign-in.ts";
+
+/** RFC 6749, 3.3; people read them. */
+const scopes = /^[\x21\x23-\x5B\x5D-\x7E]+( [\x21\x23-\x5B\x5D-\x7E]+)*$/;
 
 /** A token is renewed so long before its end, ms. */
 const renewAheadMs = 5 * 60_000;
@@ -39,6 +43,7 @@ export function createSignedFetch(fetch: FetchLike, options: TokenSourceOptions)
     const account = await find();
     if (!account) return fetch(address, init);
     const response = await fetch(address, withToken(init, account, options));
+    if (response.status === 403) await noteWanted(account, response, options);
     if (response.status !== 401) return response;
     const renewed = account.refreshToken === undefined ? undefined : await renew(account, options);
     if (!renewed || renewed.accessToken === account.accessToken) {
@@ -50,6 +55,24 @@ export function createSignedFetch(fetch: FetchLike, options: TokenSourceOptions)
     if (second.status === 401) await endAccount(renewed, options);
     return second;
   };
+}
+
+/**
+ * Remembers what an account may not do and a call wanted: it is asked for with the next sign-in
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#scope-challenge-handling).
+ */
+async function noteWanted(
+  account: Account,
+  response: Response,
+  { server, store }: TokenSourceOptions,
+): Promise<void> {
+  const { error, scope } = extractWWWAuthenticateParams(response);
+  if (error !== "insufficient_scope" || scope === undefined || scope.length > 500 || !scopes.test(scope))
+    return;
+  await store.renewAlone(server, async () => {
+    const latest = await store.read(server);
+    if (latest?.accessToken === account.accessToken) await store.write(server, { ...latest, wanted: scope });
+  });
 }
 
 /** Remembers that the account serves nobody any more, unless it is another one by now. */

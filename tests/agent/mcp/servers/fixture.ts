@@ -155,6 +155,31 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         });
         return say(`${asked.action} ${JSON.stringify(asked.content ?? {})}`);
       }
+      case "options": {
+        const titled = (choices: Record<string, string>) =>
+          Object.entries(choices).map(([value, title]) => ({ const: value, title }));
+        const asked = await server.elicitInput({
+          message: "How?",
+          requestedSchema: {
+            type: "object",
+            properties: {
+              subject: { type: "string", default: "plans" },
+              count: { type: "integer", minimum: 1, default: 2 },
+              urgent: { type: "boolean", default: true },
+              when: { type: "string", oneOf: titled({ soon: "Soon", late: "Late" }), default: "soon" },
+              colours: {
+                type: "array",
+                items: { anyOf: titled({ r: "Red", b: "Blue" }) },
+                default: ["r", "b"],
+              },
+              // No value of the field's.
+              odd: { type: "integer", minimum: 1, default: 0 },
+            },
+            required: ["odd"],
+          },
+        });
+        return say(`${asked.action} ${JSON.stringify(asked.content ?? {})}`);
+      }
       case "password": {
         const properties = { password: { type: "string" as const } };
         const asked = await server.elicitInput({
