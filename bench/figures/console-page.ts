@@ -1,7 +1,13 @@
 import type { Browser } from "playwright-core";
 import { begin, end, usageOf, write } from "../../tests/adapters/console/sessions.ts";
 import { launchChromium, noChromium } from "../../tests/browser/chromium.ts";
-import { recordsOf, writeRecords, writeThreads } from "../../tests/browser/large-console.ts";
+import {
+  longConversation,
+  recordsOf,
+  writeMessages,
+  writeRecords,
+  writeThreads,
+} from "../../tests/browser/large-console.ts";
 import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { openScene, type Scene } from "../console-scenes.ts";
 import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";
@@ -12,7 +18,7 @@ export const consolePage: Figure = {
   id: "console-page",
   title: "A change in the console's page",
   method:
-    "The console with its page in a headless Chromium, one for each size, with changes interleaved. A thread of the list of all threads begins or ends a turn; the timeline of a thread, read at its end, gets a step with one call. The time is that of the page's main thread: reading what came, changing the elements, style and layout; painting is not in it.",
+    "The console with its page in a headless Chromium, one for each size, with changes interleaved. A thread of the list of all threads begins or ends a turn; the timeline of a thread, read at its end, gets a step with one call; a conversation, read at its end, an answer. The time is that of the page's main thread: reading what came, changing the elements, style and layout; painting is not in it.",
   measure,
 };
 
@@ -34,9 +40,10 @@ async function measure(effort: Effort): Promise<Findings> {
     parts.use(subject.scene);
     subjects.push(subject);
   };
-  const [threads, records] = effort.pick([500, 2_000], [5_000, 20_000]);
+  const [threads, records, messages] = effort.pick([500, 2_000, 500], [5_000, 20_000, 2_000]);
   for (const count of [10, 500, 5_000]) if (count <= threads) await add(openList(browser, count));
   for (const count of [60, records]) await add(openTimeline(browser, count));
+  for (const count of [10, messages]) await add(openConversation(browser, count));
 
   const times = await interleave(
     subjects.map(({ name, change }) => ({ name, run: async () => [await change()] })),
@@ -53,7 +60,7 @@ async function measure(effort: Effort): Promise<Findings> {
     goal(`one change in the page: ${name}, p50`, medians.get(name) ?? Number.NaN, "ms", { below: 5 });
   return {
     table: { columns: ["", "elements", "measured", "p50", "p95"], rows },
-    goals: [aim(listOf(threads)), aim(timelineOf(records))],
+    goals: [aim(listOf(threads)), aim(timelineOf(records)), aim(conversationOf(messages))],
   };
 }
 
@@ -62,6 +69,7 @@ const onError = (error: unknown) => {
 };
 const listOf = (count: number) => `list of ${count.toLocaleString("en")} threads`;
 const stepLine = (step: number) => new RegExp(`^Step ${step}$`);
+const conversationOf = (count: number) => `conversation of ${count.toLocaleString("en")} messages`;
 const timelineOf = (count: number) => `timeline of ${count.toLocaleString("en")} records`;
 
 async function openList(browser: Browser, count: number): Promise<Subject> {
@@ -116,5 +124,24 @@ async function openTimeline(browser: Browser, count: number): Promise<Subject> {
     name: timelineOf(count),
     scene,
     change: () => scene.measure(change, stepLine(step + 1)),
+  };
+}
+
+async function openConversation(browser: Browser, count: number): Promise<Subject> {
+  const ref = { platform: "local", workspace: "console", channel: "main", thread: longConversation };
+  // The oldest make room for what is added.
+  const scene = await openScene(browser, ({ redis }) => writeMessages(redis.client(), count), {
+    at: `/t/${longConversation}`,
+    shows: new RegExp(`^Answer ${count - 1}:`),
+  });
+  let said = 0;
+  const change = async () => {
+    said += 1;
+    await scene.console.surface.post(ref, { kind: "answer", markdown: `Said ${said}.` }, `said ${said}`);
+  };
+  return {
+    name: conversationOf(count),
+    scene,
+    change: () => scene.measure(change, new RegExp(`^Said ${said + 1}[.]$`)),
   };
 }

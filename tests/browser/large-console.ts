@@ -1,5 +1,6 @@
 /** A console of a team that has used it for long. */
 import type { Redis } from "ioredis";
+import { Conversations } from "../../src/adapters/console/conversations/conversations.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
 
@@ -41,4 +42,23 @@ export function recordsOf(step: number): JournalRecord[] {
     { type: "tool-start", callId: id, at: Date.now() },
     resultOf(id, "bash", `line ${step}`),
   ];
+}
+
+export const longConversation = "longconversation1";
+
+/** The console thread of that id: questions and answers in turn, "Question 0" the oldest. */
+export async function writeMessages(redis: Redis, count: number): Promise<void> {
+  const conversations = new Conversations(redis, Date.now);
+  for (let n = 0; n < count; n += 1) {
+    const content =
+      n % 2 === 0
+        ? ({ kind: "person", name: "Ada", text: `Question ${n}: what is **it**?`, mark: "answered" } as const)
+        : ({ kind: "answer", markdown: answerOf(n) } as const);
+    await conversations.add(longConversation, `m${n}`, content);
+  }
+}
+
+function answerOf(n: number): string {
+  const lines = Array.from({ length: n % 7 }, (_, line) => `- point ${line} of ${n}, with **some** words`);
+  return [`Answer ${n}: it is *this*.`, "", ...lines, "", "```js", `const answer = ${n};`, "```"].join("\n");
 }

@@ -5,7 +5,7 @@ import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { begin, write } from "../adapters/console/sessions.ts";
 import { chromiumPath, noChromium } from "./chromium.ts";
 import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
-import { recordsOf, writeRecords, writeThreads } from "./large-console.ts";
+import { longConversation, recordsOf, writeMessages, writeRecords, writeThreads } from "./large-console.ts";
 
 const mostNodes = 3_000;
 const threads = 5_000;
@@ -13,6 +13,8 @@ const records = 20_000;
 const onError = (error: unknown) => {
   throw error;
 };
+
+const messages = 2_000;
 
 const nodes = (page: Page) => page.evaluate("document.querySelectorAll('*').length");
 const scrollTo = (page: Page, share: number) =>
@@ -29,7 +31,7 @@ const firstInView = (page: Page, selector: string) =>
     }
   })()`) as Promise<{ text: string; top: number } | undefined>;
 /** From now on, which rows change. */
-const watchRows = (page: Page, selector: string) =>
+const watchRows = (page: Page, selector: string, root = "report") =>
   page.evaluate(`{
     window.touched = new Set();
     new MutationObserver((changes) => {
@@ -39,13 +41,40 @@ const watchRows = (page: Page, selector: string) =>
         for (const one of row ? [row] : [...addedNodes, ...removedNodes])
           if (one.nodeType === 1 && one.matches(${JSON.stringify(selector)})) window.touched.add(one);
       }
-    }).observe(document.getElementById("report"), {
+    }).observe(document.getElementById("${root}"), {
       subtree: true, childList: true, characterData: true, attributes: true,
     });
   }`);
 /** Of those that are still there. */
 const touched = (page: Page) =>
   page.evaluate("[...window.touched].filter((row) => row.isConnected).map((row) => row.textContent)");
+
+const scrollLog = (page: Page, share: number) =>
+  page.evaluate(
+    `(() => { const s = document.getElementById("scroller"); s.scrollTop = s.scrollHeight * ${share}; })()`,
+  );
+const toEnd = (page: Page) =>
+  page.evaluate(
+    `(() => { const s = document.getElementById("scroller"); return s.scrollHeight - s.scrollTop - s.clientHeight; })()`,
+  );
+/** The message that begins in view first. */
+const firstMessage = (page: Page) =>
+  page.evaluate(`(() => {
+    const { top } = document.getElementById("scroller").getBoundingClientRect();
+    for (const one of document.querySelectorAll("article")) {
+      const box = one.getBoundingClientRect();
+      if (box.top < top) continue;
+      const number = Number(/(?:Question|Answer) (\\d+)/.exec(one.textContent)?.[1]);
+      return { number, isFar: one.classList.contains("far"), top: Math.round(box.top - top) };
+    }
+  })()`) as Promise<{ number: number; isFar: boolean; top: number } | undefined>;
+const inView = (page: Page, text: string) =>
+  page.evaluate(`(() => {
+    const { top, bottom } = document.getElementById("scroller").getBoundingClientRect();
+    const one = [...document.querySelectorAll("article")].find((a) => a.textContent.includes(${JSON.stringify(text)}));
+    const box = one.getBoundingClientRect();
+    return box.top < bottom && box.bottom > top;
+  })()`);
 
 describe("a console with a long history", () => {
   beforeAll(openBrowser);
@@ -172,6 +201,78 @@ describe("a console with a long history", () => {
       ...["Turn t2", "And now?", `Step ${last + 1}`],
     ]);
     expect(await nodes(page)).toBeLessThan(mostNodes);
+    opened.expectInnocent();
+  });
+
+  test("shows 2,000 messages: those near the view with all their parts, of the others their text, in order", async () => {
+    const thread = longConversation;
+    await using opened = await openConsolePage({
+      prepare: ({ redis }) => writeMessages(redis.client(), messages),
+    });
+    const { page, console } = opened;
+    await page.goto(`${console.url}/#/t/${thread}`);
+    const message = (n: number) =>
+      page.locator("article").filter({ hasText: new RegExp(`(Question|Answer) ${n}:`) });
+    const isDrawn = (n: number) => message(n).evaluate((one) => !one.classList.contains("far"));
+    const ref = { platform: "local", workspace: "console", channel: "main", thread };
+    const last = messages - 1;
+    await message(last).getByRole("button", { name: "Copy answer" }).waitFor();
+    // Two elements for each that is far, and some twenty for each that is near.
+    expect(await nodes(page)).toBeLessThan(2 * messages + mostNodes);
+    expect(await page.locator("article:not(.far)").count()).toBeLessThan(80);
+    expect(await page.locator("#log").getByRole("heading", { level: 3 }).count()).toBe(messages);
+    const texts = await page.locator("article").allTextContents();
+    expect(texts.map((text) => Number(/(?:Question|Answer) (\d+)/.exec(text)?.[1]))).toEqual([
+      ...Array(messages).keys(),
+    ]);
+
+    // One more is followed, and changes no other.
+    await watchRows(page, "article", "log");
+    await console.surface.post(ref, { kind: "answer", markdown: "One more." }, "one more");
+    await page.locator("article").getByText("One more.").waitFor();
+    expect(await touched(page)).toEqual([expect.stringContaining("One more.")]);
+    expect(await toEnd(page)).toBeLessThan(2);
+
+    // To the middle, by the scroll bar: what is in view is whole.
+    await scrollLog(page, 0.5);
+    await expect.poll(() => firstMessage(page)).toMatchObject({ isFar: false });
+    const middle = await firstMessage(page);
+    expect(middle?.number).toBeGreaterThan(messages / 4);
+    expect(middle?.number).toBeLessThan((3 * messages) / 4);
+    await console.surface.post(ref, { kind: "answer", markdown: "And another." }, "another");
+    await page.locator("article").getByText("And another.").waitFor({ state: "attached" });
+    expect(await firstMessage(page)).toEqual(middle);
+
+    // Away and back: the same message, where it was.
+    await page.getByRole("link", { name: "Usage" }).click();
+    await page.getByRole("heading", { name: "Usage" }).first().waitFor();
+    await page.goBack();
+    await expect.poll(() => firstMessage(page)).toEqual(middle);
+
+    // By the wheel, through what was never drawn.
+    await page.mouse.move(640, 400);
+    for (let reached = middle?.number ?? 0, goal = reached - 60; reached > goal; ) {
+      await page.mouse.wheel(0, -600);
+      await expect.poll(async () => (await firstMessage(page))?.number).toBeLessThan(reached);
+      const now = await firstMessage(page);
+      expect(now?.isFar).toBe(false);
+      reached = now?.number ?? 0;
+      expect(await page.locator("article:not(.far)").count()).toBeLessThan(80);
+    }
+
+    // What the browser's own search finds is whole when it comes into view; `find` itself does not scroll.
+    expect(await isDrawn(201)).toBe(false);
+    expect(await page.evaluate("window.find('Answer 201: it is', false, false, true)")).toBe(true);
+    await page.evaluate("getSelection().anchorNode.parentElement.scrollIntoView({ block: 'center' })");
+    await expect.poll(() => isDrawn(201)).toBe(true);
+    await message(201).getByText("const answer = 201;").waitFor();
+    expect(await inView(page, "Answer 201:")).toBe(true);
+
+    // On paper there is all of it.
+    await page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    expect(await page.locator("article.far").count()).toBe(0);
+    await page.evaluate("dispatchEvent(new Event('afterprint'))");
+    expect(await page.locator("article:not(.far)").count()).toBeLessThan(80);
     opened.expectInnocent();
   });
 });

@@ -21,7 +21,11 @@ export function onScroll(root: HTMLElement, look: () => void): () => void {
  *
  * @returns whether there was any
  */
-export function keepPlace(root: HTMLElement, rows: HTMLCollection, change: () => void): boolean {
+export function keepPlace(
+  root: HTMLElement,
+  rows: Iterable<Element> & ArrayLike<Element>,
+  change: () => void,
+): boolean {
   const { top, bottom } = root.getBoundingClientRect();
   const inView: [row: Element, top: number][] = [];
   const focused = document.activeElement;

@@ -21,17 +21,15 @@ import { copyButton } from "../copy.ts";
 import { byId } from "../dom.ts";
 import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
+import { onScroll } from "../keep-place.ts";
 import { followNeeds } from "../needs.ts";
 import { may } from "../person.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
 import { drawThumbnail } from "./draw-thumbnail.ts";
-import { Conversation } from "./messages.ts";
+import { Conversation, type ReadingPlace } from "./messages.ts";
 import { colorOf, ThreadList } from "./thread-list.ts";
-
-/** Closer than this to the end, in pixels, the conversation follows what is written. */
-const nearEnd = 120;
 
 const log = byId("log");
 const stopButton = byId("stop", HTMLButtonElement);
@@ -39,7 +37,7 @@ const timelineLink = byId("to-timeline", HTMLAnchorElement);
 const linkCopy = byId("copy-link");
 const scroller = byId("scroller");
 const threads = new ThreadList(byId("thread-list"));
-const conversation = new Conversation(log, {
+const conversation = new Conversation(log, scroller, {
   stop: () => void stop(),
   press: (message, action) => void press(message, action),
   retry: (text) => void send(text, randomId(), []),
@@ -113,11 +111,12 @@ function focusBox(): void {
 }
 
 /** Where somebody was reading, by thread; none where the end was in view. */
-const places = new Map<string, number>();
+const places = new Map<string, ReadingPlace>();
 
 function rememberPlace(thread: string): void {
-  if (isNearEnd()) places.delete(thread);
-  else places.set(thread, scroller.scrollTop);
+  const { place } = conversation;
+  if (place) places.set(thread, place);
+  else places.delete(thread);
 }
 
 function leave(): void {
@@ -148,7 +147,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     const shown = current;
     keepEndInView(() => conversation.replace(shown, messages), first);
     const place = first ? places.get(shown) : undefined;
-    if (place !== undefined) scroller.scrollTop = place;
+    if (place) conversation.goTo(place);
     showRunning();
     if (thread && first) files.open(shown);
   },
@@ -180,7 +179,7 @@ async function send(text: string, key: string, chosen: File[]): Promise<boolean>
     return false;
   }
   showToast("");
-  scroller.scrollTop = scroller.scrollHeight;
+  conversation.goToEnd();
   if (thread === next) next = randomId();
   if (current === null) location.hash = threadAddress(thread);
   return true;
@@ -240,6 +239,7 @@ async function press(message: ConsoleMessage, { id, label, asksFor }: ActionButt
 /** What was asked to stop says so until it has stopped. */
 function showStopping(yes: boolean): void {
   for (const button of [stopButton, ...log.querySelectorAll<HTMLButtonElement>("button.stop")]) {
+    if (button.disabled === yes) continue;
     button.disabled = yes;
     button.lastChild?.replaceWith(yes ? "Stopping…" : "Stop");
   }
@@ -247,18 +247,15 @@ function showStopping(yes: boolean): void {
 
 /** Changes the conversation, and keeps its end in view for whoever was reading there. */
 function keepEndInView(change: () => void, always = false): void {
-  const follows = isNearEnd();
+  const follows = conversation.isNearEnd;
   change();
-  if (follows || always) scroller.scrollTop = scroller.scrollHeight;
+  if (follows || always) conversation.goToEnd();
+  else conversation.look();
   showJump();
 }
 
-function isNearEnd(): boolean {
-  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd;
-}
-
 function showJump(): void {
-  byId("jump").hidden = isNearEnd();
+  byId("jump").hidden = conversation.isNearEnd;
 }
 
 function showRunning(): void {
@@ -276,15 +273,18 @@ stopButton.addEventListener("click", () => void stop());
 byId("skip").addEventListener("click", () =>
   document.body.dataset.page === "conversation" ? composer.focus() : byId("report").focus(),
 );
-byId("jump").addEventListener("click", () => (scroller.scrollTop = scroller.scrollHeight));
+byId("jump").addEventListener("click", () => conversation.goToEnd());
 let wasNearEnd = true;
-const onScroll = () => {
-  wasNearEnd = isNearEnd();
+onScroll(scroller, () => {
+  conversation.look();
+  wasNearEnd = conversation.isNearEnd;
   showJump();
-};
-scroller.addEventListener("scroll", onScroll, { passive: true });
+});
 // The box below grows with what is written, and a phone's keyboard comes.
 new ResizeObserver(() => {
-  if (wasNearEnd) scroller.scrollTop = scroller.scrollHeight;
+  if (wasNearEnd) conversation.goToEnd();
+  else conversation.look();
   showJump();
 }).observe(scroller);
+addEventListener("beforeprint", () => conversation.print(true));
+addEventListener("afterprint", () => conversation.print(false));

@@ -1,100 +1,223 @@
-/** The conversation of one thread. */
-import type { ActionButton } from "../../../../chat/outbound.ts";
+/** The conversation of one thread: all its messages in order, those near the view with all their parts. */
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
-import { wholeThread } from "../addresses.ts";
-import { thumbnailAddress, uploadAddress } from "../api.ts";
-import { copyButton } from "../copy.ts";
-import { element, formatBytes, icon, type IconName, redraw, timeElement } from "../dom.ts";
-import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
-import { viewFile } from "../viewer/viewer.ts";
-import { CallList } from "./call-list.ts";
+import { element } from "../dom.ts";
+import { keepPlace } from "../keep-place.ts";
+import { MessageEntry, type Surroundings } from "./message-entry.ts";
+import { isOpenQuestion, isRunning, type MessageHandlers } from "./message-view.ts";
 
-const markWords = {
-  question: "Waiting for your answer",
-  taken: "Working on it",
-  waiting: "Waiting",
-  answered: "Answered",
-  stopped: "Stopped",
-  failed: "Failed",
-  paused: "Paused",
-};
+/** Closer than this to the end, in pixels, the conversation follows what is written. */
+const nearEnd = 120;
+/** Above and below the view, in heights of it: so far messages are drawn, and beyond that their text alone stays. */
+const drawn = { within: 1, beyond: 2 };
+/** So many messages share a parent, as a change makes the browser lay out all that have the same. */
+const batchSize = 50;
+/** What is drawn may be lower than it seemed, and make room for more. */
+const mostRounds = 4;
 
-/** Whether work goes on because of this message, so that it can be stopped. */
-function isRunning(message: ConsoleMessage): boolean {
-  return isStoppable(message) || message.mark === "taken" || message.mark === "waiting";
+/** The first message in view, and where it begins below the view's upper edge, in pixels. */
+export interface ReadingPlace {
+  id: string;
+  top: number;
 }
 
-function isStoppable(message: ConsoleMessage): boolean {
-  return "stoppable" in message && message.stoppable;
-}
-
-/** Its turn waits until somebody has decided. */
-function isOpenQuestion(message: ConsoleMessage): boolean {
-  return message.kind === "question" && isStoppable(message);
-}
-
-/** What people do with a message. */
-export interface MessageHandlers {
-  stop(): void;
-  /** Presses a button that the message offers. */
-  press(message: ConsoleMessage, action: ActionButton): void;
-  /** Sends the text of the last message again. */
-  retry(text: string): void;
-  /** Puts the text of the last message into the box. */
-  edit(text: string): void;
-}
-
-/** Shows messages in `log`. */
+/** Shows messages in `log`, which is what `scroller` scrolls. */
 export class Conversation {
   readonly #log: HTMLElement;
+  readonly #scroller: HTMLElement;
   readonly #handlers: MessageHandlers;
-  #shown = new Map<string, { message: ConsoleMessage } & ReturnType<typeof messageElement>>();
+  /** By their places. */
+  #order: MessageEntry[] = [];
+  readonly #entries = new Map<string, MessageEntry>();
+  readonly #drawn = new Set<MessageEntry>();
+  #latest: MessageEntry | undefined;
+  #isPrinted = false;
   #thread = "";
   readonly #open = new Set<string>();
 
-  constructor(log: HTMLElement, handlers: MessageHandlers) {
+  constructor(log: HTMLElement, scroller: HTMLElement, handlers: MessageHandlers) {
     this.#log = log;
+    this.#scroller = scroller;
     this.#handlers = handlers;
   }
 
   get running(): boolean {
-    return [...this.#shown.values()].some(({ message }) => isRunning(message));
+    return this.#order.some(({ message }) => isRunning(message));
   }
 
-  /** Shows exactly these messages; what is already there stays in place. */
+  get isNearEnd(): boolean {
+    return this.#toEnd < nearEnd;
+  }
+
+  /** What is in view first; undefined where the end is, which is followed. */
+  get place(): ReadingPlace | undefined {
+    const { top } = this.#scroller.getBoundingClientRect();
+    const first = this.#order[this.#firstBelow(top)];
+    if (!first || this.isNearEnd) return undefined;
+    return { id: first.message.id, top: first.article.getBoundingClientRect().top - top };
+  }
+
+  /** Shows exactly these messages; what is already there stays in place. {@link look} draws them. */
   replace(thread: string, messages: ConsoleMessage[]): void {
     if (thread !== this.#thread) this.clear();
     this.#thread = thread;
     const kept = new Set(messages.map(({ id }) => id));
-    for (const id of this.#shown.keys()) if (!kept.has(id)) this.remove(id);
-    for (const message of messages) this.put(message);
+    for (const id of this.#entries.keys()) if (!kept.has(id)) this.remove(id);
+    for (const message of messages) this.#put(message);
   }
 
   clear(): void {
     this.#open.clear();
-    this.#shown.clear();
+    this.#entries.clear();
+    this.#drawn.clear();
+    this.#order = [];
+    this.#latest = undefined;
     this.#log.replaceChildren();
   }
 
+  /** What comes by itself is mostly read as it comes, and drawn at once. */
   put(message: ConsoleMessage): void {
-    let shown = this.#shown.get(message.id);
-    if (!shown) {
-      shown = { message, ...messageElement(this.#handlers) };
-      const later = [...this.#shown.values()].find((other) => other.message.place > message.place);
-      this.#log.insertBefore(shown.article, later ? later.article : null);
-      this.#shown.set(message.id, shown);
-      if (later)
-        this.#shown = new Map([...this.#shown].toSorted(([, a], [, b]) => a.message.place - b.message.place));
-    }
-    shown.message = message;
-    shown.show(this.#thread, message, this.#open.size > 0);
-    this.#follow(message.id, isOpenQuestion(message));
+    this.#draw([this.#put(message)]);
   }
 
   remove(id: string): void {
-    this.#shown.get(id)?.article.remove();
-    this.#shown.delete(id);
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    const batch = entry.article.parentElement;
+    entry.article.remove();
+    if (!batch?.firstChild) batch?.remove();
+    this.#order.splice(this.#order.indexOf(entry), 1);
+    this.#entries.delete(id);
+    this.#drawn.delete(entry);
+    this.#markLatest();
     this.#follow(id, false);
+  }
+
+  goToEnd(): void {
+    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    this.look();
+  }
+
+  /** False where that message is gone. */
+  goTo({ id, top }: ReadingPlace): boolean {
+    const article = this.#entries.get(id)?.article;
+    if (!article) return false;
+    const move = () => {
+      const { top: upper } = this.#scroller.getBoundingClientRect();
+      this.#scroller.scrollTop += article.getBoundingClientRect().top - upper - top;
+    };
+    move();
+    this.look();
+    move();
+    return true;
+  }
+
+  /** Draws what is near the view, and leaves of what is far from it its text. */
+  look(): void {
+    const { top, bottom, height } = this.#scroller.getBoundingClientRect();
+    if (height === 0 || this.#isPrinted) return;
+    for (let round = 0; round < mostRounds; round += 1) {
+      const near = this.#between(top - drawn.within * height, bottom + drawn.within * height);
+      if (near.every(({ isDrawn }) => isDrawn)) break;
+      this.#keepPlace(near, () => this.#draw(near));
+    }
+    const isFar = ({ article }: MessageEntry) => {
+      const box = article.getBoundingClientRect();
+      return box.bottom < top - drawn.beyond * height || box.top > bottom + drawn.beyond * height;
+    };
+    const far = [...this.#drawn].filter((entry) => isFar(entry) && !isHeld(entry.article));
+    // All are measured before the first is changed.
+    const heights = far.map(({ article }) => article.getBoundingClientRect().height);
+    for (const [index, entry] of far.entries()) {
+      entry.fold(heights[index] ?? 0);
+      this.#drawn.delete(entry);
+    }
+  }
+
+  /** Paper has no view: all is drawn as long as it is printed. */
+  print(isBegun: boolean): void {
+    this.#isPrinted = isBegun;
+    if (isBegun) this.#draw(this.#order);
+    else this.look();
+  }
+
+  get #around(): Surroundings {
+    return { thread: this.#thread, asks: this.#open.size > 0 };
+  }
+
+  get #toEnd(): number {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    return scrollHeight - scrollTop - clientHeight;
+  }
+
+  #put(message: ConsoleMessage): MessageEntry {
+    let entry = this.#entries.get(message.id);
+    if (!entry) {
+      entry = new MessageEntry(message, this.#handlers);
+      const at = this.#order.findLastIndex((other) => other.message.place <= message.place) + 1;
+      this.#insert(entry.article, at);
+      this.#order.splice(at, 0, entry);
+      this.#entries.set(message.id, entry);
+    }
+    entry.update(message, this.#around);
+    this.#markLatest();
+    this.#follow(message.id, isOpenQuestion(message));
+    return entry;
+  }
+
+  /** Before the message that has this place now. */
+  #insert(article: HTMLElement, at: number): void {
+    const before = this.#order[at - 1]?.article;
+    const batch = before ? before.parentElement : this.#log.firstElementChild;
+    const isFull = at === this.#order.length && (batch?.childElementCount ?? 0) >= batchSize;
+    if (before && !isFull) return before.after(article);
+    if (!before && batch) return batch.prepend(article);
+    this.#log.append(element("div", { class: "batch" }, article));
+  }
+
+  #draw(entries: readonly MessageEntry[]): void {
+    for (const entry of entries) {
+      if (!entry.isDrawn) entry.draw(this.#around);
+      this.#drawn.add(entry);
+    }
+  }
+
+  /** Where the end is in view it stays there, else what is read. */
+  #keepPlace(near: readonly MessageEntry[], change: () => void): void {
+    if (this.#toEnd < 2) {
+      change();
+      this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    } else {
+      const rows = near.map(({ article }) => article);
+      keepPlace(this.#scroller, rows, change);
+    }
+  }
+
+  #between(top: number, bottom: number): MessageEntry[] {
+    const from = this.#firstBelow(top);
+    const behind = this.#order.slice(from);
+    const end = behind.findIndex(({ article }) => article.getBoundingClientRect().top >= bottom);
+    return end < 0 ? behind : behind.slice(0, end);
+  }
+
+  /** Which is the first that ends below that line of the window. */
+  #firstBelow(line: number): number {
+    let [from, to] = [0, this.#order.length];
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2);
+      const box = this.#order[middle]?.article.getBoundingClientRect();
+      if (box && box.bottom > line) to = middle;
+      else from = middle + 1;
+    }
+    return from;
+  }
+
+  /** The last message of a person is the one that can be sent again. */
+  #markLatest(): void {
+    const latest = this.#order.findLast(({ message }) => message.kind === "person");
+    if (latest === this.#latest) return;
+    this.#latest?.article.removeAttribute("data-latest");
+    latest?.article.setAttribute("data-latest", "");
+    this.#latest = latest;
   }
 
   /** While a question is open, what waits for it says so. */
@@ -102,136 +225,14 @@ export class Conversation {
     const before = this.#open.size > 0;
     if (isOpen) this.#open.add(id);
     else this.#open.delete(id);
-    const asks = this.#open.size > 0;
-    if (asks === before) return;
-    for (const { message, show } of this.#shown.values()) if (message.mark) show(this.#thread, message, asks);
+    if (this.#open.size > 0 === before) return;
+    for (const entry of this.#drawn) if (entry.message.mark) entry.draw(this.#around);
   }
 }
 
-/** The parts stay while their content changes, so that an edit takes neither focus nor place from anybody. */
-function messageElement({ stop, press, retry, edit }: MessageHandlers) {
-  // From message to message by the keys of a screen reader; headings in a text stand below it.
-  const name = element("span", { class: "name", role: "heading", "aria-level": 3 });
-  const time = element("span");
-  const mark = element("span", { class: "mark" });
-  const tools = element("span", { class: "message-tools" });
-  const head = element("header", {}, name, time, mark, tools);
-  const body = element("div", { class: "body" });
-  const words = element("div", { class: "part" });
-  const calls = new CallList();
-  const button = element("button", { type: "button", class: "stop", onclick: stop }, icon("stop"), "Stop");
-  const foot = element("footer", {}, button);
-  const print = element("div", { class: "print" });
-  const actions = element("div", { class: "actions" });
-  const article = element("article", {}, head, body, actions, print, foot);
-
-  const show = (thread: string, message: ConsoleMessage, asks: boolean) => {
-    article.className = `message ${message.kind} ${isStoppable(message) ? "live" : ""}`;
-    const who = message.kind === "person" ? message.name : "Heddle";
-    redraw(name, who, () => [who]);
-    redraw(time, message.at, () => [timeElement(message.at)]);
-    if (message.kind === "person")
-      redraw(body, [message.text, message.files], () => renderBody(thread, message));
-    else if (message.kind === "file") {
-      const { id, name: file, bytes } = message;
-      redraw(body, [thread, id], () => [fileCard(file, bytes, uploadAddress(thread, id))]);
-    } else if (message.calls) {
-      redraw(body, "calls", () => calls.parts);
-      calls.show(wholeThread(thread), message.calls);
-    } else {
-      redraw(body, "words", () => [words]);
-      showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });
-    }
-    const written = textOf(message);
-    redraw(tools, [message.kind, written], () => {
-      const copy = written
-        ? copyButton(message.kind === "answer" ? "Copy answer" : "Copy message", () => written)
-        : [];
-      return message.kind === "person" && written
-        ? [...resendButtons(written, { retry, edit }), ...copy]
-        : copy;
-    });
-    const offered = "actions" in message ? message.actions : undefined;
-    redraw(actions, offered, () =>
-      (offered ?? []).map((action) => actionButton(action, () => press(message, action))),
-    );
-    actions.hidden = !offered;
-    const footer = "footer" in message ? message.footer : undefined;
-    redraw(print, footer, () => (footer ? renderMarkdown(footer) : []));
-    print.hidden = !footer;
-    const own = message.paused ? "paused" : message.mark;
-    const state = asks && isRunning(message) && own ? "question" : own;
-    mark.className = `mark ${state ?? ""}`;
-    mark.hidden = !state;
-    const place = message.ahead ? `, no. ${message.ahead}` : "";
-    redraw(mark, [state, place], () => (state ? [icon(state), markWords[state] + place] : []));
-    // While only a message of a person waits, the box has the button.
-    foot.hidden = !isStoppable(message);
-  };
-  return { article, show };
-}
-
-/** What there is to copy: an answer as Markdown, and what a person wrote. */
-function textOf(message: ConsoleMessage): string {
-  if (message.kind === "person") return message.text;
-  return message.kind === "answer" ? message.markdown : "";
-}
-
-/** For the last message of a person; conversation.css hides those of all others. */
-function resendButtons(
-  text: string,
-  { retry, edit }: Pick<MessageHandlers, "retry" | "edit">,
-): HTMLElement[] {
-  const button = (label: string, sign: IconName, act: (text: string) => void) => {
-    const attributes = { type: "button", class: "quiet resend", "aria-label": label, title: label };
-    return element("button", { ...attributes, onclick: () => act(text) }, icon(sign));
-  };
-  return [button("Send again", "refresh", retry), button("Edit and send again", "edit", edit)];
-}
-
-function actionButton({ label, style }: ActionButton, onclick: () => void): HTMLElement {
-  return element("button", { type: "button", class: `action ${style}`, onclick }, label);
-}
-
-/** A file that Heddle has made: to view and to save. */
-function fileCard(name: string, bytes: number, address: string): HTMLElement {
-  const look = { type: "button", class: "file", onclick: () => viewFile({ path: name, address }) };
-  const size = element("span", { class: "size" }, formatBytes(bytes));
-  const save = { class: "quiet", href: address, download: name, "aria-label": `Save ${name}` };
-  return element(
-    "span",
-    { class: "file-card" },
-    element("button", look, ...thumbnail(name, address), icon("file"), element("span", {}, name), size),
-    element("a", save, icon("download")),
-  );
-}
-
-const pictureName = /\.(png|jpe?g|gif|webp|svg)$/i;
-
-/** Of a picture by its name; it goes where the server finds none in the file. */
-function thumbnail(name: string, address: string): HTMLElement[] {
-  return pictureName.test(name) ? [picture(`${address}?preview=1`)] : [];
-}
-
-function picture(src: string): HTMLElement {
-  const attributes = { class: "thumbnail", src, alt: "", loading: "lazy" };
-  const shown: HTMLElement = element("img", { ...attributes, onerror: () => shown.remove() });
-  return shown;
-}
-
-/** `files`: the names of those that came with it; the workspace has them. `pictures`: what is kept of these to be shown. */
-function renderBody(
-  thread: string,
-  { text, files = [], pictures = [] }: { text: string; files?: string[]; pictures?: (string | null)[] },
-): HTMLElement[] {
-  const cards = files.map((name, index) => {
-    const upload = pictures[index];
-    const shown = upload ? [picture(thumbnailAddress(thread, upload))] : [];
-    return element("span", { class: "file-card" }, ...shown, icon("file"), element("span", {}, name));
-  });
-  return [
-    // As it was written: people do not expect their asterisks to vanish.
-    ...(text ? [element("p", { class: "plain" }, ...renderPlain(text))] : []),
-    ...(cards.length > 0 ? [element("div", { class: "sent" }, ...cards)] : []),
-  ];
+/** Somebody is at it, or has begun or ended a selection there. */
+function isHeld(article: HTMLElement): boolean {
+  const selection = getSelection();
+  const isSelected = selection !== null && !selection.isCollapsed && selection.containsNode(article, true);
+  return isSelected || article.contains(document.activeElement);
 }
