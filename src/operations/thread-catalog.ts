@@ -64,10 +64,16 @@ export function createThreadCatalog(redis: Redis, now: () => number = Date.now):
   let stale: Set<ThreadId> | "all" = "all";
   let round = 0;
 
-  const store = (thread: ThreadId, entry: Known): void => {
+  /** Whether its line says something else than before. */
+  const store = (thread: ThreadId, { activeAt, line }: Omit<Known, "round">): boolean => {
+    const before = known.get(thread)?.line;
+    const isSame = isDeepStrictEqual(before, line);
+    // The same object, for whoever keeps what was made of it.
+    const entry = { activeAt, line: isSame ? before : line, round };
     known.set(thread, entry);
     busy.delete(thread);
     if (isBusy(entry)) busy.add(thread);
+    return !isSame;
   };
 
   const describe = async (threads: readonly Listed[]): Promise<void> => {
@@ -75,7 +81,7 @@ export function createThreadCatalog(redis: Redis, now: () => number = Date.now):
       const some = threads.slice(at, at + describedAtOnce);
       const lines = await overview.describe(some);
       for (const [index, { thread, activeAt }] of some.entries())
-        store(thread, { activeAt, line: lines[index], round });
+        store(thread, { activeAt, line: lines[index] });
     }
   };
 
@@ -124,13 +130,9 @@ export function createThreadCatalog(redis: Redis, now: () => number = Date.now):
       );
       let isChanged = false;
       for (const [index, { thread, entry }] of entries.entries()) {
-        const line = lines[index];
         // What was read meanwhile is newer.
         if (known.get(thread) !== entry) continue;
-        const isSame = isDeepStrictEqual(entry.line, line);
-        isChanged ||= !isSame;
-        // The same object, for whoever keeps what was made of it.
-        store(thread, { ...entry, round, line: isSame ? entry.line : line });
+        if (store(thread, { activeAt: entry.activeAt, line: lines[index] })) isChanged = true;
       }
       return isChanged;
     },

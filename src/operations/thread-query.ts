@@ -1,5 +1,5 @@
 import { parseThreadId } from "../chat/threads.ts";
-import { channelId } from "./names.ts";
+import { channelIdOf } from "./names.ts";
 import type { ThreadFacets, ThreadPage, ThreadQuery } from "./finding.ts";
 import type { ThreadLine } from "./finding.ts";
 
@@ -40,10 +40,10 @@ export function splitWords(text: string): string[] {
 
 /** What there is to filter by. */
 export function collectFacets(lines: readonly ThreadLine[]): ThreadFacets {
-  const channels = new Map(lines.map((line) => [channelOf(line), line]));
+  const channels = new Map(lines.map((line) => [channelIdOf(line.thread), line]));
   return {
     platforms: offer(lines.map(({ platform }) => platform)),
-    channels: offer(lines.map(channelOf)).map((id) => {
+    channels: offer(lines.map(({ thread }) => channelIdOf(thread))).map((id) => {
       const { platform = "", channel, thread } = channels.get(id) ?? { thread: `${id}:?` };
       return { id, name: platform === "local" ? "console" : (channel ?? parseThreadId(thread).channel) };
     }),
@@ -65,7 +65,7 @@ function matches(line: ThreadLine, filter: Filter): boolean {
     isSame(platform, line.platform) &&
     isSame(person, line.author) &&
     isSame(model, line.model) &&
-    isSame(channel, channelOf(line)) &&
+    isSame(channel, channelIdOf(line.thread)) &&
     line.activeAt >= (since ?? 0) &&
     line.activeAt < (until ?? Infinity) &&
     (line.cost ?? 0) >= (minCost ?? 0)
@@ -101,10 +101,6 @@ function hasWords(line: ThreadLine, words: readonly string[]): boolean {
   const place = platform === "local" ? "console" : platform;
   const text = `${title} ${thread} ${place} ${channel} ${author}`.toLowerCase();
   return words.every((word) => text.includes(word));
-}
-
-function channelOf({ thread }: ThreadLine): string {
-  return channelId(parseThreadId(thread));
 }
 
 /** Each once, the most frequent first. */

@@ -13,7 +13,7 @@ import { platformMessageId } from "../queue/session/message-changes.ts";
 import type { SessionLine } from "../queue/session/overview.ts";
 import { createThreadCatalog, type KnownThreads } from "./thread-catalog.ts";
 import type { Mask } from "./excerpt.ts";
-import { channelId, readNames } from "./names.ts";
+import { channelIdOf, readNames } from "./names.ts";
 import type { ThreadIndex } from "./operations.ts";
 import type { ThreadLine } from "./finding.ts";
 import { collectFacets, filterThreads, queryThreads } from "./thread-query.ts";
@@ -39,7 +39,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
   const endFollowing = feed.follow(channels.sessions, catalog.changed);
 
   const toLines = async ({ lines, places }: KnownThreads): Promise<ThreadLine[]> => {
-    const ids = lines.map(({ thread }) => channelId(parseThreadId(thread)));
+    const ids = lines.map(({ thread }) => channelIdOf(thread));
     const names = await readNames(redis, [...new Set(ids)]);
     const maskedNames = new Map([...names].map(([id, name]) => [id, mask(name)]));
     return lines.map((line, index) => {
