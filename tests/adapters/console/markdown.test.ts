@@ -57,8 +57,22 @@ describe("inline marks", () => {
     "~one tilde~",
     "[no address] and [x](not an address)",
     "<b>bold</b> & <script>alert(1)</script>",
+    String.raw`$\int_0^1 x\,dx$ and \(a\,b\) and \[c \* d\]`,
+    String.raw`$$f*g*h \; x$$`,
   ])("is text, to the letter: %s", (text) => {
     expect(parse(text)).toEqual([paragraph(text)]);
+  });
+
+  test("a formula keeps its lines and its backslashes, and prices are none", () => {
+    const formula = String.raw`$$` + "\n" + String.raw`x\,dx *y*` + "\n$$";
+    expect(parse(formula)).toEqual([
+      paragraph("$$", { type: "break" }, String.raw`x\,dx *y*`, { type: "break" }, "$$"),
+    ]);
+    const strong = (text: string) => ({ type: "strong", children: [text] });
+    expect(parse(String.raw`**$5** and \* **$6**`)).toEqual([
+      paragraph(strong("$5"), " and * ", strong("$6")),
+    ]);
+    expect(parse("$HOME\\_x and $PATH")).toEqual([paragraph("$HOME_x and $PATH")]);
   });
 
   test("a backslash takes the meaning away", () => {
@@ -270,6 +284,8 @@ const hostile: Record<string, (chars: number) => string> = {
   "indented lines": (n) => "    a\n\n".repeat(n / 7),
   spaces: (n) => `${" ".repeat(n / 2)}a${" ".repeat(n / 2)}b`,
   "almost rules": (n) => `${"- ".repeat(n / 2)}x`,
+  "formulas without an end": (n) => "\\(a$\\[".repeat(n / 6),
+  "formulas that are none": (n) => "$ a\\$$".repeat(n / 6),
   emphasis: (n) => "*a _b ".repeat(n / 6),
   "emphasis that crosses": (n) => "*a **b ~~c _d __e ***f [g [h [i [j ] ] ] ] ".repeat(n / 42),
   "emphasis in emphasis": (n) => "[**_~~[a".repeat(n / 8),

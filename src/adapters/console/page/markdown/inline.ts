@@ -4,6 +4,7 @@
  * Whatever is not understood stays text. The time is linear in the length of the text, whatever it says: it
  * comes from models, from tools and from other people.
  */
+import { createFormulaFinder } from "./formulas.ts";
 
 export type Inline =
   | string
@@ -52,6 +53,7 @@ class InlineParser {
   readonly #notes: ReadonlySet<string>;
   #at = 0;
   readonly #codeEnds: Map<number, number[]>;
+  readonly #formulaAt: (at: number) => number;
   readonly #paragraph: Frame = { mark: "", text: "", children: [] };
   /** Open marks in the paragraph, outermost first. */
   readonly #open: Frame[] = [];
@@ -62,6 +64,7 @@ class InlineParser {
     this.#text = text;
     this.#notes = notes;
     this.#codeEnds = backtickRuns(text);
+    this.#formulaAt = createFormulaFinder(text);
   }
 
   parse(): Inline[] {
@@ -78,7 +81,9 @@ class InlineParser {
     const char = this.#text[this.#at];
     switch (char) {
       case "\\":
-        return this.#escape();
+        return this.#formula() || this.#escape();
+      case "$":
+        return this.#formula() || this.#plain();
       case "\n":
         return this.#push({ type: "break" }, 1);
       case "`":
@@ -107,10 +112,21 @@ class InlineParser {
 
   /** Takes plain text up to the next character that may mean something; always at least one. */
   #plain(): void {
-    const next = /[\\\n`*_~![\]<&h]/g;
+    const next = /[\\\n`*_~![\]<&h$]/g;
     next.lastIndex = this.#at + 1;
     const end = next.exec(this.#text)?.index ?? this.#text.length;
     this.#push(this.#text.slice(this.#at, end), end - this.#at);
+  }
+
+  #formula(): boolean {
+    const length = this.#formulaAt(this.#at);
+    if (length === 0) return false;
+    const lines = this.#text.slice(this.#at, this.#at + length).split("\n");
+    for (const [index, line] of lines.entries()) {
+      if (index > 0) this.#push({ type: "break" }, 1);
+      this.#push(line, line.length);
+    }
+    return true;
   }
 
   #break(): boolean {
