@@ -1,5 +1,7 @@
 /** The page's own addresses; main.ts reads them. */
 
+const ownPlace = "local:console:main:";
+
 /** The conversation of a console thread. */
 export function threadAddress(thread: string): string {
   return `#/t/${thread}`;
@@ -12,5 +14,10 @@ export function sessionAddress(thread: string): string {
 
 /** The id of a console thread as it is among the threads of all platforms. */
 export function wholeThread(thread: string): string {
-  return `local:console:main:${thread}`;
+  return `${ownPlace}${thread}`;
+}
+
+/** The other way round; null for threads of other platforms. */
+export function shortThread(thread: string): string | null {
+  return thread.startsWith(ownPlace) ? thread.slice(ownPlace.length) : null;
 }

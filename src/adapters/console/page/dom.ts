@@ -53,9 +53,19 @@ export function timeElement(at: number): HTMLTimeElement {
   return element("time", attributes, (today ? timeOfDay : dayAndTime).format(when));
 }
 
+/** The day of a time, as people call it: ms since the epoch. */
+export function nameDay(at: number): string {
+  const day = new Date(at).toDateString();
+  const now = new Date();
+  if (day === now.toDateString()) return "Today";
+  const yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
+  return day === yesterday.toDateString() ? "Yesterday" : dayOnly.format(at);
+}
+
 // A format takes longer to make than a hundred times to write, and each row of a list has some.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
 const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const dayOnly = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short" });
 const dayAndTime = new Intl.DateTimeFormat(undefined, {
   ...{ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
 });

@@ -8,6 +8,7 @@ import {
   stopRunning,
 } from "./conversation/conversation.ts";
 import { byId } from "./dom.ts";
+import { shortThread } from "./addresses.ts";
 import { openDrawer, setUpDrawers } from "./drawers.ts";
 import { openAllThreads } from "./operations/all-threads.ts";
 import { openAudit } from "./operations/audit.ts";
@@ -85,20 +86,29 @@ function pageAt(hash: string): PageAt {
   const session = sessionIn(hash);
   if (session) {
     const show: OpenPage = (root, on) => openTimeline(root, session, on);
-    return reportPage("timeline", { title: "", show, live: true });
+    return reportPage("timeline", { title: "", show, live: true }, shortThread(session));
   }
   const name = hash.slice(2);
   const known = reports.get(name);
   if (known) return reportPage(name, known);
   const all = reports.get("threads");
   if (all && !may("work")) return reportPage("threads", all);
-  return { page: "conversation", act: () => [openConversation(null, frame)] };
+  return {
+    page: "conversation",
+    act() {
+      const ends = [openConversation(null, frame)];
+      if (!["", "#", "#/"].includes(hash))
+        showToast("This address leads nowhere. Here you can begin a thread.");
+      return ends;
+    },
+  };
 }
 
-/** `live`: the page follows a stream of its own. */
+/** `live`: the page follows a stream of its own; `selected`: the console thread that it is about. */
 function reportPage(
   page: string,
   { title, show, live }: { title: string; show: OpenPage; live: boolean },
+  selected: string | null = null,
 ): PageAt {
   const act = () => {
     document.body.classList.toggle("empty", page !== "timeline");
@@ -107,7 +117,7 @@ function reportPage(
     byId("copy-link").hidden = true;
     showTitle(title);
     if (!live) return [followThreads(frame), show(report, frame)];
-    listThreads().catch(showError);
+    listThreads(selected).catch(showError);
     return [show(report, frame)];
   };
   return { page, act };
@@ -153,7 +163,9 @@ byId("sign-out").addEventListener("click", () => {
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
   // Held down, just after the one that closed a dialog, or in a text that somebody is writing it means something else.
-  const isWriting = event.target instanceof HTMLTextAreaElement && event.target.value !== "";
+  const box = event.target;
+  const isWriting =
+    (box instanceof HTMLTextAreaElement || box instanceof HTMLInputElement) && box.value !== "";
   if (event.repeat || isWriting || event.timeStamp - dialogClosedAt < 1_000) return;
   if (!openDrawer(null)) stopRunning();
 });

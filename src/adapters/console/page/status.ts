@@ -29,18 +29,20 @@ export function showStatus({
         ]
       : []),
   );
+  const connected = adapters.map((name) => (name === "local" ? "this console" : name)).join(", ");
   const [sandboxName = ""] = sandbox.summary.split(";");
-  const facts: [term: string, value: string, title?: string][] = [
+  /** `soft`: those that make room for threads where the screen is low. */
+  const facts: [term: string, value: string, title?: string, soft?: true][] = [
     ...(me.id.startsWith("@") ? [["You", `${me.name} (${me.role})`] as [string, string]] : []),
     ["Model", model],
-    ["Sandbox", sandboxName, sandbox.summary],
-    ["Storage", redisWords[redis]],
-    ["Connected", adapters.map((name) => (name === "local" ? "this console" : name)).join(", ")],
+    ["Sandbox", sandboxName, sandbox.summary, true],
+    ["Storage", redisWords[redis], redisWords[redis], true],
+    ["Connected", connected, connected, true],
   ];
-  const lines = facts.flatMap(([term, value, title = value]) => [
-    element("dt", {}, term),
-    element("dd", { title }, value),
-  ]);
+  const lines = facts.flatMap(([term, value, title = value, soft]) => {
+    const kind = soft ? { class: "soft-fact" } : {};
+    return [element("dt", kind, term), element("dd", { title, ...kind }, value)];
+  });
   byId("facts").replaceChildren(...lines);
   byId("sign-out").hidden = !me.byCookie;
 }

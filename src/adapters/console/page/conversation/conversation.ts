@@ -1,7 +1,7 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
-import { sessionAddress, threadAddress, wholeThread } from "../addresses.ts";
+import { sessionAddress, shortThread, threadAddress, wholeThread } from "../addresses.ts";
 import {
   ApiError,
   type Connection,
@@ -31,12 +31,15 @@ import { drawThumbnail } from "./draw-thumbnail.ts";
 import { Conversation, type ReadingPlace } from "./messages.ts";
 import { colorOf, ThreadList } from "./thread-list.ts";
 
+/** With fewer of them nobody searches. */
+const fewThreads = 9;
+
 const log = byId("log");
 const stopButton = byId("stop", HTMLButtonElement);
 const timelineLink = byId("to-timeline", HTMLAnchorElement);
 const linkCopy = byId("copy-link");
 const scroller = byId("scroller");
-const threads = new ThreadList(byId("thread-list"));
+const threads = new ThreadList(byId("thread-list"), (count) => (threadSearch.hidden = count < fewThreads));
 const conversation = new Conversation(log, scroller, {
   stop: () => void stop(),
   press: (message, action) => void press(message, action),
@@ -44,14 +47,16 @@ const conversation = new Conversation(log, scroller, {
   edit: (text) => composer.edit(text),
 });
 const composer = new Composer(send);
+const threadSearch = byId("thread-search", HTMLInputElement);
+threadSearch.addEventListener("input", () => threads.search(threadSearch.value));
 
 linkCopy.append(...copyButton("Copy the link to this thread", () => location.href));
 
 followNeeds(({ first }) => {
-  const own = "local:console:main:";
-  const needs = first.flatMap(({ thread, kind }) =>
-    thread.startsWith(own) ? [[thread.slice(own.length), kind] as const] : [],
-  );
+  const needs = first.flatMap(({ thread, kind }) => {
+    const own = shortThread(thread);
+    return own === null ? [] : [[own, kind] as const];
+  });
   threads.showNeeds(new Map(needs));
 });
 
@@ -94,9 +99,9 @@ export function followThreads(on: Connection): () => void {
  * Shows the list of console threads as it is now, beside a page with a stream of its own: browsers open six
  * connections to a server, so a tab has no more than one stream.
  */
-export async function listThreads(): Promise<void> {
+export async function listThreads(selected: string | null): Promise<void> {
   leave();
-  threads.select(null);
+  threads.select(selected);
   await refreshThreads();
 }
 

@@ -86,11 +86,14 @@ export function messageView(article: HTMLElement, { stop, press, retry, edit }: 
         ? [...resendButtons(written, { retry, edit }), ...copy]
         : copy;
     });
-    const offered = "actions" in message ? message.actions : undefined;
+    const offered = listOffers(message);
     redraw(actions, offered, () =>
-      (offered ?? []).map((action) => actionButton(action, () => press(message, action))),
+      offered.map((one) =>
+        actionButton(one, () => (one.says === undefined ? press(message, one) : retry(one.says))),
+      ),
     );
-    actions.hidden = !offered;
+    actions.className = message.kind === "person" ? "actions resend" : "actions";
+    actions.hidden = offered.length === 0;
     const footer = "footer" in message ? message.footer : undefined;
     redraw(print, footer, () => (footer ? renderMarkdown(footer) : []));
     print.hidden = !footer;
@@ -131,6 +134,15 @@ function resendButtons(
     return element("button", { ...attributes, onclick: () => act(text) }, icon(sign));
   };
   return [button("Send again", "refresh", retry), button("Edit and send again", "edit", edit)];
+}
+
+/** What is pressed below a message; `says`: a button that says this as a message of its own. */
+function listOffers(message: ConsoleMessage): (ActionButton & { says?: string })[] {
+  if (message.kind !== "person") return ("actions" in message && message.actions) || [];
+  // Whoever has stopped it by mistake lets it go on.
+  return message.mark === "stopped"
+    ? [{ id: "continue", label: "Continue", style: "primary", says: "Continue." }]
+    : [];
 }
 
 function actionButton({ label, style }: ActionButton, onclick: () => void): HTMLElement {

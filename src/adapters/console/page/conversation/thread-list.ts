@@ -2,7 +2,7 @@
 import { threadAddress } from "../addresses.ts";
 import type { ThreadSummary } from "../../conversations/conversations.ts";
 import type { NeedSummary } from "../../streams/needs-feed.ts";
-import { type Attributes, element, icon, timeElement } from "../dom.ts";
+import { type Attributes, element, icon, nameDay, timeElement } from "../dom.ts";
 
 /** What a thread needs of a person, in its place. */
 const needWords = {
@@ -31,6 +31,13 @@ export function colorOf(thread: string): string {
 }
 
 const noThreads = element("li", { class: "none" }, "Your threads will be listed here.");
+const notFound = element(
+  "li",
+  { class: "none" },
+  "None of these is called that. ",
+  element("a", { href: "#/threads" }, "All threads"),
+  " finds what was said, too.",
+);
 const olderThreads = element(
   "li",
   { class: "none" },
@@ -42,13 +49,24 @@ export class ThreadList {
   #threads = new Map<string, ThreadSummary>();
   #needs: ReadonlyMap<string, NeedSummary["kind"]> = new Map();
   #current: string | null = null;
+  #words: string[] = [];
+  readonly #days = new Map<string, HTMLElement>();
+  readonly #onCount: (threads: number) => void;
   readonly #rows = new Map<string, { line: HTMLElement; shown: string }>();
   #isDue = false;
   /** Until then an empty list means nothing. */
   #known = false;
 
-  constructor(list: HTMLElement) {
+  /** @param onCount is told how many threads there are, whatever is searched for */
+  constructor(list: HTMLElement, onCount: (threads: number) => void = () => {}) {
     this.#list = list;
+    this.#onCount = onCount;
+  }
+
+  /** Shows those whose titles have all of these words. */
+  search(text: string): void {
+    this.#words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    this.#show();
   }
 
   replace(threads: ThreadSummary[]): void {
@@ -92,8 +110,12 @@ export class ThreadList {
     const newest = all.slice(0, listed);
     for (const { id } of all.slice(listed)) this.#threads.delete(id);
     const focused = [...this.#list.querySelectorAll("a")].find((link) => link === document.activeElement);
-    const rows = newest.map((thread) => this.#row(thread));
-    if (rows.length === 0) rows.push(noThreads);
+    this.#onCount(newest.length);
+    const found = newest.filter(({ title }) =>
+      this.#words.every((word) => title.toLowerCase().includes(word)),
+    );
+    const rows = this.#withDays(found);
+    if (rows.length === 0) rows.push(newest.length === 0 ? noThreads : notFound);
     if (newest.length >= listed) rows.push(olderThreads);
     for (const id of this.#rows.keys()) if (!this.#threads.has(id)) this.#rows.delete(id);
     let at = this.#list.firstChild;
@@ -112,6 +134,25 @@ export class ThreadList {
 
   #focus(hash: string): void {
     [...this.#list.querySelectorAll("a")].find((link) => link.hash === hash)?.focus();
+  }
+
+  /** The rows of these threads, those of each day below its name. */
+  #withDays(threads: readonly ThreadSummary[]): HTMLElement[] {
+    const rows: HTMLElement[] = [];
+    let last = "";
+    for (const thread of threads) {
+      const day = nameDay(thread.activeAt);
+      if (day !== last) rows.push(this.#dayHeading(day));
+      last = day;
+      rows.push(this.#row(thread));
+    }
+    return rows;
+  }
+
+  #dayHeading(day: string): HTMLElement {
+    const heading = this.#days.get(day) ?? element("li", { class: "day" }, day);
+    this.#days.set(day, heading);
+    return heading;
   }
 
   #row(thread: ThreadSummary): HTMLElement {

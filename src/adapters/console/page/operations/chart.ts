@@ -24,6 +24,9 @@ interface ColumnsOptions {
 const height = 190;
 const margin = { top: 14, right: 16, bottom: 24, left: 60 };
 
+/** Days come as 2026-11-10. */
+const dayOfMonth = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+
 /** Columns over time, each day's series on top of one another. */
 export function columns(title: string, { days, series, format, room }: ColumnsOptions): SVGElement {
   const width = Math.min(900, Math.max(260, room));
@@ -62,7 +65,7 @@ export function columns(title: string, { days, series, format, room }: ColumnsOp
   const labels = days.flatMap((day, index) => {
     if ((days.length - 1 - index) % every !== 0) return [];
     const at = { x: margin.left + (index + 0.5) * step, y: height - 7, "text-anchor": "middle" };
-    return [svg("text", { class: "axis", ...at }, day.slice(5))];
+    return [svg("text", { class: "axis", ...at }, dayOfMonth.format(new Date(`${day}T00:00:00Z`)))];
   });
   const drawing = {
     viewBox: `0 0 ${width} ${height}`,

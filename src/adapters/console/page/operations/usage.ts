@@ -174,6 +174,13 @@ function opinionsOf(models: UsageShare[]): HTMLElement[] {
   return [section("Feedback on answers", table("Feedback on answers", head, rows))];
 }
 
+/** What is little is not said to be nothing. */
+function formatShare(part: number, whole: number): string {
+  if (part === 0) return "–";
+  const percent = Math.round((100 * part) / whole);
+  return percent === 0 ? "under 1 %" : `${percent} %`;
+}
+
 function tiles(days: Day[]): HTMLElement {
   const sum = (of: (day: Day) => number) => days.reduce((total, day) => total + of(day), 0);
   const prompt = sum(({ input, cacheRead, cacheWrite }) => input + cacheRead + cacheWrite);
@@ -182,7 +189,13 @@ function tiles(days: Day[]): HTMLElement {
   const shown: [term: string, value: string][] = [
     ["Cost", formatCost(cost, unknown)],
     ["Tokens", formatShort(sum(sumTokens))],
-    ["From cache", prompt ? `${Math.round((100 * sum(({ cacheRead }) => cacheRead)) / prompt)} %` : "–"],
+    [
+      "From cache",
+      formatShare(
+        sum(({ cacheRead }) => cacheRead),
+        prompt,
+      ),
+    ],
     ["Turns", formatCount(sum(({ turns }) => turns))],
     ["Model calls", formatCount(sum(({ calls }) => calls))],
     ["Liked · not liked", `${sum(({ liked }) => liked)} · ${sum(({ disliked }) => disliked)}`],

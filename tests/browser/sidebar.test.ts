@@ -1,0 +1,77 @@
+/** The list of the console's threads, beside every page. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { threadId } from "../../src/chat/threads.ts";
+import { write } from "../adapters/console/sessions.ts";
+import { chromiumPath, noChromium, shot } from "./chromium.ts";
+import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+describe("the list of threads", () => {
+  beforeAll(openBrowser);
+  beforeEach((context) => context.skip(!chromiumPath, noChromium));
+  afterAll(closeBrowser);
+
+  test("gets most of the height of a low screen, has days, and is searched by words of titles", async () => {
+    await using opened = await openConsolePage({
+      browser: { viewport: { width: 1024, height: 768 } },
+      prepare: async ({ redis }) => void (await redis.client().flushdb()),
+    });
+    const { page } = opened;
+    const heading = page.locator("#thread-list .day");
+    const search = page.getByLabel("Search your threads");
+    for (let n = 1; n <= 10; n += 1) {
+      await page.goto(`${opened.console.url}/#/`);
+      await page.getByLabel("Message to Heddle").fill(n === 3 ? "Paint the fence" : `Task number ${n}`);
+      await page.keyboard.press("Enter");
+      await expect.poll(() => page.locator("#thread-list a").count()).toBe(n);
+      // Nobody searches among a few.
+      expect(await search.isVisible()).toBe(n > 8);
+    }
+    const share = "document.getElementById('thread-list').clientHeight / innerHeight";
+    expect(await page.evaluate(share)).toBeGreaterThan(0.5);
+    expect(await heading.allTextContents()).toEqual(["Today"]);
+    await shot(page, "sidebar-low");
+
+    await search.fill("FENCE pa");
+    await expect
+      .poll(() => page.locator("#thread-list .title").allTextContents())
+      .toEqual(["Paint the fence"]);
+    await search.fill("roof");
+    await page.getByText("None of these is called that.").waitFor();
+    // What is being written there is no reason to stop a turn.
+    await search.press("Escape");
+    await search.fill("");
+    await expect.poll(() => page.locator("#thread-list a").count()).toBe(10);
+    expect(opened.console.intake.events.map(({ kind }) => kind)).not.toContain("stop");
+    opened.expectInnocent();
+  });
+
+  test("names the days before today", async () => {
+    await using opened = await openConsolePage();
+    const days = await opened.page.evaluate(`(async () => {
+      const { ThreadList } = await import("/conversation/thread-list.js");
+      const root = document.createElement("ol");
+      const list = new ThreadList(root);
+      const at = (days, hour) => { const d = new Date(); d.setDate(d.getDate() - days); d.setHours(hour); return d.getTime(); };
+      const thread = (id, activeAt) => ({ id, title: id, activeAt });
+      list.replace([thread("old", new Date(2026, 0, 5, 9).getTime()), thread("b", at(1, 1)), thread("c", at(1, 23)), thread("a", Date.now())]);
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      return [...root.children].map((row) => row.querySelector(".title")?.textContent ?? row.textContent);
+    })()`);
+    expect(days).toEqual(["Today", "a", "Yesterday", "c", "b", expect.stringMatching(/^Mon.*5/), "old"]);
+  });
+
+  test("marks the thread whose timeline is open; an address that leads nowhere says so", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Sweep the yard");
+    await write(console.redis.client(), threadId(thread), "Sweep the yard");
+    await page.getByRole("link", { name: "Timeline", exact: true }).click();
+    await page.locator(".timeline-head").waitFor();
+    await page.locator("#thread-list a[aria-current]").getByText("Sweep the yard").waitFor();
+    await page.goto(`${console.url}/#/nonsense`);
+    await page.getByRole("alert").getByText("This address leads nowhere").waitFor();
+    await page.goto(`${console.url}/#/`);
+    await expect.poll(() => page.getByText("This address leads nowhere").isVisible()).toBe(false);
+    opened.expectInnocent();
+  });
+});
