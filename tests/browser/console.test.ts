@@ -88,9 +88,22 @@ describe("the console's page", () => {
     await console.surface.upload(thread, { name: "plot.svg", data: Buffer.from(svg) }, "1");
     await console.surface.upload(thread, { name: "data.csv", data: Buffer.from("a,b") }, "2");
     await console.surface.post(thread, { kind: "answer", markdown: "It is **drawn**." }, "answer");
-    const width = "document.querySelector('article.file img')?.naturalWidth";
-    await expect.poll(() => page.evaluate(width)).toBe(60);
-    expect(await page.locator("article img").count()).toBe(1);
+    const pictures = {
+      "a.png":
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+      "b.gif": "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
+      "c.webp": "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAgA0JaQAA3AA/vuUAAA=",
+    };
+    for (const [name, base64] of Object.entries(pictures))
+      await console.surface.upload(thread, { name, data: Buffer.from(base64, "base64") }, name);
+    // What a browser draws and saves is a JPEG as people send them.
+    const jpeg = "document.createElement('canvas').toDataURL('image/jpeg').split(',')[1]";
+    const data = Buffer.from(String(await page.evaluate(jpeg)), "base64");
+    await console.surface.upload(thread, { name: "d.jpg", data }, "d.jpg");
+    const widths = "[...document.querySelectorAll('article.file img')].map((one) => one.naturalWidth)";
+    await expect.poll(() => page.evaluate(widths)).toEqual([60, 1, 1, 1, 300]);
+    expect(await page.locator("article img").count()).toBe(5);
+    await article(page, "file").getByText("data.csv").waitFor();
     await shot(page, "thumbnail");
     await article(page, "answer").hover();
     await article(page, "answer").getByRole("button", { name: "Copy answer" }).click();
@@ -221,9 +234,12 @@ describe("the console's page", () => {
         `(({ left, right }) => [left, right])(document.querySelector("${selector}").getBoundingClientRect())`,
       );
     expect(await edges("#composer")).toEqual(await edges("#log"));
+    const head = await edges("#main > header");
     await page.getByText("Sentence 1.", { exact: true }).scrollIntoViewIfNeeded();
     await page.getByRole("button", { name: "Latest" }).waitFor();
     expect(await edges("#scroller")).toEqual(await edges("#main"));
+    expect(await edges("#main > header")).toEqual(head);
+    await shot(page, "scrolled-up");
     await page.getByRole("button", { name: "Latest" }).click();
     await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
 

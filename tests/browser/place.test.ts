@@ -52,7 +52,7 @@ describe("a conversation that is left", () => {
     opened.expectInnocent();
   });
 
-  test("costs the list one update a frame, and rows that say the same stay", async () => {
+  test("costs the list one update a frame, and rows that say the same stay, in a list of any length", async () => {
     await using opened = await openConsolePage();
     const result = await opened.page.evaluate(`(async () => {
       const { ThreadList } = await import("/conversation/thread-list.js");
@@ -70,9 +70,44 @@ describe("a conversation that is left", () => {
       for (let n = 0; n < 40; n += 1) list.put(thread(107, 1_000 + n));
       await frame();
       const kept = [...root.children].filter((row) => before.includes(row)).length;
-      return { rows: root.childElementCount, changes, kept, first: root.textContent.startsWith("T107") };
+      const first = root.querySelector("a").textContent.startsWith("T107");
+      return { rows: root.childElementCount, changes, kept, first };
     })()`);
-    // The newest 200, with the line that says where older ones are.
-    expect(result).toEqual({ rows: 201, changes: 1, kept: 200, first: true });
+    // The newest 200, the day that they are of, and the line that says where older ones are.
+    expect(result).toEqual({ rows: 202, changes: 1, kept: 201, first: true });
+  });
+
+  test("makes no row anew but the one that has changed, and holds up the page by 40 changes at once for no 200 ms", async () => {
+    await using opened = await openConsolePage();
+    const result = await opened.page.evaluate(`(async () => {
+      const { ThreadList } = await import("/conversation/thread-list.js");
+      const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      const thread = (n, at) => ({ id: "thread" + String(n).padStart(6, "0"), title: "T" + n, activeAt: at });
+      let made = 0;
+      const create = document.createElement.bind(document);
+      document.createElement = (...name) => ((made += 1), create(...name));
+      const madeByOne = async (rows) => {
+        const root = create("ol");
+        document.body.append(root);
+        const list = new ThreadList(root);
+        list.replace(Array.from({ length: rows }, (_, n) => thread(n, n)));
+        await frame();
+        made = 0;
+        list.put(thread(rows - 5, 1_000));
+        await frame();
+        return { made, list };
+      };
+      const few = await madeByOne(10);
+      const many = await madeByOne(280);
+      const long = [];
+      new PerformanceObserver((all) => long.push(...all.getEntries().map(({ duration }) => duration)))
+        .observe({ type: "longtask" });
+      for (let n = 0; n < 40; n += 1) many.list.put(thread(100 + n, 2_000 + n));
+      await frame();
+      await new Promise((done) => setTimeout(done, 100));
+      return { few: few.made, many: many.made, longest: Math.max(0, ...long) };
+    })()`);
+    expect(result).toMatchObject({ few: (result as { many: number }).many });
+    expect((result as { longest: number }).longest).toBeLessThan(200);
   });
 });

@@ -1,4 +1,5 @@
 /** Finding one's way in a long timeline. */
+import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
@@ -33,6 +34,29 @@ async function runTurns({ redis }: TestConsole, thread: string, steps: number, t
   }
 }
 
+/** 30 steps of two calls each, behind a message and as many notes. */
+async function runPairs(redis: Redis, thread: string, notes: number): Promise<void> {
+  await write(redis, thread, `Offset ${notes}`);
+  const lease = await begin(redis, thread, "t1");
+  const author = { id: "heddle", name: "Heddle" };
+  const said = Array.from({ length: notes }, (_, n): JournalRecord => {
+    return { type: "nudge", message: { role: "user", id: `n${n}`, author, text: "Go on.", at: 0 } };
+  });
+  const steps = Array.from({ length: 30 }, (_, index): JournalRecord[] => {
+    const ids = [`${index}a`, `${index}b`];
+    return [
+      calling(
+        index + 1,
+        ids.map((id) => call(id, "bash", { command: `run ${id}` })),
+      ),
+      ...ids.map((callId) => ({ type: "tool-start" as const, callId, at: Date.now() })),
+      ...ids.map((id) => resultOf(id, "bash", "exit code 0\nfine")),
+    ];
+  });
+  await lease.append([...said, ...steps.flat()]);
+  await end(lease, { kind: "answered", text: "Done.", steps: 30, usage: usageOf(0.5) }, "t1");
+}
+
 describe("a long timeline", () => {
   beforeAll(openBrowser);
   beforeEach((context) => context.skip(!chromiumPath, noChromium));
@@ -46,6 +70,34 @@ describe("a long timeline", () => {
     return opened;
   }
 
+  test("calls no call that has a result running, wherever the pages of records begin", async () => {
+    // Of two calls at once, five records a step: five threads have the border of 60 records at each of them.
+    const thread = (offset: number) => `slack:T1:C3:${offset}.0`;
+    await using opened = await openConsolePage({
+      prepare: async ({ redis }) => {
+        for (let offset = 0; offset < 5; offset += 1) await runPairs(redis.client(), thread(offset), offset);
+      },
+    });
+    const { page, console } = opened;
+    for (let offset = 0; offset < 5; offset += 1) {
+      await page.goto(`${console.url}/#/s/${encodeURIComponent(thread(offset))}`);
+      await page.getByText("Step 30", { exact: true }).waitFor();
+      const earlier = page.getByRole("button", { name: /Show earlier records/ });
+      await expect
+        .poll(async () => {
+          if (await earlier.isVisible()) await earlier.dispatchEvent("click");
+          return page.getByText("Step 1", { exact: true }).count();
+        })
+        .toBe(1);
+      await page.getByText(`Offset ${offset}`).first().waitFor();
+      await expect.poll(() => page.locator(".tool-call").count()).toBe(60);
+      const told = await page.locator(".tool-call > summary").allTextContents();
+      expect(told.filter((text) => !/done · \d/.test(text))).toEqual([]);
+      expect(await page.locator(".tool-call .sign.taken").count()).toBe(0);
+    }
+    opened.expectInnocent();
+  });
+
   test("is searched, and its start, turns and failures are one press away", async () => {
     await using opened = await openTimeline(100, 2);
     const { page } = opened;
@@ -54,6 +106,9 @@ describe("a long timeline", () => {
     await page.locator(".said").getByText("Task 1").waitFor();
 
     await page.keyboard.press("e");
+    await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
+    await page.getByRole("button", { name: "Go to the start" }).click();
+    await page.getByRole("button", { name: "Next failure" }).click();
     await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
     await page.keyboard.press("e");
     await page.getByRole("alert").getByText("Nothing has failed after this.").waitFor();
