@@ -1,9 +1,8 @@
 /** No finding of axe-core in any state of the console, in light and dark. */
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { askChoice } from "../adapters/console/sessions.ts";
-import { violations } from "./axe.ts";
+import { expectAccessible, violations } from "./axe.ts";
 import { chromiumPath, noChromium } from "./chromium.ts";
 import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
@@ -11,29 +10,6 @@ import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-thread
 const onError = (error: unknown) => {
   throw error;
 };
-
-/** In light and dark, in forced colours, on a phone, and at 200 % zoom, where half as many pixels fit. */
-async function expectAccessible(page: Page, state: string): Promise<void> {
-  const found: unknown[] = [];
-  const look = async (how: string, options?: object) => {
-    const all = (await violations(page, options)) as unknown[];
-    if (all.length > 0) found.push([how, ...all]);
-  };
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await look(colorScheme);
-  }
-  await page.emulateMedia({ forcedColors: "active" });
-  // The colours are then the person's own.
-  await look("forced colours", { rules: { "color-contrast": { enabled: false } } });
-  await page.emulateMedia({ colorScheme: "light", forcedColors: "none" });
-  await page.setViewportSize({ width: 390, height: 844 });
-  await look("phone");
-  await page.setViewportSize({ width: 640, height: 400 });
-  await look("200 %");
-  await page.setViewportSize({ width: 1280, height: 800 });
-  expect([state, found]).toEqual([state, []]);
-}
 
 describe("axe finds nothing", () => {
   beforeAll(openBrowser);

@@ -113,7 +113,7 @@ const signs: Record<string, string> = { "✓": "works", "✗": "fails", "!": "wa
 function lineElement(line: string): HTMLElement {
   const isTitle = line !== "" && !line.startsWith(" ");
   const style = signs[line.trim().charAt(0)] ?? "";
-  return element(isTitle ? "h4" : "p", { class: style }, ...linked(isTitle ? line : line.trimStart()));
+  return element(isTitle ? "h3" : "p", { class: style }, ...linked(isTitle ? line : line.trimStart()));
 }
 
 /** Longer addresses are links by their beginning. */
