@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
@@ -62,12 +62,19 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const setUps = createSetUps({ ...options, store, now });
   const nameOf = (repository: EgressRepository) => `mirror:${repository.name} ${plainAddress(repository)}`;
 
-  const isFresh = (key: string) => now() - store.freshAt(key) < freshMs;
+  const isFresh = async (key: string) => now() - (await store.freshAt(key)) < freshMs;
 
   function look(key: string): Known {
     const found = known.get(key) ?? { pausedUntil: 0, isDoubted: false };
     known.set(key, found);
     return found;
+  }
+
+  /** Whether nobody has to be asked before the state that there is can be shown. */
+  async function isCurrent(key: string, { isDoubted }: Known, commit: string | undefined): Promise<boolean> {
+    await store.touch(key);
+    const isKnown = commit === undefined || (await store.hasTip(key, commit));
+    return isKnown && !isDoubted && (await isFresh(key));
   }
 
   async function update(
@@ -84,7 +91,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     // Another worker of this host is at it.
     if (problem === undefined) await waitForOther(store, key, signal);
     if (signal.aborted) return undefined;
-    if (problem === undefined) return isFresh(key) ? store.current(key) : undefined;
+    if (problem === undefined) return (await isFresh(key)) ? await store.current(key) : undefined;
     if (problem !== "") {
       each.pausedUntil = now() + pauseMs;
       options.log(`${repository.name} has no mirror here for now: ${problem}`);
@@ -92,7 +99,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     }
     each.isDoubted = false;
     await store.evict();
-    const state = store.current(key);
+    const state = await store.current(key);
     if (state === undefined) {
       each.pausedUntil = now() + pauseMs;
       options.log(`${repository.name} has no mirror here: it is larger than sandbox.mirrorMb`);
@@ -106,9 +113,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       const key = host.keyOf(nameOf(repository));
       const each = look(key);
       if (now() < each.pausedUntil) return undefined;
-      store.touch(key);
-      const isKnown = commit === undefined || store.hasTip(key, commit);
-      if (isFresh(key) && !each.isDoubted && isKnown) return store.current(key);
+      if (await isCurrent(key, each, commit).catch(() => false)) return await store.current(key);
       each.current ??= shareWork(
         (ends) =>
           update(repository, each, ends).catch((error: unknown) => {
@@ -124,7 +129,13 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       const key = host.keyOf(nameOf(repository));
       const made = await setUps.open(repository, { ...wanted, state, key });
       if (made !== undefined) await store.evict();
-      return made !== undefined && existsSync(made) ? made : undefined;
+      const isThere =
+        made !== undefined &&
+        (await access(made).then(
+          () => true,
+          () => false,
+        ));
+      return isThere ? made : undefined;
     },
     doubt(repository) {
       look(host.keyOf(nameOf(repository))).isDoubted = true;
@@ -152,23 +163,25 @@ async function bringUpToDate(
   store: MirrorStore,
   { repository, name, key, isDoubted, signal }: MirrorOfTurn,
 ): Promise<string> {
-  const once = () =>
-    updateMirror(options, {
-      ...{ name, work: store.workFolder(key), repository, ways: readOnly(options.egress, repository) },
-      ...{ current: store.current(key), isDoubted, signal },
+  const work = await store.workFolder(key);
+  const once = async () =>
+    await updateMirror(options, {
+      ...{ name, work, repository, ways: readOnly(options.egress, repository) },
+      ...{ current: await store.current(key), isDoubted, signal },
     });
   let made: MirrorUpdate = await once();
   if (!made.ok && made.reason === "broken") {
     options.log(`the mirror of ${repository.name} was broken and is made anew: ${made.problem}`);
-    store.remove(key);
+    await store.remove(key);
+    await store.workFolder(key);
     made = await once();
   }
   if (made.ok) {
-    store.publish(key, made.folder, made);
-    store.markFresh(key);
+    await store.publish(key, made.folder, made);
+    await store.markFresh(key);
   }
-  await removeTree(store.workFolder(key));
+  await removeTree(work);
   if (made.ok) return "";
-  if (made.reason !== "failed") store.remove(key);
+  if (made.reason !== "failed") await store.remove(key);
   return made.problem;
 }

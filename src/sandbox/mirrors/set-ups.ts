@@ -93,7 +93,8 @@ export function createSetUps(options: SetUpsOptions): SetUps {
     const problem = await store.exclusively(
       lock,
       async () =>
-        store.findSetUp(key, name) === undefined && (await runSetUp(options, repository, wanted, signal)),
+        (await store.findSetUp(key, name)) === undefined &&
+        (await runSetUp(options, repository, wanted, signal)),
     );
     // Another worker of this host is at it, or at another one of the same repository.
     if (problem === undefined) await waitForOther(store, lock, signal);
@@ -101,7 +102,7 @@ export function createSetUps(options: SetUpsOptions): SetUps {
       pausedUntil.set(name, now() + pauseMs);
       log(`the set-up of ${repository.name} is left to its threads for now: ${problem}`);
     }
-    return store.findSetUp(key, name);
+    return await store.findSetUp(key, name);
   }
 
   return {
@@ -111,7 +112,7 @@ export function createSetUps(options: SetUpsOptions): SetUps {
       const name = createHash("sha256")
         .update(JSON.stringify([setUp.command, setUp.files, wanted.content, wanted.view]))
         .digest("hex");
-      const found = store.findSetUp(wanted.key, name);
+      const found = await store.findSetUp(wanted.key, name);
       if (found !== undefined || now() < (pausedUntil.get(name) ?? 0)) return found;
       pausedUntil.delete(name);
       const id = `${wanted.key} ${name}`;
@@ -141,7 +142,7 @@ async function runSetUp(
   const { host, egress, store, log } = options;
   const { setUp } = repository;
   const id = `set-up:${repository.name}`;
-  const work = store.workFolder(key, "set-up");
+  const work = await store.workFolder(key, "set-up");
   const ways = egress.within({ ...setUp.reach, credentials: [] });
   const parameters = [
     repository.name,
@@ -175,7 +176,7 @@ async function runSetUp(
             }),
           );
         if (failure !== undefined) return failure;
-        store.publishSetUp(key, name, join(work, "tmp"));
+        await store.publishSetUp(key, name, join(work, "tmp"));
         return false;
       },
     );

@@ -1,21 +1,11 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  chownSync,
-  linkSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { chmod, link, readFile, rename, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeFolder } from "../thread/host.ts";
 import { withFileLock } from "../workspaces/file-lock.ts";
+import { removeTree } from "../workspaces/staging.ts";
+import { isPlainFile, isSame, list, sumSizes, takeOver, timeOf } from "./store-files.ts";
 
 /**
  * What a mirror is made of: packs of git's objects, and what each branch and tag is. There is no configuration, hook,
@@ -42,33 +32,33 @@ const pollMs = 200;
  */
 export interface MirrorStore {
   /** The folder of the newest state: `pack/` and `packed-refs`. */
-  current(key: string): string | undefined;
+  current(key: string): Promise<string | undefined>;
   /** Whether a branch or tag of the current state is at that commit. */
-  hasTip(key: string, commit: string): boolean;
+  hasTip(key: string, commit: string): Promise<boolean>;
   /** Where a mirror is brought up to date, or set up, beside its states. */
-  workFolder(key: string, kind?: "work" | "set-up"): string;
+  workFolder(key: string, kind?: "work" | "set-up"): Promise<string>;
   /** Does the work unless another process does the same here; then undefined. */
   exclusively<T>(key: string, work: () => Promise<T>): Promise<T | undefined>;
   /** Whether another process, which is alive, brings it up to date. */
-  isTaken(key: string): boolean;
+  isTaken(key: string): Promise<boolean>;
   /**
    * Makes a state of the files that lie in the folder, in which nothing may run any more. Nothing where they say what the
    * current one says.
    *
    * @param options.isWhole they stand for themselves; otherwise they add to the packs of the current state
    */
-  publish(key: string, from: string, options: { isWhole: boolean }): void;
+  publish(key: string, from: string, options: { isWhole: boolean }): Promise<void>;
   /** The folder of what a set-up has made, under a name that tells of what. */
-  findSetUp(key: string, name: string): string | undefined;
+  findSetUp(key: string, name: string): Promise<string | undefined>;
   /** Keeps the pieces that lie in the folder, in which nothing may run any more, and the newest few beside them. */
-  publishSetUp(key: string, name: string, from: string): void;
+  publishSetUp(key: string, name: string, from: string): Promise<void>;
   /** Notes that it was asked for. */
-  touch(key: string): void;
+  touch(key: string): Promise<void>;
   /** Notes that the host has just been asked what is new. */
-  markFresh(key: string): void;
+  markFresh(key: string): Promise<void>;
   /** When that was last noted, by whatever process, ms. */
-  freshAt(key: string): number;
-  remove(key: string): void;
+  freshAt(key: string): Promise<number>;
+  remove(key: string): Promise<void>;
   /** Removes those used least recently until all of them are within the limit, and what nobody has used for long. */
   evict(): Promise<void>;
 }
@@ -83,105 +73,102 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
   makeFolder(root, 0o711);
   const folderOf = (key: string) => join(root, key);
   const lockOf = (key: string) => join(root, `${key}.lock`);
-  const statesOf = (key: string) => list(folderOf(key)).filter((name) => name.startsWith("state-"));
-  const current = (key: string) => {
-    const newest = statesOf(key).toSorted().at(-1);
+  const statesOf = async (key: string) =>
+    (await list(folderOf(key))).filter((name) => name.startsWith("state-")).toSorted();
+  const current = async (key: string) => {
+    const newest = (await statesOf(key)).at(-1);
     return newest === undefined ? undefined : join(folderOf(key), newest);
   };
 
-  function remove(key: string): void {
+  async function remove(key: string): Promise<void> {
     // Under another name first: who looks meanwhile finds all of it or nothing.
     const gone = join(root, `gone-${randomBytes(8).toString("hex")}`);
     try {
-      renameSync(folderOf(key), gone);
+      await rename(folderOf(key), gone);
     } catch {
       return;
     }
-    rmSync(gone, { recursive: true, force: true });
+    await removeTree(gone);
   }
 
   /** Removes states that were replaced long ago, and what a killed process has left unfinished. */
-  function sweep(key: string): void {
-    const newest = current(key);
-    for (const name of list(folderOf(key))) {
+  async function sweep(key: string): Promise<void> {
+    const newest = await current(key);
+    for (const name of await list(folderOf(key))) {
       const path = join(folderOf(key), name);
-      const isOld = name.startsWith("state-") && path !== newest && now() - timeOf(path) > replacedMs;
-      if (isOld || name.startsWith("new-")) rmSync(path, { recursive: true, force: true });
+      const isOld = name.startsWith("state-") && path !== newest && now() - (await timeOf(path)) > replacedMs;
+      if (isOld || name.startsWith("new-")) await removeTree(path);
+    }
+  }
+
+  async function evict(): Promise<void> {
+    const names = await list(root);
+    for (const name of names) if (name.startsWith("gone-")) await removeTree(join(root, name));
+    const keys = names.filter((name) => /^[0-9a-f]+$/.test(name));
+    const mirrors = await Promise.all(
+      keys.map(async (key) => ({
+        key,
+        usedAt: Math.max(await timeOf(join(folderOf(key), "used")), 0),
+        bytes: await sizeOf(folderOf(key), await current(key)),
+      })),
+    );
+    let total = mirrors.reduce((sum, each) => sum + each.bytes, 0);
+    for (const each of mirrors.toSorted((one, other) => one.usedAt - other.usedAt)) {
+      if (total <= bytes && now() - each.usedAt < unusedMs) break;
+      const isGone = await withFileLock(lockOf(each.key), async () => {
+        await remove(each.key);
+        return true;
+      });
+      if (isGone) total -= each.bytes;
     }
   }
 
   return {
-    current,
-    remove,
-    hasTip(key, commit) {
-      const state = current(key);
-      return state !== undefined && readFileSync(join(state, refsName), "utf8").includes(`${commit} `);
+    ...{ current, remove, evict },
+    async hasTip(key, commit) {
+      const state = await current(key);
+      return state !== undefined && (await readFile(join(state, refsName), "utf8")).includes(`${commit} `);
     },
-    workFolder(key, kind = "work") {
+    async workFolder(key, kind = "work") {
       makeFolder(folderOf(key), 0o711);
-      writeFileSync(join(folderOf(key), "used"), "");
+      await writeFile(join(folderOf(key), "used"), "");
       return join(folderOf(key), kind);
     },
     exclusively: (key, work) => withFileLock(lockOf(key), work),
-    isTaken: (key) => now() - timeOf(lockOf(key)) < silentMs,
+    isTaken: async (key) => now() - (await timeOf(lockOf(key))) < silentMs,
 
-    publish(key, from, { isWhole }) {
-      sweep(key);
-      const before = current(key);
-      const packs = list(from).filter((name) => packName.test(name) && isPlainFile(join(from, name)));
+    async publish(key, from, { isWhole }) {
+      await sweep(key);
+      const before = await current(key);
+      const packs = await listPlainFiles(from, packName);
       const refs = join(from, refsName);
-      if (!isPlainFile(refs)) throw new Error("git has left no references");
-      if (before !== undefined && packs.length === 0 && isSame(refs, join(before, refsName))) return;
+      if (!(await isPlainFile(refs))) throw new Error("git has left no references");
+      if (before !== undefined && packs.length === 0 && (await isSame(refs, join(before, refsName)))) return;
       const made = join(folderOf(key), `new-${randomBytes(16).toString("hex")}`);
       makeFolder(join(made, "pack"), 0o755);
       if (before !== undefined && !isWhole) {
-        for (const name of list(join(before, "pack"))) {
-          linkSync(join(before, "pack", name), join(made, "pack", name));
+        for (const name of await list(join(before, "pack"))) {
+          await link(join(before, "pack", name), join(made, "pack", name));
         }
       }
-      for (const name of packs) take(join(from, name), join(made, "pack", name));
-      take(refs, join(made, refsName));
-      chmodSync(made, 0o755);
-      const [number = 0] = statesOf(key)
-        .map((name) => Number(name.split("-")[1]))
-        .toSorted((a, b) => b - a);
+      for (const name of packs) await takeOver(join(from, name), join(made, "pack", name));
+      await takeOver(refs, join(made, refsName));
+      await chmod(made, 0o755);
+      const number = Math.max(0, ...(await statesOf(key)).map((name) => Number(name.split("-")[1])));
       // Its name cannot be guessed: nobody else on the host finds the folder, which all may enter.
       const name = `state-${String(number + 1).padStart(9, "0")}-${randomBytes(16).toString("hex")}`;
-      renameSync(made, join(folderOf(key), name));
-      if (before !== undefined) utimesSync(before, now() / 1_000, now() / 1_000);
+      await rename(made, join(folderOf(key), name));
+      if (before !== undefined) await utimes(before, now() / 1_000, now() / 1_000);
     },
 
     ...createSetUpStore(folderOf),
 
-    touch(key) {
-      if (current(key) !== undefined) writeFileSync(join(folderOf(key), "used"), "");
+    async touch(key) {
+      if ((await current(key)) !== undefined) await writeFile(join(folderOf(key), "used"), "");
     },
 
-    markFresh: (key) => writeFileSync(join(folderOf(key), "fresh"), ""),
+    markFresh: (key) => writeFile(join(folderOf(key), "fresh"), ""),
     freshAt: (key) => timeOf(join(folderOf(key), "fresh")),
-
-    async evict() {
-      for (const name of list(root).filter((each) => each.startsWith("gone-"))) {
-        rmSync(join(root, name), { recursive: true, force: true });
-      }
-      const mirrors = list(root)
-        .filter((name) => /^[0-9a-f]+$/.test(name))
-        .map((key) => ({
-          key,
-          usedAt: Math.max(timeOf(join(folderOf(key), "used")), 0),
-          bytes: sizeOf(folderOf(key), current(key)),
-        }))
-        .toSorted((one, other) => one.usedAt - other.usedAt);
-      let total = mirrors.reduce((sum, each) => sum + each.bytes, 0);
-      for (const each of mirrors) {
-        if (total <= bytes && now() - each.usedAt < unusedMs) break;
-        const isGone = await withFileLock(lockOf(each.key), async () => {
-          remove(each.key);
-          return true;
-        });
-        if (isGone) total -= each.bytes;
-      }
-    },
   };
 }
 
@@ -189,75 +176,47 @@ function createSetUpStore(
   folderOf: (key: string) => string,
 ): Pick<MirrorStore, "findSetUp" | "publishSetUp"> {
   return {
-    findSetUp(key, name) {
-      const found = list(folderOf(key)).find((each) => each.startsWith(`made-${name}`));
+    async findSetUp(key, name) {
+      const found = (await list(folderOf(key))).find((each) => each.startsWith(`made-${name}`));
       return found === undefined ? undefined : join(folderOf(key), found);
     },
 
-    publishSetUp(key, name, from) {
-      const made = list(folderOf(key)).map((each) => join(folderOf(key), each));
-      const older = made
-        .filter((path) => basename(path).startsWith("made-"))
-        .toSorted((one, other) => timeOf(other) - timeOf(one));
+    async publishSetUp(key, name, from) {
+      const made = (await list(folderOf(key))).map((each) => join(folderOf(key), each));
+      const dated = await Promise.all(
+        made
+          .filter((path) => basename(path).startsWith("made-"))
+          .map(async (path) => ({ path, madeAt: await timeOf(path) })),
+      );
+      const older = dated.toSorted((one, other) => other.madeAt - one.madeAt).map(({ path }) => path);
       const unfinished = made.filter((path) => basename(path).startsWith("making-"));
-      for (const path of [...older.slice(keptSetUps - 1), ...unfinished]) {
-        rmSync(path, { recursive: true, force: true });
-      }
+      for (const path of [...older.slice(keptSetUps - 1), ...unfinished]) await removeTree(path);
       const making = join(folderOf(key), `making-${randomBytes(16).toString("hex")}`);
       makeFolder(making, 0o755);
-      for (const part of list(from).filter((each) => partName.test(each) && isPlainFile(join(from, each)))) {
-        take(join(from, part), join(making, part));
+      for (const part of await listPlainFiles(from, partName)) {
+        await takeOver(join(from, part), join(making, part));
       }
-      renameSync(making, join(folderOf(key), `made-${name}-${randomBytes(16).toString("hex")}`));
+      await rename(making, join(folderOf(key), `made-${name}-${randomBytes(16).toString("hex")}`));
     },
   };
 }
 
 /** Another process has no other way to say that it has come to its end. */
 export async function waitForOther(store: MirrorStore, key: string, signal: AbortSignal): Promise<void> {
-  while (store.isTaken(key) && !signal.aborted) await sleep(pollMs);
+  while ((await store.isTaken(key)) && !signal.aborted) await sleep(pollMs);
 }
 
-function list(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
+async function listPlainFiles(folder: string, names: RegExp): Promise<string[]> {
+  const plain: string[] = [];
+  for (const name of await list(folder)) {
+    if (names.test(name) && (await isPlainFile(join(folder, name)))) plain.push(name);
   }
-}
-
-function timeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY;
+  return plain;
 }
 
 /** Of the newest state, and of what set-ups have made. */
-function sizeOf(folder: string, state: string | undefined): number {
+async function sizeOf(folder: string, state: string | undefined): Promise<number> {
   if (state === undefined) return 0;
-  const folders = [
-    ...[state, join(state, "pack")],
-    ...list(folder)
-      .filter((name) => name.startsWith("made-"))
-      .map((name) => join(folder, name)),
-  ];
-  return folders
-    .flatMap((each) => list(each).map((name) => lstatSync(join(each, name), { throwIfNoEntry: false })))
-    .reduce((sum, status) => sum + (status?.isFile() ? status.size : 0), 0);
-}
-
-/** Of nobody else's: a link could lead anywhere, and another name could still be written by. */
-function isPlainFile(path: string): boolean {
-  const status = lstatSync(path, { throwIfNoEntry: false });
-  return status !== undefined && status.isFile() && status.nlink === 1;
-}
-
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [lstatSync(one), lstatSync(other)];
-  return a.size === b.size && readFileSync(one).equals(readFileSync(other));
-}
-
-/** From here on it is the bot's own, and for everybody to read. */
-function take(from: string, to: string): void {
-  if (process.getuid?.() === 0) chownSync(from, 0, 0);
-  chmodSync(from, 0o444);
-  renameSync(from, to);
+  const made = (await list(folder)).filter((name) => name.startsWith("made-"));
+  return await sumSizes([state, join(state, "pack"), ...made.map((name) => join(folder, name))]);
 }
