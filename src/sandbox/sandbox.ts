@@ -40,7 +40,8 @@ export interface ExecRequest {
   /**
    * The address of a repository of the thread's: what this host keeps of it (src/sandbox/mirrors) is brought up to date and
    * lies read-only in the folder that `HEDDLE_MIRROR` names while the command runs, if the host can keep any. A command
-   * that can make nothing of it ends with {@link unusableMirror}.
+   * that can make nothing of it ends with {@link unusableMirror}. Where a clone of it is ready, that lies in the folder of the
+   * workspace that `HEDDLE_READY` names, and the command moves it to where it is wanted; otherwise it is taken away again.
    */
   repository?: string;
   /**

@@ -13,6 +13,7 @@ import {
 } from "../../src/repositories/repositories.ts";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { createEgress } from "../../src/sandbox/egress/egress.ts";
+import type { SandboxLimits } from "../../src/sandbox/limits.ts";
 import type { RegistryReach } from "../../src/sandbox/egress/site.ts";
 import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { callOf, dispatcherOf, memoryNotes, run } from "../agent/tools/services.ts";
@@ -65,9 +66,11 @@ export const token = "ghp_canaryCanaryCanaryCanaryCanaryCanary47";
 export async function openSetting({
   now,
   mirrorBytes = 0,
+  limits,
 }: {
   now?(): number;
   mirrorBytes?: number;
+  limits?: SandboxLimits;
 } = {}): Promise<Setting> {
   const dataDir = dataFolder();
   const github = await startGithub(now ? { now } : {});
@@ -117,7 +120,10 @@ export async function openSetting({
     },
     log: (line) => log.push(line),
   });
-  const options = { dataDir, egress, mirrorBytes, log: (line: string) => void log.push(line) };
+  const options = {
+    ...{ dataDir, egress, mirrorBytes, log: (line: string) => void log.push(line) },
+    ...(limits && { limits }),
+  };
   const backend = createBubblewrapBackend(options);
   const others: SandboxBackend[] = [];
   let threads = 0;

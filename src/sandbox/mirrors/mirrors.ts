@@ -2,6 +2,7 @@ import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
+import { createReadyClones, type GivenClone, type Recipient } from "./ready-clones.ts";
 import { removeTree } from "../workspaces/staging.ts";
 import { createSetUps, type WantedSetUp } from "./set-ups.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
@@ -31,8 +32,14 @@ export interface Mirrors {
    * @param wanted.state of the mirror, just opened
    */
   openSetUp(repository: EgressRepository, wanted: Omit<WantedSetUp, "key">): Promise<string | undefined>;
+  /** A clone of it that was made before, for this thread alone. Undefined where none is ready. Never rejects. */
+  giveReady(repository: EgressRepository, recipient: Recipient): Promise<GivenClone | undefined>;
+  /** Somebody has cloned from the state: a clone is made ready for the next who does. */
+  prepareNext(repository: EgressRepository, state: string): void;
   /** Somebody could make nothing of it: it is looked at, byte by byte, before anybody gets it again. */
-  doubt(repository: EgressRepository): void;
+  doubt(repository: EgressRepository): Promise<void>;
+  /** Ends what is done in the background. */
+  close(): Promise<void>;
 }
 
 /** Nothing is asked again so soon, in milliseconds. */
@@ -60,6 +67,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const known = new Map<string, Known>();
   const store = createMirrorStore(join(host.root, "mirrors"), bytes, now);
   const setUps = createSetUps({ ...options, store, now });
+  const readyClones = createReadyClones({ ...options, store, now });
   const nameOf = (repository: EgressRepository) => `mirror:${repository.name} ${plainAddress(repository)}`;
 
   const isFresh = async (key: string) => now() - (await store.freshAt(key)) < freshMs;
@@ -137,9 +145,16 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
         ));
       return isThere ? made : undefined;
     },
-    doubt(repository) {
-      look(host.keyOf(nameOf(repository))).isDoubted = true;
+    giveReady: (repository, recipient) => readyClones.give(host.keyOf(nameOf(repository)), recipient),
+    prepareNext(repository, state) {
+      readyClones.prepare(repository, { key: host.keyOf(nameOf(repository)), state });
     },
+    async doubt(repository) {
+      const key = host.keyOf(nameOf(repository));
+      look(key).isDoubted = true;
+      await store.removeReady(key);
+    },
+    close: readyClones.close,
   };
 }
 

@@ -3,6 +3,7 @@ import { plainAddress } from "../egress/repository.ts";
 import { type ExecRequest, unusableMirror } from "../sandbox.ts";
 import type { ToolChains } from "../thread/tool-chains.ts";
 import type { Mirrors } from "./mirrors.ts";
+import type { GivenClone, Recipient } from "./ready-clones.ts";
 import { viewState } from "./store.ts";
 
 export interface ShownMirrorDeps {
@@ -21,8 +22,10 @@ export interface WantedMirror extends Pick<ExecRequest, "setUpOf"> {
 export interface ShownMirror {
   /** bwrap arguments. */
   view: readonly string[];
+  /** A clone that lies in the workspace from then on, for a command that clones; undefined where none is ready. */
+  giveReady(recipient: Recipient): Promise<GivenClone | undefined>;
   /** Takes the exit code of the command. */
-  ended(exitCode: number | null): void;
+  ended(exitCode: number | null): Promise<void>;
 }
 
 /**
@@ -37,14 +40,18 @@ export async function openShownMirror(
   const own = egress.policyOf(threadId)?.repositories ?? [];
   const repository = own.find((each) => plainAddress(each) === address);
   const state = repository && (await mirrors?.open(repository, { signal, commit: setUpOf?.commit }));
-  if (!repository || state === undefined) return undefined;
+  if (!mirrors || !repository || state === undefined) return undefined;
   const view = toolChains?.viewOf(threadId) ?? [];
-  const made = setUpOf && (await mirrors?.openSetUp(repository, { ...setUpOf, state, view, signal }));
+  const made = setUpOf && (await mirrors.openSetUp(repository, { ...setUpOf, state, view, signal }));
   return {
     view: [
       ...viewState(state),
       ...(made === undefined ? [] : ["--ro-bind", made, "/set-up", "--setenv", "HEDDLE_SET_UP", "/set-up"]),
     ],
-    ended: (exitCode) => exitCode === unusableMirror && mirrors?.doubt(repository),
+    giveReady: async (recipient) => (setUpOf ? undefined : await mirrors.giveReady(repository, recipient)),
+    async ended(exitCode) {
+      if (exitCode === unusableMirror) await mirrors.doubt(repository);
+      if (exitCode === 0 && !setUpOf) mirrors.prepareNext(repository, state);
+    },
   };
 }

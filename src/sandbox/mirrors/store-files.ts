@@ -34,7 +34,7 @@ export async function isPlainFile(path: string): Promise<boolean> {
   return status !== undefined && status.isFile() && status.nlink === 1;
 }
 
-export async function isSame(one: string, other: string): Promise<boolean> {
+export async function hasSameContent(one: string, other: string): Promise<boolean> {
   const [a, b] = await Promise.all([lstat(one), lstat(other)]);
   if (a.size !== b.size) return false;
   const [first, second] = await Promise.all([readFile(one), readFile(other)]);

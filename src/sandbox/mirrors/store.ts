@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { makeFolder } from "../thread/host.ts";
 import { withFileLock } from "../workspaces/file-lock.ts";
 import { removeTree } from "../workspaces/staging.ts";
-import { isPlainFile, isSame, list, sumSizes, takeOver, timeOf } from "./store-files.ts";
+import { createReadyStore, type ReadyStore, roomOf } from "./ready-store.ts";
+import { isPlainFile, hasSameContent, list, sumSizes, takeOver, timeOf } from "./store-files.ts";
 
 /**
  * What a mirror is made of: packs of git's objects, and what each branch and tag is. There is no configuration, hook,
@@ -30,13 +31,13 @@ const pollMs = 200;
  * Mirrors on the disk: a folder each, and in it one folder for each state. A state is made beside the others and gets
  * its name when it is whole; nothing in it is ever written again.
  */
-export interface MirrorStore {
+export interface MirrorStore extends ReadyStore {
   /** The folder of the newest state: `pack/` and `packed-refs`. */
   current(key: string): Promise<string | undefined>;
   /** Whether a branch or tag of the current state is at that commit. */
   hasTip(key: string, commit: string): Promise<boolean>;
-  /** Where a mirror is brought up to date, or set up, beside its states. */
-  workFolder(key: string, kind?: "work" | "set-up"): Promise<string>;
+  /** Where a mirror is brought up to date, set up or cloned, beside its states. */
+  workFolder(key: string, kind?: "work" | "set-up" | "clone"): Promise<string>;
   /** Does the work unless another process does the same here; then undefined. */
   exclusively<T>(key: string, work: () => Promise<T>): Promise<T | undefined>;
   /** Whether another process, which is alive, brings it up to date. */
@@ -59,7 +60,10 @@ export interface MirrorStore {
   /** When that was last noted, by whatever process, ms. */
   freshAt(key: string): Promise<number>;
   remove(key: string): Promise<void>;
-  /** Removes those used least recently until all of them are within the limit, and what nobody has used for long. */
+  /**
+   * Removes those used least recently until all of them are within the limit, the clones that are ready before anything
+   * else, and what nobody has used for long.
+   */
   evict(): Promise<void>;
 }
 
@@ -72,6 +76,7 @@ export function viewState(state: string): string[] {
 export function createMirrorStore(root: string, bytes: number, now: () => number): MirrorStore {
   makeFolder(root, 0o711);
   const folderOf = (key: string) => join(root, key);
+  const ready = createReadyStore(folderOf, now);
   const lockOf = (key: string) => join(root, `${key}.lock`);
   const statesOf = async (key: string) =>
     (await list(folderOf(key))).filter((name) => name.startsWith("state-")).toSorted();
@@ -96,35 +101,16 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
     const newest = await current(key);
     for (const name of await list(folderOf(key))) {
       const path = join(folderOf(key), name);
-      const isOld = name.startsWith("state-") && path !== newest && now() - (await timeOf(path)) > replacedMs;
+      const isReplaced = /^(?:state|given)-/.test(name) && path !== newest;
+      const isOld = isReplaced && now() - (await timeOf(path)) > replacedMs;
       if (isOld || name.startsWith("new-")) await removeTree(path);
     }
   }
 
-  async function evict(): Promise<void> {
-    const names = await list(root);
-    for (const name of names) if (name.startsWith("gone-")) await removeTree(join(root, name));
-    const keys = names.filter((name) => /^[0-9a-f]+$/.test(name));
-    const mirrors = await Promise.all(
-      keys.map(async (key) => ({
-        key,
-        usedAt: Math.max(await timeOf(join(folderOf(key), "used")), 0),
-        bytes: await sizeOf(folderOf(key), await current(key)),
-      })),
-    );
-    let total = mirrors.reduce((sum, each) => sum + each.bytes, 0);
-    for (const each of mirrors.toSorted((one, other) => one.usedAt - other.usedAt)) {
-      if (total <= bytes && now() - each.usedAt < unusedMs) break;
-      const isGone = await withFileLock(lockOf(each.key), async () => {
-        await remove(each.key);
-        return true;
-      });
-      if (isGone) total -= each.bytes;
-    }
-  }
-
   return {
-    ...{ current, remove, evict },
+    ...{ current, remove, ...ready },
+    evict: () =>
+      evict({ root, bytes, now, folderOf, lockOf, current, remove, removeReady: ready.removeReady }),
     async hasTip(key, commit) {
       const state = await current(key);
       return state !== undefined && (await readFile(join(state, refsName), "utf8")).includes(`${commit} `);
@@ -143,7 +129,8 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
       const packs = await listPlainFiles(from, packName);
       const refs = join(from, refsName);
       if (!(await isPlainFile(refs))) throw new Error("git has left no references");
-      if (before !== undefined && packs.length === 0 && (await isSame(refs, join(before, refsName)))) return;
+      if (before !== undefined && packs.length === 0 && (await hasSameContent(refs, join(before, refsName))))
+        return;
       const made = join(folderOf(key), `new-${randomBytes(16).toString("hex")}`);
       makeFolder(join(made, "pack"), 0o755);
       if (before !== undefined && !isWhole) {
@@ -170,6 +157,43 @@ export function createMirrorStore(root: string, bytes: number, now: () => number
     markFresh: (key) => writeFile(join(folderOf(key), "fresh"), ""),
     freshAt: (key) => timeOf(join(folderOf(key), "fresh")),
   };
+}
+
+interface Evictable extends Pick<MirrorStore, "current" | "remove" | "removeReady"> {
+  root: string;
+  bytes: number;
+  folderOf(key: string): string;
+  lockOf(key: string): string;
+  now(): number;
+}
+
+async function evict({ root, bytes, now, folderOf, lockOf, ...store }: Evictable): Promise<void> {
+  const names = await list(root);
+  for (const name of names) if (name.startsWith("gone-")) await removeTree(join(root, name));
+  const keys = names.filter((name) => /^[0-9a-f]+$/.test(name));
+  const mirrors = await Promise.all(
+    keys.map(async (key) => ({
+      key,
+      usedAt: Math.max(await timeOf(join(folderOf(key), "used")), 0),
+      bytes: await sizeOf(folderOf(key), await store.current(key)),
+    })),
+  );
+  const byUse = mirrors.toSorted((one, other) => one.usedAt - other.usedAt);
+  let total = mirrors.reduce((sum, each) => sum + each.bytes, 0);
+  for (const each of byUse) {
+    if (total <= bytes) break;
+    const removed = await store.removeReady(each.key);
+    each.bytes -= removed;
+    total -= removed;
+  }
+  for (const each of byUse) {
+    if (total <= bytes && now() - each.usedAt < unusedMs) break;
+    const isGone = await withFileLock(lockOf(each.key), async () => {
+      await store.remove(each.key);
+      return true;
+    });
+    if (isGone) total -= each.bytes;
+  }
 }
 
 function createSetUpStore(
@@ -214,9 +238,11 @@ async function listPlainFiles(folder: string, names: RegExp): Promise<string[]> 
   return plain;
 }
 
-/** Of the newest state, and of what set-ups have made. */
+/** Of the newest state, of what set-ups have made, and of the clones that are ready. */
 async function sizeOf(folder: string, state: string | undefined): Promise<number> {
   if (state === undefined) return 0;
-  const made = (await list(folder)).filter((name) => name.startsWith("made-"));
-  return await sumSizes([state, join(state, "pack"), ...made.map((name) => join(folder, name))]);
+  const names = await list(folder);
+  const made = names.filter((name) => name.startsWith("made-")).map((name) => join(folder, name));
+  const ready = names.reduce((sum, name) => sum + roomOf(name).bytes, 0);
+  return ready + (await sumSizes([state, join(state, "pack"), ...made]));
 }

@@ -33,18 +33,19 @@ interface Apart {
  * network of its own. Nothing runs in the folder any more when this resolves; what lies there stays.
  *
  * @param place.id by which the proxy and the disk's floor know it
+ * @param place.ways it has no network without any
  * @param place.name by which the host gives it a user and an address of its own
  */
 export async function workApart<T>(
   deps: WorkDeps,
-  { id, name, folder: path, ways }: { id: string; name: string; folder: string; ways: WaysOut },
+  { id, name, folder: path, ways }: { id: string; name: string; folder: string; ways?: WaysOut },
   signal: AbortSignal,
   work: (apart: Apart) => Promise<T>,
 ): Promise<T> {
   const { host, spawner, networkOf } = deps;
   await removeTree(path);
   const folder = host.folderOf(name, path);
-  const network = networkOf(id, folder, ways);
+  const network = ways && networkOf(id, folder, ways);
   const disk = watchDisk(deps, id, folder);
   const run: Apart["run"] = async (request) => {
     const output = collectOutput(16_384);
@@ -61,9 +62,9 @@ export async function workApart<T>(
     return { ...ending, ...output.result() };
   };
   try {
-    return await work({ joins: await network.open(), run });
+    return await work({ joins: await network?.open(), run });
   } finally {
     await disk.cancel();
-    await network.close();
+    await network?.close();
   }
 }

@@ -171,6 +171,7 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
       threads.clear();
       await ready?.services?.close();
+      await ready?.deps.mirrors?.close();
       await ready?.runtime.spawner.close();
       ready?.view.close();
     },

@@ -7,6 +7,12 @@ import { threadFolders } from "./inside-path.ts";
 import { shellCommand } from "./shell.ts";
 import type { Launched, Spawner } from "./spawner.ts";
 
+/** What files take, or may take. */
+export interface DiskRoom {
+  bytes: number;
+  inodes: number;
+}
+
 interface DiskUse {
   /** Of files in the thread's folders, and of those that its processes hold though they are deleted. */
   bytes: number;
@@ -26,6 +32,8 @@ interface DiskUse {
 export interface DiskWatch {
   /** Whether the files must not grow, by the last look. */
   full(): boolean;
+  /** Whether so much more would be within the limits: looks first, and again before the next is believed. */
+  hasRoom(room: DiskRoom): Promise<boolean>;
   /** To be called after a command. Looks again, unless the last look is recent and its room cannot be used up yet. */
   look(): Promise<void>;
   /**
@@ -134,6 +142,11 @@ export function watchDisk(
 
   return {
     full: () => last !== undefined && isFull(limits, last),
+    async hasRoom(room) {
+      await look({ atOnce: true });
+      freshUntil = 0;
+      return last !== undefined && isRoomLeft(limits, last, room);
+    },
     look,
     during(onGrowth) {
       running.add(onGrowth);
@@ -197,6 +210,11 @@ async function readRoom(root: string): Promise<Pick<DiskUse, "free" | "freeInode
 
 function isFull(limits: SandboxLimits, { within, free }: DiskUse): boolean {
   return !within || free < limits.freeBytes;
+}
+
+function isRoomLeft(limits: SandboxLimits, use: DiskUse, { bytes, inodes }: DiskRoom): boolean {
+  const fits = use.bytes + bytes <= limits.workspaceBytes && use.inodes + inodes <= limits.workspaceInodes;
+  return fits && !isFull(limits, use);
 }
 
 /** Whether a thread that has more than it may has taken even more. */

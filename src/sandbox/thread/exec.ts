@@ -46,7 +46,7 @@ export function createExec({
   }
 
   async function run(request: ExecRequest, output: ReturnType<typeof collectOutput>): Promise<Ending> {
-    const { isReadOnly = false, isUncalled = false, signal, environment } = request;
+    const { isReadOnly = false, isUncalled = false } = request;
     const showing = showMirror(request);
     const preparation = prepare({
       opensNetwork: programs.hasEgress && !isReadOnly,
@@ -56,7 +56,25 @@ export function createExec({
     const stopped = preparation && (await preparation);
     if (stopped) return stopped;
     const mirror = showing && (await showing);
-    const ending = await programs.start(
+    if (!mirror) return await start(request, output, []);
+    const before = programs.kills();
+    const given = await mirror.giveReady({ folder, hasRoom: programs.hasRoom });
+    const ending: Ending =
+      programs.kills() === before
+        ? await start(request, output, [...mirror.view, ...(given?.view ?? [])])
+        : { end: "stopped", exitCode: null };
+    await given?.end();
+    await mirror.ended(ending.exitCode);
+    return ending;
+  }
+
+  function start(
+    request: ExecRequest,
+    output: ReturnType<typeof collectOutput>,
+    view: readonly string[],
+  ): Promise<Ending> {
+    const { isReadOnly = false, isUncalled = false, signal, environment } = request;
+    return programs.start(
       {
         program: shellCommand(request.command),
         cwd: insideFolder(request.cwd),
@@ -68,18 +86,13 @@ export function createExec({
           output.take(stream, chunk);
           request.onOutput?.(chunk);
         },
-        view: [
-          ...(isReadOnly ? ["--ro-bind", join(folder.path, "ws"), workspaceRoot] : []),
-          ...(mirror?.view ?? []),
-        ],
+        view: [...(isReadOnly ? ["--ro-bind", join(folder.path, "ws"), workspaceRoot] : []), ...view],
         isAlone: isReadOnly,
       },
       isUncalled
         ? { kind: "files", claim, text: "" }
         : { kind: "command", claim, text: shorten(request.command) },
     ).ended;
-    mirror?.ended(ending.exitCode);
-    return ending;
   }
 
   const keptBytesOf = (request: ExecRequest) => request.maxOutputBytes ?? limits.outputBytes;

@@ -4,7 +4,7 @@ import { otherAddresses, plainAddress } from "../egress/repository.ts";
 import type { ProgramKind, ProgramOrigin } from "../running/registry.ts";
 import type { KillReport } from "../sandbox.ts";
 import type { DiskFloor } from "./disk-floor.ts";
-import { watchDisk } from "./disk.ts";
+import { type DiskRoom, watchDisk } from "./disk.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "./network.ts";
 import type { Ending, Launched, Spawner, SpawnRequest } from "./spawner.ts";
@@ -27,6 +27,8 @@ export interface ProgramRunner {
     },
     origin: ProgramOrigin,
   ): Launched;
+  /** Whether the thread may have so much more, as of now. */
+  hasRoom(room: DiskRoom): Promise<boolean>;
   /** Opens the shared network. Undefined when it is open: nobody has to wait then. */
   openNetwork(): Promise<unknown> | undefined;
   /** Whether commands share a network that is the thread's alone, and open now. */
@@ -110,6 +112,7 @@ export function createProgramRunner(options: {
       });
       return { ...started, ended };
     },
+    hasRoom: disk.hasRoom,
     openNetwork() {
       if (network.current() !== undefined) return undefined;
       clearTimeout(idle); // It was to close an earlier one.

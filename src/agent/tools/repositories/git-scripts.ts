@@ -17,15 +17,18 @@ git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commi
  * says of the files, its branch, its first words, and whether there is an AGENTS.md.
  *
  * Where there is a mirror, what it holds is copied, and only what is new comes from the host, which also says anew what
- * there is: the clone is what it would be without the mirror.
+ * there is: the clone is what it would be without the mirror. A clone that is ready is brought up to date in the same way.
  */
 export const cloneScript = `${prepare}
 address=$1 folder=$2 branch=$3
 shift 3
 options=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60 -c checkout.workers=4)
 copy_mirror() {
-  git init --quiet "$folder.part" && cd "$folder.part" && mkdir -p .git/objects/pack &&
-    cp --reflink=auto "$HEDDLE_MIRROR"/pack/* .git/objects/pack/ && cp "$HEDDLE_MIRROR/packed-refs" .git/ &&
+  if [ -n "\${HEDDLE_READY:-}" ]; then mv "$HEDDLE_READY" "$folder.part" && cd "$folder.part"
+  else
+    git init --quiet "$folder.part" && cd "$folder.part" && mkdir -p .git/objects/pack &&
+      cp --reflink=auto "$HEDDLE_MIRROR"/pack/* .git/objects/pack/ && cp "$HEDDLE_MIRROR/packed-refs" .git/
+  fi &&
     git remote add origin "$address" &&
     git "\${options[@]}" fetch --quiet --prune --prune-tags origin && git remote set-head origin --auto > /dev/null &&
     { [ -n "$branch" ] || branch=$(git symbolic-ref refs/remotes/origin/HEAD); } &&
