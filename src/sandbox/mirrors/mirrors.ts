@@ -46,6 +46,8 @@ export interface Mirrors {
 const freshMs = 60_000;
 /** What did not work is not tried again so soon: everybody would wait for it. In milliseconds. */
 const pauseMs = 600_000;
+/** Where there is a mirror already: then threads save more by the next try than they lose. */
+const shortPauseMs = 60_000;
 
 /** What this process knows of a mirror. */
 interface Known {
@@ -101,7 +103,8 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     if (signal.aborted) return undefined;
     if (problem === undefined) return (await isFresh(key)) ? await store.current(key) : undefined;
     if (problem !== "") {
-      each.pausedUntil = now() + pauseMs;
+      const isThere = (await store.current(key)) !== undefined;
+      each.pausedUntil = now() + (isThere ? shortPauseMs : pauseMs);
       options.log(`${repository.name} has no mirror here for now: ${problem}`);
       return undefined;
     }

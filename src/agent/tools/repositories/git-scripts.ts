@@ -12,17 +12,28 @@ export GIT_TERMINAL_PROMPT=0 GIT_NO_REPLACE_OBJECTS=1 GIT_ASKPASS=true LC_ALL=C.
 git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 "$@"; }
 `;
 
+/** Exit code where git could not fetch. */
+const hostFailed = 4;
+
 /**
  * `$1`: address, `$2`: folder, `$3`: branch or nothing; then files. Prints what was done, the commit and a hash of what it
  * says of the files, its branch, its first words, and whether there is an AGENTS.md.
  *
  * Where there is a mirror, what it holds is copied, and only what is new comes from the host, which also says anew what
- * there is: the clone is what it would be without the mirror. A clone that is ready is brought up to date in the same way.
+ * there is: the clone is what it would be without the mirror. Where the host is at fault, that is told: without the mirror
+ * it would only take longer. A clone that is ready is brought up to date in the same way.
  */
 export const cloneScript = `${prepare}
 address=$1 folder=$2 branch=$3
 shift 3
 options=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60 -c checkout.workers=4)
+fetch_new() {
+  local said
+  said=$(git "\${options[@]}" fetch --quiet --prune --prune-tags origin 2>&1) && return
+  printf '%s\n' "$said" >&2
+  case $said in *'unable to access'* | *'RPC failed'* | *'early EOF'* | *'hung up'*) exit ${hostFailed} ;; esac
+  return 1
+}
 copy_mirror() {
   if [ -n "\${HEDDLE_READY:-}" ]; then mv "$HEDDLE_READY" "$folder.part" && cd "$folder.part"
   else
@@ -30,7 +41,7 @@ copy_mirror() {
       cp --reflink=auto "$HEDDLE_MIRROR"/pack/* .git/objects/pack/ && cp "$HEDDLE_MIRROR/packed-refs" .git/
   fi &&
     git remote add origin "$address" &&
-    git "\${options[@]}" fetch --quiet --prune --prune-tags origin && git remote set-head origin --auto > /dev/null &&
+    fetch_new && git remote set-head origin --auto > /dev/null &&
     { [ -n "$branch" ] || branch=$(git symbolic-ref refs/remotes/origin/HEAD); } &&
     branch=\${branch#refs/remotes/origin/} && git "\${options[@]}" checkout --quiet --track -B "$branch" "origin/$branch"
 }
@@ -41,9 +52,14 @@ if [ -e "$folder" ]; then
 else
   rm -rf "$folder.part"
   if [ -n "\${HEDDLE_MIRROR:-}" ]; then
-    (copy_mirror) || { rm -rf "$folder.part"; exit ${unusableMirror}; }
+    (copy_mirror) || {
+      code=$?
+      rm -rf "$folder.part"
+      [ "$code" -ne ${hostFailed} ] || exit "$code"
+      exit ${unusableMirror}
+    }
   else
-    git "\${options[@]}" clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit 4; }
+    git "\${options[@]}" clone --quiet \${branch:+--branch "$branch"} -- "$address" "$folder.part" || { rm -rf "$folder.part"; exit ${hostFailed}; }
   fi
   mv "$folder.part" "$folder"
   echo cloned
