@@ -49,7 +49,7 @@ export async function openEvalAgent(config: Config, dataDir: string): Promise<Ev
   );
   const sandbox = await monitorSandbox(backend, { info: () => {}, warn: () => {} });
   const { problems, ok } = await sandbox.refresh();
-  const mcp = await openMcpPool({ config: { servers: [], secrets: [] } });
+  const mcp = await openMcpPool({ config: { servers: [], secrets: [] }, version: "0" });
   const onProblem = (problem: string, error: unknown) => {
     throw new Error(problem, { cause: error });
   };

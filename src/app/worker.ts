@@ -18,6 +18,7 @@ import type { AppContext } from "./context.ts";
 import type { Running } from "./process/running.ts";
 import { createConfiguredSkills } from "./host.ts";
 import type { Models } from "./models.ts";
+import { packageInfo } from "./process/package-info.ts";
 import { createServerPools, type ServerPools } from "./server-pools.ts";
 import { readFence } from "./sandbox.ts";
 import { startHousekeeping } from "./housekeeping.ts";
@@ -161,6 +162,7 @@ async function openServerPools(
     openPool: (mcp, timeouts) =>
       openMcpPool({
         config: mcp,
+        version: packageInfo.version,
         accounts,
         inputs: createInputStore(redis),
         connectProblem: () => explainNoConnecting(config),

@@ -44,6 +44,8 @@ export interface Connection {
 }
 
 export interface ConnectionOptions {
+  /** See {@link LinkOptions}. */
+  version: string;
   timeouts: McpTimeouts;
   /** Where server processes run. */
   sandboxes?: ServiceHost | undefined;
@@ -185,10 +187,10 @@ class ServerConnection implements Connection {
 
   async #openLink(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
     const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
-    const { timeouts, sandboxes, accounts, onToken, log } = this.#options;
+    const { timeouts, ...given } = this.#options;
     const link: Link = createLink(
       this.#server,
-      { readMs: timeouts.readMs, sandboxes, accounts, onToken, log },
+      { readMs: timeouts.readMs, ...given },
       {
         onEnd: () => this.#loseLink(link),
         onToolsChanged: () => this.#listSoon(link),

@@ -43,9 +43,10 @@ export interface LinkEvents {
 
 /** Heddle answers no sampling or roots requests of a server. */
 const capabilities = { elicitation: { form: {}, url: {} } };
-const clientInfo = { name: "heddle", version: "0.1.0" };
 
 export interface LinkOptions {
+  /** Of this program, as servers are told. */
+  version: string;
   /** The longest silence of an HTTP server, in milliseconds. */
   readMs: number;
   /** Where server processes run; without it only those start that want no sandbox. */
@@ -59,7 +60,7 @@ export interface LinkOptions {
 
 export function createLink(server: EnabledServer, options: LinkOptions, events: LinkEvents): Link {
   const carrier = createCarrier(server, options);
-  const client = new Client(clientInfo, { capabilities });
+  const client = new Client({ name: "heddle", version: options.version }, { capabilities });
   let ended = false;
 
   /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK's client is no EventTarget */

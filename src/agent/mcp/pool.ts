@@ -40,6 +40,8 @@ export interface McpPool {
 
 export interface McpPoolOptions {
   config: McpConfig;
+  /** Of this program, as servers are told. */
+  version: string;
   /** Where server processes run. Without it only those start whose entry says that they want no sandbox. */
   sandboxes?: ServiceHost;
   /** Where the accounts of the installation and of people are. Without it no request to a server is signed. */
@@ -93,6 +95,7 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     const { joinServer } = await import("./member.ts");
     return servers.map((server) =>
       joinServer(server, {
+        version: options.version,
         sandboxes: options.sandboxes,
         accounts: options.accounts,
         connectProblem: () => options.connectProblem?.(),

@@ -313,6 +313,7 @@ async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Fin
     : undefined;
   const pool = await openMcpPool({
     config: setup.mcp,
+    version: packageInfo.version,
     sandboxes: backend,
     patienceMs,
     ...(redis && { accounts: await openAccounts(setup.config, redis.connect()) }),

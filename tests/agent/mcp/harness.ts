@@ -49,11 +49,12 @@ export function sharedFolder(): string {
 /** A pool that is closed when the test ends. */
 export async function poolOf(
   entries: Entries,
-  options: Omit<McpPoolOptions, "config"> = {},
+  options: Partial<Omit<McpPoolOptions, "config">> = {},
 ): Promise<McpPool> {
   const config = parseMcpConfig(JSON.stringify({ mcpServers: entries }), process.env);
   const pool = await openMcpPool({
     config,
+    version: "1.2.3",
     ...(backend && { sandboxes: backend }),
     // A busy machine may take longer to start a server than an operator wants to wait.
     timeouts: { connectMs: 60_000 },

@@ -25,6 +25,15 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
     expect(headers.every(({ authorization }) => authorization === "Bearer abc")).toBe(true);
   });
 
+  test("is told the version of this program", async () => {
+    const fixture = await startHttpFixture(kind, 0, {
+      more: [{ name: "client", inputSchema: { type: "object" } }],
+    });
+    onTestFinished(() => fixture.stop());
+    const pool = await poolOf({ web: { url: fixture.url, type: kind } }, { version: "7.8.9" });
+    expect(await run(await toolNamed(pool, "web__client"))).toMatchObject({ text: "heddle 7.8.9" });
+  });
+
   test("works again after it was restarted, in the same call", async () => {
     const first = await serve(kind, await freePort());
     const pool = await poolOf({ web: { url: first.url, type: kind } });

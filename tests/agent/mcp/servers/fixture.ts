@@ -18,8 +18,9 @@ export interface FixtureOptions {
   pageSize?: number;
   /** How often the list fails after `grow`. */
   listFailures?: number;
-  /** Further definitions for the list; of those only `meet` can be called, which ends when three calls of it run, and
-   * `whoami`, which says whose account the call was made with.
+  /**
+   * Further definitions for the list; of those only these can be called: `meet`, which ends when three calls of it run,
+   * `client`, which says what the client calls itself, and `whoami`, which says whose account the call was made with.
    */
   more?: Tool[];
   /** What it says about the use of its tools. */
@@ -204,6 +205,10 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         ]);
       case "whoami":
         return say([args["say"], extra.requestInfo?.headers["x-account"]].filter(Boolean).join(""));
+      case "client": {
+        const { name: client, version } = server.getClientVersion() ?? {};
+        return say(`${client} ${version}`);
+      }
       case "pid":
         return say(String(process.pid));
       default:
