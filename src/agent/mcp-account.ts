@@ -9,6 +9,8 @@ export const accountSchema = z.object({
   /** The authorization server and its metadata (RFC 8414), as it was found at sign-in. */
   issuer: z.string(),
   metadata: z.looseObject({}).optional(),
+  /** Hosts of its sign-in that the operator has named, which may be private. */
+  hosts: z.array(z.string()).optional(),
   /** RFC 8707: what the token is for. */
   resource: z.string().optional(),
   client: z.looseObject({ client_id: z.string(), client_secret: z.string().optional() }),

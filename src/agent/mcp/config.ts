@@ -26,6 +26,8 @@ export interface SignInSettings {
   clientSecret?: string;
   /** Names of permissions, with blanks between them; without it those that the server names. */
   scope?: string;
+  /** Hosts of its sign-in that may be private, with their port where it is not 80 or 443. */
+  hosts?: readonly string[];
 }
 
 export interface HttpEndpoint {
@@ -172,6 +174,9 @@ const entrySchema = z.looseObject({
           clientId: z.string().min(1).exactOptional(),
           clientSecret: z.string().min(1).exactOptional(),
           scope: z.string().min(1).exactOptional(),
+          hosts: z
+            .array(z.string().refine(isHost, 'expected hosts such as "sso.internal" or "localhost:9000"'))
+            .exactOptional(),
         }),
       ],
       'expected true or an object such as {"clientId": "heddle", "scope": "read"}',
@@ -249,10 +254,14 @@ function parseEndpoint(entry: Entry, expanded: (text: string) => string): McpEnd
 }
 
 function expandSignIn(
-  { accounts, ...texts }: SignInSettings,
+  { accounts, hosts, ...texts }: SignInSettings,
   expanded: (text: string) => string,
 ): SignInSettings {
-  return { ...(accounts && { accounts }), ...mapValues(texts, expanded) };
+  return { ...(accounts && { accounts }), ...(hosts && { hosts }), ...mapValues(texts, expanded) };
+}
+
+function isHost(text: string): boolean {
+  return URL.parse(`https://${text}`)?.host === text;
 }
 
 /** Whether each person has an account of their own there. */

@@ -5,11 +5,15 @@ import { boundAnswer } from "./bounded-answer.ts";
 const defaultAnswerBytes = 16 * 1_048_576;
 
 /**
- * `fetch` that gives up when nothing arrives for `readMs` milliseconds, neither headers nor a piece of the
+ * The same `fetch`, which gives up when nothing arrives for `readMs` milliseconds, neither headers nor a piece of the
  * body, or when an answer is longer than `answerBytes`. A half-open connection would otherwise look like a quiet
  * server for ever, and an endless answer would fill the memory of all turns.
  */
-export function fetchWithLimits(readMs: number, answerBytes = defaultAnswerBytes): FetchLike {
+export function fetchWithLimits(
+  fetch: FetchLike,
+  readMs: number,
+  answerBytes = defaultAnswerBytes,
+): FetchLike {
   return async (url, init) => {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(new Error(`no data for ${readMs / 1000} s`)), readMs);

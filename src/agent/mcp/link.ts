@@ -8,6 +8,7 @@ import {
   type ElicitResult,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { createGuardedFetch } from "../../sandbox/guarded-fetch.ts";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
 import { describeError, isForbidden, isTooLong, isRefusedLogin, isUnreachable } from "./failure.ts";
@@ -137,7 +138,7 @@ function createCarrier({ name, endpoint }: EnabledServer, options: LinkOptions):
 
 function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOptions) {
   const { readMs, accounts: store, onToken = () => {}, log } = options;
-  const fetch = fetchWithLimits(readMs);
+  const fetch = fetchWithLimits(createGuardedFetch({ named: [url] }), readMs);
   if (!signIn || !store) return { fetch, explain: describeError };
   const onProblem = (problem: string) => log("warn", problem);
   const isPersons = signIn.accounts === "person";

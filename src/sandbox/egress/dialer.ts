@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
 
 /** How a proxy reaches the world; a test puts a loopback in its place. */
@@ -14,5 +14,11 @@ export interface Dialer {
 export const publicDialer: Dialer = {
   resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   connect: (address, port) => connect(port, address),
-  secure: (socket, host) => connectSecurely({ socket, servername: host, ALPNProtocols: ["http/1.1"] }),
+  secure: (socket, host) =>
+    // An address is no name of a server (RFC 6066, 3).
+    connectSecurely({
+      socket,
+      ...(isIP(host) ? { host } : { servername: host }),
+      ALPNProtocols: ["http/1.1"],
+    }),
 };

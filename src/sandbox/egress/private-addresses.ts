@@ -38,3 +38,15 @@ export function isPublicAddress(address: string): boolean {
       return false;
   }
 }
+
+const linkLocal = new BlockList();
+linkLocal.addSubnet("169.254.0.0", 16, "ipv4");
+linkLocal.addSubnet("fe80::", 10, "ipv6");
+// Where a cloud has its metadata beside the link-local address
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html).
+linkLocal.addAddress("fd00:ec2::254", "ipv6");
+
+/** Whether only the machine itself and its cloud are there. */
+export function isLinkLocalAddress(address: string): boolean {
+  return linkLocal.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+}

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../fakes/free-port.ts";
@@ -54,6 +54,35 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
     expect(result.text).toMatch(/^The MCP server web is not available: .*ECONNREFUSED.*The call has not run/);
     expect(pool.status()).toMatchObject([{ state: "failed", tools: [] }]);
     expect((await run(echo)).text).toMatch(/the next attempt is possible in 1 s/);
+  });
+
+  test("that sends its clients elsewhere is not followed, and told of by where it leads", async () => {
+    const followed: string[] = [];
+    const elsewhere = createServer((request, response) => {
+      followed.push(request.url ?? "");
+      response.end();
+    });
+    const moving = createServer((_, response) =>
+      response.writeHead(307, { location: `http://127.0.0.1:${portOf(elsewhere)}/keys` }).end(),
+    );
+    for (const server of [elsewhere, moving]) {
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      onTestFinished(() => {
+        server.close();
+        server.closeAllConnections();
+      });
+    }
+    const url = `http://127.0.0.1:${portOf(moving)}/mcp`;
+    const pool = await poolOf({ web: { url, type: kind, headers: { "X-Key": "abc" } } });
+    await pool.offer(AbortSignal.any([]));
+    expect(pool.status()).toMatchObject([
+      {
+        state: "failed",
+        problem: expect.stringContaining(`${portOf(elsewhere)}/keys not followed`),
+      },
+    ]);
+    expect(followed).toEqual([]);
   });
 
   test("that wants a login from now on says so in the call, without the body of its answer", async () => {
@@ -179,3 +208,8 @@ describe("addresses without a server behind them", () => {
 test("a time-out of 0 is refused for the pool as a whole", async () => {
   await expect(poolOf({}, { timeouts: { readMs: 0 } })).rejects.toThrow(/readMs must be above 0 ms, not 0/);
 });
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address ? address.port : 0;
+}

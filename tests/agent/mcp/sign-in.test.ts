@@ -141,6 +141,45 @@ test.each(["authorization_endpoint", "token_endpoint", "registration_endpoint"])
 );
 
 test.each(
+  ["https://169.254.169.254", "https://localhost", "http://127.0.0.1:6379", "https://[::1]"].flatMap((host) =>
+    ["registration_endpoint", "token_endpoint"].map((endpoint) => ({ host, endpoint })),
+  ),
+)("A server that names $host as its $endpoint has nothing sent there", async ({ host, endpoint }) => {
+  const { signIn, store } = await scene({ metadata: { [endpoint]: `${host}/there` } });
+  await expect(signIn()).rejects.toThrow(
+    /^notes: .*(is at a private address|port 6379 of 127.0.0.1 is closed)/,
+  );
+  expect(await store.read("notes")).toBeUndefined();
+});
+
+test("A sign-in at a private host takes the operator's word for that very host, then and later", async () => {
+  const elsewhere = await scene();
+  const { port } = new URL(elsewhere.oauth.origin);
+  const endpoints = { token_endpoint: `${elsewhere.oauth.origin}/token` };
+  const refused = await scene({ metadata: endpoints });
+  await expect(refused.signIn()).rejects.toThrow(`port ${port} of 127.0.0.1 is closed`);
+  const allowed = await scene({ metadata: endpoints });
+  // It is reached, and knows nothing of a code that the other one has given.
+  await expect(allowed.signIn({ hosts: [`127.0.0.1:${port}`] })).rejects.toThrow(
+    /was not accepted: (?!.*(closed|private))/,
+  );
+  await elsewhere.signIn({ hosts: ["sso.internal"] });
+  expect(await elsewhere.store.read("notes")).toMatchObject({ hosts: ["sso.internal"] });
+});
+
+test("An account whose renewal leads to a private address sends no token there", async () => {
+  const { signIn, store, oauth, open, problems } = await scene();
+  await signIn();
+  const account = await store.read("notes");
+  if (!account) throw new Error("There is an account.");
+  const metadata = { ...account.metadata, token_endpoint: "https://169.254.169.254/token" };
+  await store.write("notes", { ...account, metadata });
+  oauth.expireTokens();
+  await (await open()).offer(signal);
+  expect(problems.join("\n")).toContain("169.254.169.254 is at a private address");
+});
+
+test.each(
   ["/.well-known/oauth-authorization-server", "/register", "/token"].flatMap((path) =>
     (["silence", "redirect"] as const).map((how) => ({ path, how })),
   ),

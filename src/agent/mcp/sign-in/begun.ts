@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { createGuardedFetch, type GuardedFetch } from "../../../sandbox/guarded-fetch.ts";
 import { accountSchema } from "../../mcp-account.ts";
 
 /** What there is to say of a sign-in without the protocol's SDK, which takes its time to load. */
@@ -15,6 +16,7 @@ export const begunSignInSchema = z.object({
   issuer: z.string(),
   isIssuerPromised: z.boolean(),
   metadata: accountSchema.shape.metadata,
+  hosts: accountSchema.shape.hosts,
   resource: accountSchema.shape.resource,
   client: accountSchema.shape.client,
   redirect: z.string(),
@@ -25,4 +27,18 @@ export type BegunSignIn = z.infer<typeof begunSignInSchema>;
 /** Whether what is sent there cannot be read on the way. */
 export function isProtected({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || ["127.0.0.1", "[::1]", "localhost"].includes(hostname);
+}
+
+/**
+ * `fetch` for a sign-in, whose addresses the MCP server has chosen: they are public, but for that server's own and those
+ * that the operator has named.
+ */
+export function openSignInFetch({
+  server,
+  hosts = [],
+}: {
+  server: string;
+  hosts?: readonly string[] | undefined;
+}): GuardedFetch {
+  return createGuardedFetch({ named: [new URL(server), ...hosts] });
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { type Account, type AccountStore, changeAccount } from "../../mcp-account.ts";
-import { isProtected } from "./begun.ts";
+import { isProtected, openSignInFetch } from "./begun.ts";
 
 /** How long the authorization server may take to revoke a token, ms. */
 const revokeMs = 10_000;
@@ -34,7 +34,9 @@ export async function disconnectAccount(
 
 const metadataSchema = z.looseObject({ revocation_endpoint: z.url({ protocol: /^https?$/ }).optional() });
 
-async function revoke({ metadata, client, refreshToken, accessToken }: Account): Promise<boolean> {
+async function revoke(account: Account): Promise<boolean> {
+  const { metadata, client, refreshToken, accessToken } = account;
+  const fetch = openSignInFetch(account);
   const endpoint = metadataSchema.safeParse(metadata).data?.revocation_endpoint;
   if (endpoint === undefined || !isProtected(new URL(endpoint))) return false;
   const post = async (token: string, hint: string): Promise<boolean> => {

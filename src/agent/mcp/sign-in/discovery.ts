@@ -7,7 +7,7 @@ import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-util
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { z } from "zod";
 import { boundAnswer } from "../bounded-answer.ts";
-import { isProtected, SignInError } from "./begun.ts";
+import { isProtected, openSignInFetch, SignInError } from "./begun.ts";
 
 /** The longest answer of a sign-in that is read: metadata, a registration or tokens are a few KiB. */
 export const signInBytes = 256 * 1024;
@@ -16,6 +16,8 @@ export const signInBytes = 256 * 1024;
 export interface SignInServer {
   name: string;
   url: URL;
+  /** Hosts of its sign-in that may be private. */
+  hosts?: readonly string[] | undefined;
 }
 
 /** Where an account at a server is made, as it says itself, and as far as that may be believed. */
@@ -154,11 +156,12 @@ function createUnprotected({ name }: SignInServer, { host }: URL): SignInError {
 }
 
 /**
- * `fetch` for one step of a sign-in, whose addresses the server has chosen: it ends in time, goes where it was sent and
- * nowhere else (a redirect could take code and secret along), and in clear to the configured server only.
+ * `fetch` for one step of a sign-in: it ends in time, goes where it was sent and nowhere else (a redirect could take code
+ * and secret along), and in clear to the configured server only.
  */
 export function createSignInFetch(server: SignInServer, stepMs: number): FetchLike {
   const deadline = AbortSignal.timeout(stepMs);
+  const fetch = openSignInFetch({ server: server.url.href, hosts: server.hosts });
   return async (address, init) => {
     const url = new URL(address);
     if (!isProtected(url) && url.origin !== server.url.origin) throw createUnprotected(server, url);

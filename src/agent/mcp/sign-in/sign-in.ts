@@ -52,8 +52,13 @@ export interface SignInOptions {
  *
  * @throws SignInError
  */
-export async function beginSignIn(server: SignInServer, options: SignInOptions): Promise<SignIn> {
+export async function beginSignIn(
+  { name, url }: { name: string; url: URL },
+  options: SignInOptions,
+): Promise<SignIn> {
   const { settings, redirectUrl, wanted, now = Date.now, stepMs = defaultStepMs } = options;
+  const { hosts } = settings;
+  const server: SignInServer = { name, url, hosts };
   const found = await explainProblem(
     server,
     "it does not say where to sign in",
@@ -86,6 +91,7 @@ export async function beginSignIn(server: SignInServer, options: SignInOptions):
     isIssuerPromised: found.isIssuerPromised,
     ...(metadata && { metadata: { ...metadata } }),
     ...(resource && { resource }),
+    ...(hosts && { hosts: [...hosts] }),
     client: { ...client },
   };
   return {
@@ -106,7 +112,7 @@ export async function finishSignIn(
   returned: URL,
   { now = Date.now, stepMs = defaultStepMs }: { now?: () => number; stepMs?: number } = {},
 ): Promise<Account> {
-  const { issuer, client, resource, isIssuerPromised, state } = begun;
+  const { issuer, client, resource, isIssuerPromised, state, hosts } = begun;
   // Stored as the SDK has parsed it.
   const metadata = begun.metadata as AuthorizationServerMetadata | undefined;
   const code = readCode(server.name, returned, {
@@ -124,13 +130,14 @@ export async function finishSignIn(
       codeVerifier: begun.codeVerifier,
       redirectUri: begun.redirect,
       ...(resource !== undefined && { resource }),
-      fetchFn: createSignInFetch(server, stepMs),
+      fetchFn: createSignInFetch({ ...server, hosts }, stepMs),
     }),
   );
   return {
     version: 1,
     ...{ server: server.url.href, issuer, client },
     ...(begun.metadata && { metadata: begun.metadata }),
+    ...(hosts && { hosts }),
     ...(resource !== undefined && { resource }),
     ...takeTokens(tokens, now()),
   };

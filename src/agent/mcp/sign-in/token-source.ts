@@ -3,6 +3,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { type Account, type AccountStore, isUsable } from "../../mcp-account.ts";
 import { boundAnswer } from "../bounded-answer.ts";
+import { openSignInFetch } from "./begun.ts";
 import { signInBytes } from "./discovery.ts";
 import { takeTokens } from "./sign-in.ts";
 
@@ -132,6 +133,7 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
   const { server, store, onProblem, onToken, now = Date.now } = options;
   const { issuer, metadata, resource, client, refreshToken } = account;
   if (refreshToken === undefined) return undefined;
+  const fetch = openSignInFetch(account);
   onToken(refreshToken);
   const deadline = AbortSignal.timeout(options.renewMs ?? renewMs);
   try {
