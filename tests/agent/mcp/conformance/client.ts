@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { createAnswerTool } from "../../../../src/agent/mcp/answer-tool.ts";
 import type { Asker } from "../../../../src/agent/mcp/asker.ts";
-import { parseMcpConfig } from "../../../../src/agent/mcp/config.ts";
+import { parseMcpConfig, type SignInSettings } from "../../../../src/agent/mcp/config.ts";
 import { openMcpPool } from "../../../../src/agent/mcp/pool.ts";
 import { beginSignIn } from "../../../../src/agent/mcp/sign-in/sign-in.ts";
 import { type Account, type Accounts, listWanted } from "../../../../src/agent/mcp-account.ts";
@@ -62,7 +62,7 @@ function createInputs(): InputStore {
 const accounts = createAccounts();
 const inputs = createInputs();
 const name = "conformance";
-const settings = {
+const settings: SignInSettings = {
   ...(given.client_id !== undefined && { clientId: given.client_id }),
   ...(given.client_secret !== undefined && { clientSecret: given.client_secret }),
 };
@@ -74,7 +74,7 @@ const entry = {
 };
 const config = parseMcpConfig(JSON.stringify({ mcpServers: { [name]: entry } }), process.env);
 const pool = await openMcpPool({
-  ...{ config, accounts, inputs },
+  ...{ config, accounts, inputs, version: "0.0.0" },
   backoff: { baseMs: 1, capMs: 1 },
   log: ({ level, message }) => console.error(`${level}: ${message}`),
 });
@@ -84,8 +84,15 @@ async function signIn(): Promise<void> {
   const redirectUrl = new URL("http://127.0.0.1:8421/callback");
   const wanted = listWanted(await accounts.read(name));
   const clientMetadataUrl = new URL("https://conformance-test.local/client-metadata.json");
-  const options = { settings, redirectUrl, wanted, ...(!("clientId" in settings) && { clientMetadataUrl }) };
-  const begun = await beginSignIn({ name, url: new URL(url) }, options);
+  const options = { redirectUrl, wanted, ...(!("clientId" in settings) && { clientMetadataUrl }) };
+  const begin = () => beginSignIn({ name, url: new URL(url) }, { ...options, settings });
+  // The suite's authorization server has a port of its own, which an operator would name.
+  const begun = await begin().catch(async (error: unknown) => {
+    const [, port, host] = /port (\d+) of (\S+) is closed/.exec(String(error)) ?? [];
+    if (port === undefined) throw error;
+    settings.hosts = [...(settings.hosts ?? []), `${host}:${port}`];
+    return await begin();
+  });
   const agreed = await fetch(begun.url, { redirect: "manual" });
   await accounts.write(name, await begun.finish(new URL(agreed.headers.get("location") ?? "about:blank")));
 }
