@@ -275,4 +275,41 @@ describe("a console with a long history", () => {
     expect(await page.locator("article:not(.far)").count()).toBeLessThan(80);
     opened.expectInnocent();
   });
+
+  test("keeps in a long conversation what was unfolded, and says what was streamed once", async () => {
+    const before = 149;
+    await using opened = await openConsolePage({
+      prepare: ({ redis }) => writeMessages(redis.client(), before),
+    });
+    const { page, console } = opened;
+    const ref = { platform: "local", workspace: "console", channel: "main", thread: longConversation };
+    await page.goto(`${console.url}/#/t/${longConversation}`);
+    await page.getByText(`Question ${before - 1}:`).waitFor();
+    const items = [{ id: "1", name: "bash", about: "ls", state: "ok" as const, result: "a.txt is there" }];
+    const calls = { title: "Working", above: "**Working**", below: "It grows.", items };
+    await console.surface.post(
+      ref,
+      { kind: "progress", stoppable: true, markdown: "all of it", calls },
+      "progress",
+    );
+    const progress = page.locator("article.progress");
+    await progress.getByText("It grows.").waitFor();
+    await progress.locator("summary.head").click();
+    await progress.getByText("a.txt is there").waitFor();
+
+    // The last of its parent's, so that the answer has another.
+    await console.surface.post(ref, { kind: "answer", markdown: "It is done." }, "answer");
+    await page.locator("article.answer").getByText("It is done.").waitFor();
+    expect(await page.locator(".batch").count()).toBe(4);
+    expect(await progress.getByText("It grows.").isVisible()).toBe(false);
+
+    // What has the focus would stay as it is.
+    await page.getByLabel("Message to Heddle").focus();
+    await scrollLog(page, 0);
+    await expect.poll(() => progress.evaluate((one) => one.classList.contains("far"))).toBe(true);
+    await scrollLog(page, 1);
+    await progress.getByText("a.txt is there").waitFor();
+    expect(await progress.getByText("It grows.").isVisible()).toBe(false);
+    opened.expectInnocent();
+  });
 });

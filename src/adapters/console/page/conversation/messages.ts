@@ -76,7 +76,9 @@ export class Conversation {
 
   /** What comes by itself is mostly read as it comes, and drawn at once. */
   put(message: ConsoleMessage): void {
-    this.#draw([this.#put(message)]);
+    const isNew = !this.#entries.has(message.id);
+    const entry = this.#put(message);
+    if (isNew) this.#draw([entry]);
   }
 
   remove(id: string): void {
@@ -204,11 +206,19 @@ export class Conversation {
     let [from, to] = [0, this.#order.length];
     while (from < to) {
       const middle = Math.floor((from + to) / 2);
-      const box = this.#order[middle]?.article.getBoundingClientRect();
-      if (box && box.bottom > line) to = middle;
+      if (this.#bottomOf(middle, from) > line) to = middle;
       else from = middle + 1;
     }
     return from;
+  }
+
+  /** Of one that is hidden, that of the one before it. */
+  #bottomOf(at: number, first: number): number {
+    for (const { article } of this.#order.slice(first, at + 1).toReversed()) {
+      const box = article.getBoundingClientRect();
+      if (box.height > 0) return box.bottom;
+    }
+    return -Infinity;
   }
 
   /** The last message of a person is the one that can be sent again. */
