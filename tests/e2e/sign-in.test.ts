@@ -25,7 +25,7 @@ beforeEach(async () => {
   place = await newPlace();
   port = await freePort();
   address = `http://127.0.0.1:${port}`;
-  provider = await startFakeOpenId([`${address}/sign-in/callback`]);
+  provider = await startFakeOpenId([`${address}/sign-in/callback`], [`${address}/`]);
   provider.person = { sub: "1", email: "ada@example.com", email_verified: true, groups: ["heddle"] };
   const settings = {
     issuer: provider.issuer,
@@ -83,7 +83,10 @@ describe("a person of the provider", () => {
     await page.locator(".message.answer").first().waitFor();
 
     await page.getByRole("button", { name: "Sign out" }).click();
+    // By way of the provider, which has it end there, too.
     await dialogOf(page).waitFor();
+    expect(provider.signedOut).toEqual(["by token"]);
+    expect(new URL(page.url()).origin).toBe(address);
     expect(offences).toEqual([]);
 
     // Only then do entries come to an end.

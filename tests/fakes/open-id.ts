@@ -1,7 +1,7 @@
 /**
  * A provider of OpenID Connect, with the refusals of a real one:
  * https://openid.net/specs/openid-connect-core-1_0.html (3.1.2.2, 3.1.3.2), RFC 6749 (4.1.2, 5.2), RFC 7636 (4.6),
- * RFC 9207. It knows one client and takes everybody for `person`, on a page with one link, as providers do where somebody
+ * RFC 9207, https://openid.net/specs/openid-connect-rpinitiated-1_0.html (2, 3). It knows one client and takes everybody for `person`, on a page with one link, as providers do where somebody
  * is signed in already.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
@@ -23,6 +23,8 @@ export interface FakeOpenId extends AsyncDisposable {
   faults: Faults;
   /** Follows the address at which somebody signs in, as a browser does; where it sends the browser back to. */
   agree(address: string): Promise<URL>;
+  /** What it has signed out: by an ID token of theirs, or because they have agreed to it. */
+  readonly signedOut: ("by token" | "by person")[];
   /** Requests to each of its addresses. */
   readonly asked: string[];
 }
@@ -43,6 +45,8 @@ interface Faults {
   /** Whom the address for it tells about. */
   userInfoSubject?: string;
   takesSecretInBody?: true;
+  /** It names no address at which people sign out. */
+  keepsSignedIn?: true;
 }
 
 interface Grant {
@@ -53,11 +57,17 @@ interface Grant {
 
 const lastsSeconds = 300;
 
-export async function startFakeOpenId(redirects: readonly string[]): Promise<FakeOpenId> {
+/** @param signedOutAt where browsers may be sent back to that have signed out */
+export async function startFakeOpenId(
+  redirects: readonly string[],
+  signedOutAt: readonly string[] = [],
+): Promise<FakeOpenId> {
   const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const codes = new Map<string, Grant>();
   const tokens = new Set<string>();
+  const idTokens = new Set<string>();
+  const signedOut: FakeOpenId["signedOut"] = [];
   const asked: string[] = [];
   let issuer = "";
   const state: { person: Claims; faults: Faults } = { person: { sub: "1" }, faults: {} };
@@ -96,6 +106,8 @@ export async function startFakeOpenId(redirects: readonly string[]): Promise<Fak
           ...(state.faults.userInfoSubject && { sub: state.faults.userInfoSubject }),
         });
       }
+      case "GET /logout":
+        return endSession(url.searchParams, response);
       case "GET /favicon.ico":
         return void response.writeHead(204).end();
       default:
@@ -115,6 +127,7 @@ export async function startFakeOpenId(redirects: readonly string[]): Promise<Fak
       id_token_signing_alg_values_supported: ["RS256"],
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
+      ...(!state.faults.keepsSignedIn && { end_session_endpoint: `${issuer}/logout` }),
       token_endpoint_auth_methods_supported: [
         state.faults.takesSecretInBody ? "client_secret_post" : "client_secret_basic",
       ],
@@ -147,6 +160,28 @@ export async function startFakeOpenId(redirects: readonly string[]): Promise<Fak
       .end(`<!doctype html><title>Sign in</title><a href="${link}">Continue</a>`);
   }
 
+  /** Without a token of theirs the person is asked; to an address that it does not know it sends nobody. */
+  function endSession(query: URLSearchParams, response: ServerResponse): void {
+    const refuse = (why: string) =>
+      void response.writeHead(400, { "content-type": "text/plain" }).end(`invalid_request: ${why}`);
+    const hint = query.get("id_token_hint");
+    const client = query.get("client_id");
+    const back = query.get("post_logout_redirect_uri");
+    if (hint !== null && !idTokens.has(hint)) return refuse("id_token_hint");
+    if (client !== null && client !== clientId) return refuse("client_id");
+    if (hint === null && client === null && back !== null) return refuse("no client");
+    if (back !== null && !signedOutAt.includes(back)) return refuse("post_logout_redirect_uri");
+    if (hint === null && !query.has("agreed")) {
+      query.set("agreed", "yes");
+      const link = `/logout?${query.toString()}`.replaceAll("&", "&amp;");
+      return void response
+        .writeHead(200, { "content-type": "text/html; charset=utf-8" })
+        .end(`<!doctype html><title>Sign out</title><a href="${link}">Yes, sign out</a>`);
+    }
+    signedOut.push(hint === null ? "by person" : "by token");
+    response.writeHead(303, { location: back ?? "/" }).end();
+  }
+
   function grantToken(
     request: IncomingMessage,
     form: URLSearchParams,
@@ -166,6 +201,7 @@ export async function startFakeOpenId(redirects: readonly string[]): Promise<Fak
     const token = `at-${randomBytes(16).toString("hex")}`;
     tokens.add(token);
     const id_token = createIdToken(grant.nonce);
+    idTokens.add(id_token);
     json(200, { access_token: token, token_type: "Bearer", expires_in: lastsSeconds, id_token });
   }
 
@@ -217,6 +253,7 @@ export async function startFakeOpenId(redirects: readonly string[]): Promise<Fak
       state.faults = faults;
     },
     asked,
+    signedOut,
     async agree(address) {
       const page = await fetch(address, { redirect: "manual" });
       const back = page.headers.get("x-back");

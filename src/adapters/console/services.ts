@@ -35,6 +35,8 @@ export interface SignedIn {
   may: Act[];
   /** Whether it is a browser that has signed in, and can sign out. */
   byCookie: boolean;
+  /** Where such a browser goes once it is signed out here, to be so at the provider that has signed it in. */
+  signOutAt?: string;
 }
 
 /** What the API needs to answer. */

@@ -260,7 +260,7 @@ async function checkSignIn(config: Config): Promise<Finding[]> {
     const text = `nobody can sign in at ${client.issuer} (${problem}): correct console.openIdConnect.issuer, or look at the network`;
     return [{ level: "error", text }];
   }
-  const text = `people sign in at ${client.issuer}, which has to know the redirect URI ${client.redirectUri}`;
+  const text = `people sign in at ${client.issuer}, which has to know the redirect URI ${client.redirectUri} and, for signing out, ${client.signedOutUri}`;
   return [{ level: "ok", text }];
 }
 

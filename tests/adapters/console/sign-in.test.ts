@@ -29,7 +29,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   port = await freePort();
   address = `http://127.0.0.1:${port}`;
-  provider = await startFakeOpenId([`${address}${signInCallbackPath}`]);
+  provider = await startFakeOpenId([`${address}${signInCallbackPath}`], [`${address}/`]);
   provider.person = ada;
 });
 afterEach(() => provider[Symbol.asyncDispose]());
@@ -45,6 +45,8 @@ const open = async (openId: Partial<OpenIdOptions> = {}, settings: ConsoleSettin
     },
     ...settings,
   });
+
+const wellKnown = "/.well-known/openid-configuration";
 
 /** What the browser has been given, to be sent back. */
 const cookieOf = (headers: IncomingHttpHeaders) => headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
@@ -124,6 +126,78 @@ describe("somebody whom the provider knows", () => {
     expect(await me(console, { cookie })).toBe(401);
     await expect(page.next("never")).rejects.toThrow(/ended|aborted/);
     expect(await me(console, { cookie: other.cookie })).toMatchObject({ role: "operator" });
+  });
+
+  test("is signed out at the provider too, which is shown its own token and sends them back", async () => {
+    await using console = await open();
+    const done = await signIn(console);
+    const [hint = ""] = done.headers["set-cookie"]?.filter((one) => one.startsWith("heddle_sign_out=")) ?? [];
+    expect(hint).toMatch(
+      /^heddle_sign_out=\S+; HttpOnly; SameSite=Strict; Path=\/sign-in\/end; Max-Age=43200$/,
+    );
+    // Nothing of the token can be read of it, nor has Redis anything.
+    expect(hint).not.toContain(".eyJ");
+    expect(await me(console, { cookie: done.cookie })).toMatchObject({ signOutAt: "/sign-in/end" });
+    await call(console.url, "/api/v1/session/end", { method: "POST", headers: { cookie: done.cookie } });
+
+    const cookie = hint.split(";")[0] ?? "";
+    const left = await call(console.url, "/sign-in/end", { headers: { cookie } });
+    expect(left.headers["set-cookie"]?.[0]).toMatch(/^heddle_sign_out=; .*Path=\/sign-in\/end; Max-Age=0$/);
+    const there = await fetch(String(left.headers.location), { redirect: "manual" });
+    expect([there.status, there.headers.get("location")]).toEqual([303, `${address}/`]);
+    expect(provider.signedOut).toEqual(["by token"]);
+    // Without the cookie, or with another's, the provider asks the person.
+    for (const strange of ["", "heddle_sign_out=c3RyYW5nZQ"]) {
+      const asked = await call(console.url, "/sign-in/end", { headers: { cookie: strange } });
+      const query = new URL(String(asked.headers.location)).searchParams;
+      expect(Object.fromEntries(query)).toEqual({
+        client_id: clientId,
+        post_logout_redirect_uri: `${address}/`,
+      });
+    }
+    expect([console.errors, console.warnings]).toEqual([[], []]);
+  });
+
+  test("is asked by the provider where their token is too long for a cookie", async () => {
+    provider.person = { ...ada, groups: Array.from({ length: 400 }, (_, n) => `group-${n}`) };
+    await using console = await open();
+    const done = await signIn(console);
+    expect(done).toMatchObject({ status: 303, to: "/#/" });
+    expect(done.headers["set-cookie"]).toHaveLength(1);
+  });
+
+  test.each([
+    ["names no address for that", { keepsSignedIn: true }, []],
+    ["does not answer", { hostile: { path: wellKnown, how: "silence" } }, ["unreachable"]],
+    [
+      "names what is no address of the web",
+      { metadata: { end_session_endpoint: "javascript:1" } },
+      ["invalid"],
+    ],
+  ] as const)("is signed out here also where the provider %s", async (_, faults, kinds) => {
+    await using signedIn = await open();
+    const { cookie } = await signIn(signedIn);
+    await signedIn[Symbol.asyncDispose]();
+    // One that has not asked the provider yet.
+    provider.faults = faults;
+    await using console = await open({ stepMs: 200 });
+    await call(console.url, "/api/v1/session/end", { method: "POST", headers: { cookie } });
+    expect(await me(console, { cookie })).toBe(401);
+    const left = await call(console.url, "/sign-in/end");
+    expect([left.status, left.headers.location]).toEqual([303, "/"]);
+    expect(console.warnings).toHaveLength(kinds.length);
+    for (const kind of kinds) expect(JSON.stringify(console.warnings)).toContain(kind);
+  });
+
+  test("is not sent to the provider's sign-out by another site", async () => {
+    await using console = await open();
+    const headers = {
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
+    expect((await call(console.url, "/sign-in/end", { headers })).status).toBe(403);
+    expect(provider.asked).toEqual([]);
   });
 
   test("is out of every browser when they are forgotten", async () => {

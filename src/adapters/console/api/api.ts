@@ -5,6 +5,7 @@ import { pinConnection } from "../server/connections.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { type Reply, replyJson, replyProblem } from "../server/http.ts";
+import { signOutPath } from "../server/origin.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { manageRoutes } from "./manage-routes.ts";
 import { questionRoutes } from "./question-routes.ts";
@@ -77,7 +78,12 @@ async function status(services: Services, { person, by }: ApiCall): Promise<Repl
   const { role, author } = person;
   const { id, name } = author;
   const may = acts.filter((act) => services.mayUse(role, act));
-  const me: SignedIn = { ...{ id, name, role, may }, byCookie: by !== undefined && "cookie" in by };
+  const cookie = by && "cookie" in by ? by : undefined;
+  const me: SignedIn = {
+    ...{ id, name, role, may },
+    byCookie: cookie !== undefined,
+    ...(cookie?.isOfProvider && { signOutAt: signOutPath }),
+  };
   const connects = me.may.includes("operate") && services.setup.problem() === undefined;
   return replyJson(200, { ...(await services.status()), connects, me });
 }

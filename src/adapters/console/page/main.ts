@@ -19,7 +19,7 @@ import { openSystem } from "./operations/system.ts";
 import { openTimeline } from "./operations/timeline.ts";
 import { openUsage } from "./operations/usage.ts";
 import { takeNeeds } from "./needs.ts";
-import { may } from "./person.ts";
+import { may, signedOutAddress } from "./person.ts";
 import { setUpShortcuts } from "./shortcuts.ts";
 import {
   askForSignIn,
@@ -155,7 +155,7 @@ function startLater(): void {
 byId("sign-out").addEventListener("click", () => {
   signOut().then(
     // Nothing of what was shown stays.
-    () => location.replace(location.pathname),
+    () => location.replace(signedOutAddress()),
     (error: unknown) => showToast(messageOf(error)),
   );
 });

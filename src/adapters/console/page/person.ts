@@ -4,17 +4,24 @@ import type { SignedIn } from "../services.ts";
 
 let allowed: readonly Act[] | undefined;
 let own = "";
+let signedOutAt: string | undefined;
 
 /** Takes over who the server says this is. */
 export function setPerson(me: SignedIn): void {
   allowed = me.may;
   own = me.id;
+  signedOutAt = me.signOutAt;
   // Styles hide what is for others.
   document.body.dataset.may = me.may.join(" ");
 }
 
 export function may(act: Act): boolean {
   return allowed?.includes(act) ?? true;
+}
+
+/** Where a browser goes that has signed out: to its provider, where one has signed it in, or else back here. */
+export function signedOutAddress(): string {
+  return signedOutAt ?? location.pathname;
 }
 
 /** Whether that is the id of whoever is signed in. */

@@ -19,7 +19,8 @@ import {
 /** `by`: whether a token says so, and which, or the cookie of a browser that is signed in; nothing where neither is needed. */
 export type Authenticated = { ok: true; person: Person; by?: Proof } | { ok: false; refusal: Refusal };
 
-type Proof = { token: string } | { cookie: string };
+/** `isOfProvider`: the cookie of somebody whom the provider has signed in. */
+type Proof = { token: string } | { cookie: string; isOfProvider?: true };
 
 /**
  * Who may talk to the console.
@@ -47,7 +48,7 @@ const loopbackNames = ["127.0.0.1", "localhost", "[::1]"];
 /** How long a browser stays signed in that has shown a token, which can be revoked meanwhile. */
 const tokenSeconds = 30 * 24 * 60 * 60;
 /** The same where a provider has said who it is, which does not tell us when somebody has left. */
-const providerSeconds = 12 * 60 * 60;
+export const providerSeconds = 12 * 60 * 60;
 
 /** The provider of OpenID Connect at which people sign in. */
 export interface ProviderSettings {
@@ -174,7 +175,7 @@ export function createAuthGuard(settings: {
       if (provider && by === provider.id && shown.identity) {
         // The settings may say something else by now.
         const person = findPerson(shown.identity, provider.roles);
-        if (person) return { ok: true, person, by: { cookie } };
+        if (person) return { ok: true, person, by: { cookie, isOfProvider: true } };
         continue;
       }
       if (by === ownToken) return { ok: true, person: consoleOperator(), by: { cookie } };

@@ -5,6 +5,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 export interface Reply {
   status: number;
   headers?: Record<string, string>;
+  /** Values of `Set-Cookie`, where there are several. */
+  cookies?: string[];
   body?: string | Buffer;
 }
 
@@ -33,9 +35,13 @@ export function withFormTo(host: string, reply: Reply): Reply {
 }
 
 /** To HEAD the body is only announced: Node leaves it out. */
-export function send(response: ServerResponse, { status, headers, body }: Reply): void {
+export function send(response: ServerResponse, { status, headers, cookies, body }: Reply): void {
   const length = body === undefined ? undefined : Buffer.byteLength(body);
-  response.writeHead(status, { ...headers, ...(length !== undefined && { "content-length": length }) });
+  response.writeHead(status, {
+    ...headers,
+    ...(cookies && { "set-cookie": cookies }),
+    ...(length !== undefined && { "content-length": length }),
+  });
   response.end(body);
 }
 

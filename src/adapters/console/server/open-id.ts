@@ -12,6 +12,8 @@ export interface OpenIdSettings {
   clientSecret: string;
   /** As it is registered there. */
   redirectUri: string;
+  /** The same, for when somebody has signed out there. */
+  signedOutUri: string;
   scopes: readonly string[];
   /** The claim that is a person's name. */
   nameClaim: string;
@@ -42,7 +44,20 @@ export interface OpenId {
   /** Where to send the browser, and what it has to bring back. */
   begin(): Promise<OpenIdResult<{ address: URL; pending: string }>>;
   /** @param query what the provider has sent the browser back with */
-  finish(query: URLSearchParams, pending: readonly string[]): Promise<OpenIdResult<Identity>>;
+  finish(query: URLSearchParams, pending: readonly string[]): Promise<OpenIdResult<SignedInAtProvider>>;
+  /**
+   * Where to send a browser that has been signed out here, so that it is at the provider too
+   * (https://openid.net/specs/openid-connect-rpinitiated-1_0.html); undefined where the provider names no address.
+   *
+   * @param hints what {@link finish} gave this browser; without one the provider asks the person first
+   */
+  end(hints: readonly string[]): Promise<OpenIdResult<URL | undefined>>;
+}
+
+/** `hint`: the ID token, sealed, for the browser to keep until it is signed out; absent where it is too long for a cookie. */
+export interface SignedInAtProvider {
+  identity: Identity;
+  hint?: string;
 }
 
 /** How long a person may take at the provider. */
@@ -51,6 +66,8 @@ const stepMs = 10_000;
 /** After this time the provider is asked anew what it is. */
 const knownForMs = 60 * 60_000;
 const maxAnswerBytes = 1_000_000;
+/** Browsers keep cookies of some 4,000 characters. */
+const maxHintChars = 3_600;
 
 const pendingSchema = z.strictObject({
   state: z.string(),
@@ -120,7 +137,34 @@ export function createOpenId(redis: Redis, settings: OpenIdSettings, now: () => 
           isWhole || config.serverMetadata().userinfo_endpoint === undefined
             ? undefined
             : await library.fetchUserInfo(config, tokens.access_token, claims.sub);
-        return readIdentity(claims, info, settings);
+        const read = readIdentity(claims, info, settings);
+        if (read.kind !== "done") return read;
+        const hint = box.seal(tokens.id_token ?? "", settings.signedOutUri);
+        return {
+          kind: "done",
+          value: { identity: read.value, ...(hint.length <= maxHintChars && { hint }) },
+        };
+      }),
+
+    end: (hints) =>
+      settle(async () => {
+        const box = await openBox();
+        const token = hints
+          .map((sealed) => openText(() => box.open(sealed, settings.signedOutUri)))
+          .find((one) => one !== undefined);
+        const library = await import("openid-client");
+        const config = await provider();
+        const { end_session_endpoint: end } = config.serverMetadata();
+        if (end === undefined) return { kind: "done", value: undefined };
+        // As for its other addresses: plain http only where the provider itself is on this machine.
+        const kinds = settings.issuer.startsWith("http:") ? ["http:", "https:"] : ["https:"];
+        if (!kinds.includes(URL.parse(end)?.protocol ?? ""))
+          return { kind: "invalid", why: "the provider's end_session_endpoint is no address of the web" };
+        const address = library.buildEndSessionUrl(config, {
+          post_logout_redirect_uri: settings.signedOutUri,
+          ...(token !== undefined && { id_token_hint: token }),
+        });
+        return { kind: "done", value: address };
       }),
   };
 }
@@ -229,8 +273,13 @@ function describe(error: Error): string {
 }
 
 function openPending(open: () => string): z.infer<typeof pendingSchema> | undefined {
+  const text = openText(open);
+  return text === undefined ? undefined : pendingSchema.safeParse(JSON.parse(text)).data;
+}
+
+function openText(open: () => string): string | undefined {
   try {
-    return pendingSchema.safeParse(JSON.parse(open())).data;
+    return open();
   } catch {
     // Of another Heddle, or of nobody's.
     return undefined;

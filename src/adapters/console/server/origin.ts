@@ -7,6 +7,8 @@ export type Refusal = { status: 400 | 401 | 403 | 421 | 429; error: string; sign
 /** Where people go to sign in at a provider, and where it sends them back to. */
 export const signInPath = "/sign-in";
 export const signInCallbackPath = "/sign-in/callback";
+/** For a browser that was signed out here: leads on to the provider. */
+export const signOutPath = "/sign-in/end";
 
 /** What links on other sites may lead to: these do nothing but show the page, or end what was begun here. */
 const linkedPaths = ["/", signInCallbackPath, githubAppPage];

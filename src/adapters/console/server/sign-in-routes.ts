@@ -3,11 +3,11 @@ import type { Redis } from "ioredis";
 import type { BaseLogger } from "pino";
 import type { Author } from "../../../chat/inbound.ts";
 import { createAttemptLimit } from "./attempt-limit.ts";
-import type { AuthGuard, ProviderSettings } from "./auth-guard.ts";
+import { type AuthGuard, type ProviderSettings, providerSeconds } from "./auth-guard.ts";
 import type { AddressList } from "./client-address.ts";
 import { type CookieAttributes, readCookies, writeCookie } from "./cookies.ts";
 import type { Reply } from "./http.ts";
-import { signInCallbackPath, signInPath } from "./origin.ts";
+import { signInCallbackPath, signInPath, signOutPath } from "./origin.ts";
 import { createOpenId, type OpenIdResult, type OpenIdSettings, pendingSeconds } from "./open-id.ts";
 import type { RoleTable } from "./person.ts";
 
@@ -21,9 +21,11 @@ export interface SignInRoutes {
 
 /** Carries a sign-in that has begun, until the provider sends the browser back. */
 const pendingCookie = "heddle_sign_in";
+/** Carries what the provider is shown when the person signs out. */
+const hintCookie = "heddle_sign_out";
 
 /** What the settings say of the provider at which people sign in. */
-export interface OpenIdOptions extends Omit<OpenIdSettings, "redirectUri" | "groups"> {
+export interface OpenIdOptions extends Omit<OpenIdSettings, "redirectUri" | "signedOutUri" | "groups"> {
   /** Where the console is opened. */
   address: string;
   roles: RoleTable;
@@ -37,10 +39,11 @@ export function describeProvider({ issuer, clientId, address, roles }: OpenIdOpt
 /** Our client at the provider. */
 export function describeClient(provider: OpenIdOptions): OpenIdSettings {
   const redirectUri = new URL(signInCallbackPath, provider.address).href;
-  return { ...provider, redirectUri, groups: Object.keys(provider.roles.groups) };
+  const signedOutUri = new URL("/", provider.address).href;
+  return { ...provider, redirectUri, signedOutUri, groups: Object.keys(provider.roles.groups) };
 }
 
-/** The two addresses by which people sign in at a provider. Both are for everybody. */
+/** The addresses by which people sign in and out at a provider. They are for everybody. */
 export function createSignInRoutes(
   provider: OpenIdOptions,
   options: {
@@ -63,6 +66,10 @@ export function createSignInRoutes(
     path: signInPath,
     crossesSites: true,
   };
+  const hintAttributes: CookieAttributes = {
+    ...{ seconds: providerSeconds, secure: attributes.secure },
+    path: signOutPath,
+  };
 
   const explain = (result: Exclude<OpenIdResult<unknown>, { kind: "done" }>): Reply => {
     if ("why" in result) log.warn({ why: result.why }, `a sign-in at the provider is ${result.kind}`);
@@ -81,16 +88,26 @@ export function createSignInRoutes(
     const finished = await openId.finish(query, readCookies(request, pendingCookie));
     if (finished.kind === "invalid" || finished.kind === "stale") attempts.add(request);
     if (finished.kind !== "done") return explain(finished);
-    const admitted = await authGuard.admit(finished.value);
+    const { identity, hint } = finished.value;
+    const admitted = await authGuard.admit(identity);
     if (!admitted) return redirectToPage("unknown");
     onSignIn(admitted.person.author);
-    return redirect("/#/", admitted.cookie);
+    return redirect("/#/", admitted.cookie, ...(hint ? [writeCookie(hintCookie, hint, hintAttributes)] : []));
+  };
+
+  /** Whatever the provider says, the browser is signed out here. */
+  const end = async (request: IncomingMessage): Promise<Reply> => {
+    const ended = await openId.end(readCookies(request, hintCookie));
+    if (ended.kind !== "done") log.warn(ended, "a sign-out at the provider was not possible");
+    const removed = writeCookie(hintCookie, "", { ...hintAttributes, seconds: 0 });
+    return redirect((ended.kind === "done" && ended.value?.href) || "/", removed);
   };
 
   return {
     async answer(request, path, query) {
       if (request.method !== "GET") return undefined;
       if (path === signInPath) return await begin();
+      if (path === signOutPath) return await end(request);
       return path === signInCallbackPath ? await finish(request, query) : undefined;
     },
   };
@@ -100,6 +117,6 @@ function redirectToPage(problem: SignInProblem): Reply {
   return redirect(`/#sign-in=${problem}`);
 }
 
-function redirect(location: string, cookie?: string): Reply {
-  return { status: 303, headers: { location, ...(cookie !== undefined && { "set-cookie": cookie }) } };
+function redirect(location: string, ...cookies: string[]): Reply {
+  return { status: 303, headers: { location }, cookies };
 }

@@ -11,6 +11,10 @@ const signedIn: z.ZodType<SignedIn> = z.strictObject({
   ...{ id: z.string(), name: z.string(), role: z.literal(["operator", "member", "viewer"]) },
   may: z.array(z.literal(acts)),
   byCookie: z.boolean(),
+  signOutAt: z
+    .string()
+    .exactOptional()
+    .describe("where a browser goes once it is signed out here, to be so at its provider"),
 });
 
 export const status: z.ZodType<ConsoleStatus & { connects: boolean; me: SignedIn }> = z.strictObject({
