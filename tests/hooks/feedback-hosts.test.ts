@@ -243,6 +243,15 @@ describe("Gitea and Forgejo", () => {
       ...more,
     },
   });
+  // modules/structs/hook.go and action.go of Forgejo: the repository stands in the run, and no branch does.
+  const actionRun = (action = "failure", more: object = {}) => ({
+    ...{ action, prior_status: "running" },
+    run: {
+      ...{ id: 4, title: "Round half up", repository, workflow_id: "ci.yml", index_in_repo: 2 },
+      ...{ trigger_user: heddle, prettyref: "heddle/rounding", commit_sha: commit, event: "push" },
+      ...{ trigger_event: "push", status: action, is_fork_pull_request: false, ...more },
+    },
+  });
   // services/webhook/deliver.go of Gitea; Forgejo sends the same beside its own names.
   const sign =
     (delivery = "d1", key = secret) =>
@@ -285,10 +294,29 @@ describe("Gitea and Forgejo", () => {
     expect(rest).toEqual([]);
   });
 
+  test("a run of Forgejo's Actions that failed is found by its commit, and counts with a status of the same", async () => {
+    const post = await open();
+    const headers = (delivery: string) => (body: string) => ({
+      ...sign(delivery)(body),
+      ...{ "x-gitea-event": "action_run_failure", "x-forgejo-event": "action_run_failure" },
+    });
+    expect(await post(actionRun(), headers("d1"))).toEqual(accepted);
+    expect(await post(status(), headers("d2"))).toMatchObject({ result: "duplicate" });
+    const [message, ...rest] = await read();
+    expect(message?.text).toContain("pull request acme/shop (heddle/rounding), which this thread has opened");
+    expect(message?.text).toContain("The checks of commit 0123456789ab have failed.");
+    expect(message?.text).toContain("> Checks by: ci.yml (Round half up)");
+    expect(rest).toEqual([]);
+  });
+
   test.each([
     ["a status of success", status({ state: "success" })],
     ["a status of another commit", status({ sha: "f".repeat(40) })],
     ["a run that passes", run({ conclusion: "success" })],
+    ["a run of Actions that passes", actionRun("success")],
+    ["a run of Actions that has recovered", actionRun("recover")],
+    ["a run of Actions of another commit", actionRun("failure", { commit_sha: "f".repeat(40) })],
+    ["another repository's run of Actions", actionRun("failure", { repository: { full_name: "evil/shop" } })],
     ["another repository", { ...status(), repository: { full_name: "evil/shop" } }],
     ["an approval", review("pull_request_review_approved")],
     ["a stranger's review", review("pull_request_review_comment", { id: 9, login: "eve" })],

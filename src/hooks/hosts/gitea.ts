@@ -7,6 +7,8 @@ import { answerTask, describeFailedChecks, type Feedback, type HostEvents } from
  * which names have changed.
  */
 const named = z.looseObject({ repository: z.looseObject({ full_name: z.string() }) });
+/** Forgejo's events of Actions name it there alone. */
+const namedInRun = z.looseObject({ run: named });
 const user = z.looseObject({ id: z.int(), login: z.string().max(100) });
 const sha = z.string().regex(/^[0-9a-f]{7,64}$/);
 
@@ -22,6 +24,15 @@ const workflowRun = z.looseObject({
     head_sha: sha,
     display_title: z.string().optional(),
   }),
+});
+
+/**
+ * Forgejo Actions: `ActionPayload` of modules/structs/hook.go and `ActionRun` of modules/structs/action.go of Forgejo. It
+ * tells of runs that have ended, as success, recovery or failure. The branch stands only in a text for people.
+ */
+const actionRun = z.looseObject({
+  action: z.literal("failure"),
+  run: z.looseObject({ commit_sha: sha, title: z.string(), workflow_id: z.string() }),
 });
 
 const comment = z.looseObject({
@@ -45,9 +56,14 @@ export const giteaEvents: HostEvents = {
   request: "pull request",
   sign: "#",
   proof: () => ({ verify: "hmac", header: "X-Gitea-Signature", idHeader: "X-Gitea-Delivery" }),
-  repositoryOf: (payload) => named.safeParse(payload).data?.repository.full_name,
+  repositoryOf: (payload) =>
+    (named.safeParse(payload).data ?? namedInRun.safeParse(payload).data?.run)?.repository.full_name,
   read: ({ payload }) =>
-    readStatus(payload) ?? readRun(payload) ?? readComment(payload) ?? readReview(payload),
+    readStatus(payload) ??
+    readRun(payload) ??
+    readActionRun(payload) ??
+    readComment(payload) ??
+    readReview(payload),
 };
 
 function readStatus(payload: unknown): Feedback | undefined {
@@ -67,6 +83,14 @@ function readRun(payload: unknown): Feedback | undefined {
   const { head_branch: branch, head_sha: commit, conclusion, display_title: title } = data.workflow_run;
   const failed = describeFailedChecks(commit, conclusion, title === undefined ? [] : [title]);
   return { branch, commit, ...failed, once: `checks-${commit}` };
+}
+
+function readActionRun(payload: unknown): Feedback | undefined {
+  const { data } = actionRun.safeParse(payload);
+  if (!data) return undefined;
+  const { commit_sha: commit, title, workflow_id: workflow } = data.run;
+  const failed = describeFailedChecks(commit, data.action, [`${workflow} (${title})`]);
+  return { commit, ...failed, once: `checks-${commit}` };
 }
 
 function readComment(payload: unknown): Feedback | undefined {
