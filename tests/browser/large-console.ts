@@ -46,15 +46,15 @@ export function recordsOf(step: number): JournalRecord[] {
 
 export const longConversation = "longconversation1";
 
-/** The console thread of that id: questions and answers in turn, "Question 0" the oldest. */
-export async function writeMessages(redis: Redis, count: number): Promise<void> {
+/** A console thread of questions and answers in turn, "Question 0" the oldest. */
+export async function writeMessages(redis: Redis, count: number, thread = longConversation): Promise<void> {
   const conversations = new Conversations(redis, Date.now);
   for (let n = 0; n < count; n += 1) {
     const content =
       n % 2 === 0
         ? ({ kind: "person", name: "Ada", text: `Question ${n}: what is **it**?`, mark: "answered" } as const)
         : ({ kind: "answer", markdown: answerOf(n) } as const);
-    await conversations.add(longConversation, `m${n}`, content);
+    await conversations.add(thread, `m${n}`, content);
   }
 }
 

@@ -278,12 +278,13 @@ describe("a console with a long history", () => {
 
   test("keeps in a long conversation what was unfolded, and says what was streamed once", async () => {
     const before = 149;
+    const thread = "longconversation2";
     await using opened = await openConsolePage({
-      prepare: ({ redis }) => writeMessages(redis.client(), before),
+      prepare: ({ redis }) => writeMessages(redis.client(), before, thread),
     });
     const { page, console } = opened;
-    const ref = { platform: "local", workspace: "console", channel: "main", thread: longConversation };
-    await page.goto(`${console.url}/#/t/${longConversation}`);
+    const ref = { platform: "local", workspace: "console", channel: "main", thread };
+    await page.goto(`${console.url}/#/t/${thread}`);
     await page.getByText(`Question ${before - 1}:`).waitFor();
     const items = [{ id: "1", name: "bash", about: "ls", state: "ok" as const, result: "a.txt is there" }];
     const calls = { title: "Working", above: "**Working**", below: "It grows.", items };

@@ -4,6 +4,7 @@
  */
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
 import { element } from "../dom.ts";
+import { renderPlain } from "../markdown/render.ts";
 import { classOf, type MessageHandlers, messageView, nameOf } from "./message-view.ts";
 
 /** What a message is drawn for, beside what it says. */
@@ -66,7 +67,8 @@ export class MessageEntry {
     this.article.style.height = `${Math.round(height)}px`;
     // From message to message by the keys of a screen reader, also here.
     const name = element("span", { class: "name", role: "heading", "aria-level": 3 }, nameOf(this.#message));
-    this.article.replaceChildren(name, ` ${textOf(this.#message)}`);
+    // In pieces where it would hold up the page: the first in view are laid out before they are drawn.
+    this.article.replaceChildren(name, " ", ...renderPlain(textOf(this.#message)));
   }
 }
 
