@@ -40,11 +40,12 @@ export async function running(command: string, under?: number): Promise<void> {
 /** The processes of this machine that work in a folder: in it, or with its path in command line or environment. */
 export function processesOf(folder: string): number[] {
   const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
-  const places = [commandLine, environment, workingFolder];
+  const places = [commandLine, environmentOf, workingFolder];
   return pids.filter((pid) => pid !== process.pid && places.some((of) => of(pid).includes(folder)));
 }
 
-function environment(pid: number): string {
+/** Its variables, as it was started with them. */
+export function environmentOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, "utf8");
   } catch {

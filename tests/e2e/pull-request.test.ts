@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { countAttacks } from "../attacks.ts";
 import { type FakeGithub, startGithub } from "../fakes/github.ts";
+import { openSearchServices, searchKey, type SearchServices } from "../fakes/search-services.ts";
 import { modelEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
-import { processesWith, running, uniqueSleep } from "./processes.ts";
+import { commandLine, environmentOf, processesWith, running, uniqueSleep } from "./processes.ts";
 import { patienceMs } from "./program.ts";
 import { discordKind } from "./scenario/discord.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
@@ -21,21 +22,33 @@ const token = "ghp_canaryCanaryCanaryCanaryCanaryCanary48";
 const secret = "canary-secret-of-the-webhook";
 const here = useSetting();
 
+/** What the sandbox of a running command was started with, and the folder with the files of its thread. */
+function inspectSandbox(command: string): { folder: string; said: string } {
+  const pids = processesWith(command, process.pid);
+  const said = pids.map((pid) => `${commandLine(pid)} ${environmentOf(pid)}`).join("\n");
+  const [, folder = ""] = /--bind (\S+)\/ws /.exec(said) ?? [];
+  return { folder, said };
+}
+
 describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", ({ open }) => {
-  let [github, model]: [FakeGithub?, Voices?] = [];
+  let [github, model, search]: [FakeGithub?, Voices?, SearchServices?] = [];
   beforeAll(async () => {
     // Another loopback address than those that programs never ask a proxy for.
-    [github, model] = await Promise.all([startGithub({ host: "127.0.0.2" }), startVoices()]);
+    [github, model, search] = await Promise.all([
+      startGithub({ host: "127.0.0.2" }),
+      startVoices(),
+      openSearchServices(),
+    ]);
     github.addRepository("acme/shop", { "greeting.txt": "hi\n" });
     github.addToken(token, ["acme/shop"]);
   });
-  afterAll(() => Promise.all([github?.close(), model?.close()]));
+  afterAll(() => Promise.all([github?.close(), model?.close(), search?.close()]));
 
   test("a fix is asked for, its difference read and approved; a failed check comes back and is answered; 🛑 stops the next attempt", {
     timeout: 3 * patienceMs,
   }, async (context) => {
-    countAttacks(context, 5);
-    if (!github || !model) throw new Error("Nothing was started.");
+    countAttacks(context, 12);
+    if (!github || !model || !search) throw new Error("Nothing was started.");
     const platform = await open();
     const asked: string[] = [];
     try {
@@ -48,13 +61,20 @@ describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", (
         ...platform.rules,
         repositories: { shop: repository },
         channels: { [platform.channel("shop")]: { repositories: ["shop"] } },
+        web: { search: "brave", searchUrl: search.brave },
         hooks: { port: 0 },
       };
       await writeFile(join(here.place.folder, "heddle.yaml"), JSON.stringify(settings));
+      const credentials = {
+        ...{ SHOP_TOKEN: token, SHOP_HOOK_SECRET: secret, BRAVE_API_KEY: searchKey },
+        ...Object.fromEntries(Object.entries(platform.environment).filter(([name]) => /TOKEN/.test(name))),
+        ANTHROPIC_API_KEY: model.apiKey,
+      };
       const program = here.place.start(["start"], {
         ...platform.environment,
         ...modelEnvironment(model),
-        ...{ REDIS_URL: here.redis.path, SHOP_TOKEN: token, SHOP_HOOK_SECRET: secret },
+        ...credentials,
+        REDIS_URL: here.redis.path,
       });
       await program.line(/Heddle is ready/);
       const [, hooks] = /port\W*(\d+)/.exec(await program.line(/webhooks are received/)) ?? [];
@@ -81,6 +101,7 @@ describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", (
       };
 
       await ada.mentions("The greeting of the shop is too short, please fix it");
+      heddle.calls(["web_search", { query: "how to greet" }]);
       heddle.calls(["open_repository", { repository: "shop" }]);
       heddle.calls([
         "bash",
@@ -115,12 +136,14 @@ describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", (
       heddle.calls(["bash", { command: `cd shop && echo worse > greeting.txt; ${sleep}` }]);
       await heddle.shows(sleep);
       await running(sleep);
+      const sandbox = inspectSandbox(sleep);
+      expect(search.asked).not.toEqual([]);
       await ada.stops(sleep);
       await heddle.shows("Stopped");
       expect(processesWith(sleep)).toEqual([]);
       expect(github.git("acme/shop", "log", "--format=%s", head, "^main").split("\n")).toEqual(subjects);
 
-      asked.push(...(await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((time) => voice.asked(time)))));
+      asked.push(...(await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9].map((time) => voice.asked(time)))));
       const drawn = room.messages().map((raw) => room.drawn(raw));
       const redis = here.redis.client();
       await redis.config("SET", "rdbcompression", "no");
@@ -128,15 +151,17 @@ describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", (
       const stored = Buffer.concat((await Promise.all(dumps)).flatMap((each) => each ?? [])).toString(
         "latin1",
       );
-      for (const canary of [token, secret]) {
+      const folders = [here.place.folder, sandbox.folder, join(dirname(dirname(sandbox.folder)), "mirrors")];
+      for (const canary of Object.values(credentials)) {
         for (const [where, text] of Object.entries({
           ...{ log: here.place.outputs(), messages: drawn.join("\n"), model: asked.join("\n"), stored },
+          sandbox: sandbox.said,
         })) {
           expect(text.length, where).toBeGreaterThan(100);
           expect(text.includes(canary), where).toBe(false);
         }
-        const files = ["-rlF", "--", canary, here.place.folder];
-        const found = execFileSync("sh", ["-c", 'grep "$@" || true', "sh", ...files]).toString();
+        const files = ["-rlF", "--", canary, ...folders];
+        const found = execFileSync("sh", ["-c", 'grep "$@" || [ $? = 1 ]', "sh", ...files]).toString();
         expect(found).toBe("");
       }
     } finally {
