@@ -83,19 +83,17 @@ describe("a conversation that is left", () => {
       const { ThreadList } = await import("/conversation/thread-list.js");
       const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
       const thread = (n, at) => ({ id: "thread" + String(n).padStart(6, "0"), title: "T" + n, activeAt: at });
-      let made = 0;
-      const create = document.createElement.bind(document);
-      document.createElement = (...name) => ((made += 1), create(...name));
       const madeByOne = async (rows) => {
-        const root = create("ol");
+        const root = document.createElement("ol");
         document.body.append(root);
         const list = new ThreadList(root);
         list.replace(Array.from({ length: rows }, (_, n) => thread(n, n)));
         await frame();
-        made = 0;
+        // Only what comes into this list: the page draws other things meanwhile.
+        const before = new Set(root.children);
         list.put(thread(rows - 5, 1_000));
         await frame();
-        return { made, list };
+        return { made: [...root.children].filter((row) => !before.has(row)).length, list };
       };
       const few = await madeByOne(10);
       const many = await madeByOne(280);
@@ -107,7 +105,7 @@ describe("a conversation that is left", () => {
       await new Promise((done) => setTimeout(done, 100));
       return { few: few.made, many: many.made, longest: Math.max(0, ...long) };
     })()`);
-    expect(result).toMatchObject({ few: (result as { many: number }).many });
+    expect(result).toMatchObject({ few: 1, many: 1 });
     expect((result as { longest: number }).longest).toBeLessThan(200);
   });
 });
