@@ -1,0 +1,174 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launchChromium, noChromium, shot } from "../browser/chromium.ts";
+import { useSetting } from "./hooks.ts";
+import { patienceMs } from "./program.ts";
+
+/**
+ * The console's pictures in the docs, drawn from the whole program: `HEDDLE_DRAW=1 npm test -- tests/e2e/console-picture.test.ts`
+ * draws them anew. Pixels differ from host to host, so each run compares what the pages say with what they said when
+ * the pictures were drawn, and the pictures with their digests beside those words.
+ */
+
+const images = join(import.meta.dirname, "../../docs/images");
+const record = join(images, "console.txt");
+const isDrawing = Boolean(process.env["HEDDLE_DRAW"]);
+
+const here = useSetting();
+let browser: Browser | undefined;
+beforeAll(async () => {
+  browser = await launchChromium();
+});
+afterAll(() => browser?.close());
+
+const settings = `
+console:
+  proxies: [127.0.0.1]
+  identityHeader: X-User
+  people: { Ada: operator }
+demo:
+  scripts: scripts
+  stepDelayMs: 0
+`;
+
+const scripts = {
+  sales: `
+match: [sales]
+steps:
+  - calls:
+      - { tool: bash, input: { command: "head -3 attachments/sales.csv" } }
+  - calls:
+      - { tool: bash, input: { command: "sort -t, -k4 -rn attachments/sale.csv" } }
+  - text: The name has an s at its end.
+    calls:
+      - { tool: bash, input: { command: "sort -t, -k4 -rn attachments/sales.csv | head -3" } }
+      - tool: write_file
+        input:
+          path: report.md
+          content: |
+            # Sales in May
+
+            1. North: 41,200
+            2. West: 35,900
+            3. South: 28,400
+  - text: |
+      **North** sold most in May, and **South** is the only region that fell.
+
+      | Region | April | May | Change |
+      | --- | ---: | ---: | ---: |
+      | North | 38,100 | 41,200 | +8 % |
+      | West | 33,600 | 35,900 | +7 % |
+      | South | 30,500 | 28,400 | −7 % |
+
+      To look at it again:
+
+      \`\`\`sh
+      sort -t, -k4 -rn attachments/sales.csv | head -3
+      \`\`\`
+
+      The list is in **report.md**.
+`,
+  other: `
+steps:
+  - text: Done.
+`,
+};
+
+const csv = "region,lead,april,may\nNorth,Lin,38100,41200\nSouth,Bo,30500,28400\nWest,Grace,33600,35900\n";
+
+/** What a page says, without what differs from run to run and from host to host. */
+async function read(page: Page): Promise<string> {
+  const text = await page.locator("body").innerText();
+  return text
+    .replaceAll(/\d{1,2}:\d\d(?:\s[AP]M)?/g, "(time)")
+    .replaceAll(/\b[\d.]+ (?:ms|s|min)\b/g, "(duration)")
+    .replaceAll(/[\d,.]+k? tokens/g, "(tokens)")
+    .replaceAll(/^bubblewrap .*$/gm, "(sandbox)")
+    .replaceAll(/\n{2,}/g, "\n")
+    .trim();
+}
+
+async function ask(page: Page, url: string, text: string): Promise<void> {
+  await page.goto(`${url}/#/`);
+  await page.getByRole("heading", { name: "Start a thread" }).waitFor();
+  await page.getByLabel("Message to Heddle").fill(text);
+  await page.keyboard.press("Enter");
+  await page.locator("article.answer").waitFor();
+  await page.locator("article.person").getByText("Answered").waitFor();
+}
+
+test("The pictures of the console show what it shows", async (context) => {
+  if (!browser) return context.skip(noChromium);
+  await mkdir(join(here.place.folder, "scripts"));
+  await writeFile(join(here.place.folder, "heddle.yaml"), settings);
+  for (const [name, script] of Object.entries(scripts))
+    await writeFile(join(here.place.folder, "scripts", `${name}.yaml`), script);
+  const program = here.place.start(["start"], { REDIS_URL: here.redis.path });
+  await program.line(/Heddle is ready/);
+  const url = /console +(\S+)/.exec(await program.line(/^ +console /))?.[1] ?? "";
+  const look = { locale: "en-GB", colorScheme: "light", reducedMotion: "reduce" } as const;
+  const person = await browser.newContext({
+    ...look,
+    viewport: { width: 1280, height: 1100 },
+    extraHTTPHeaders: { "x-user": "Ada" },
+  });
+  person.setDefaultTimeout(patienceMs);
+  const page = await person.newPage();
+
+  await ask(page, url, "Translate the release notes into Danish");
+  await ask(page, url, "What changed in the API since Monday?");
+  await page.goto(`${url}/#/`);
+  await page.getByRole("heading", { name: "Start a thread" }).waitFor();
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.getByRole("button", { name: "Attach files" }).click(),
+  ]);
+  await chooser.setFiles({ name: "sales.csv", mimeType: "text/csv", buffer: Buffer.from(csv) });
+  await page
+    .getByLabel("Message to Heddle")
+    .fill("Which regions had the best sales in May, and which one fell?");
+  await page.keyboard.press("Enter");
+  await page.locator("article.answer").getByText("report.md", { exact: true }).waitFor();
+  await page.locator("article.person").getByText("Answered").waitFor();
+  await page.locator("#file-list").getByRole("button", { name: "report.md" }).waitFor();
+  // Nothing is under way, and the mouse is over nothing.
+  await page.mouse.move(0, 0);
+  await expect.poll(() => page.locator(".hljs-string, .hljs-built_in, code.hljs").count()).toBeGreaterThan(0);
+  await page.evaluate("document.activeElement.blur()");
+
+  const pictures: Record<string, { text: string; png: Buffer }> = {};
+  const draw = async (name: string) => {
+    pictures[name] = { text: await read(page), png: await page.screenshot() };
+    await shot(page, name);
+  };
+  await draw("console");
+
+  // Where somebody has scrolled up, nothing gets narrower or covers what is read.
+  await page.setViewportSize({ width: 1280, height: 620 });
+  await page.evaluate("document.getElementById('scroller').scrollTop = 0");
+  await page.getByRole("button", { name: "Latest" }).waitFor();
+  await draw("console-scrolled");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.evaluate("scroller.scrollTop = scroller.scrollHeight");
+  await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
+  await draw("console-phone");
+
+  const digest = (png: Buffer) => createHash("sha256").update(png).digest("hex");
+  if (isDrawing) {
+    const said = Object.entries(pictures).map(
+      ([name, { text, png }]) => `== ${name}.png ${digest(png)}\n${text}\n`,
+    );
+    await writeFile(record, said.join("\n"));
+    for (const [name, { png }] of Object.entries(pictures)) await writeFile(join(images, `${name}.png`), png);
+  }
+  const recorded = (await readFile(record, "utf8")).split(/^== (\S+)\.png (\w+)\n/m).slice(1);
+  expect(recorded.length).toBe(3 * Object.keys(pictures).length);
+  for (let at = 0; at < recorded.length; at += 3) {
+    const [name = "", sha256, text = ""] = recorded.slice(at, at + 3);
+    expect([name, pictures[name]?.text]).toEqual([name, text.trim()]);
+    expect([name, digest(await readFile(join(images, `${name}.png`)))]).toEqual([name, sha256]);
+  }
+});
