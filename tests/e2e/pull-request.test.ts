@@ -122,9 +122,13 @@ describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", (
       expect(github.git("acme/shop", "show", `${head}:greeting.txt`)).toBe("hello there");
 
       await checkFails("a", head);
-      heddle.calls(["bash", { command: "cd shop && echo 'hello there!' > greeting.txt" }]);
+      const many = "cd shop && echo 'hello there!' > greeting.txt && seq 4000 > numbers.txt";
+      heddle.calls(["bash", { command: many }]);
       heddle.calls(["open_pull_request", { ...proposal, title: "Greet with a mark" }]);
-      await heddle.shows("as one more commit on");
+      const large = await heddle.shows("as one more commit on");
+      expect(large).toMatch(/2 files changed, \+4001 −1[^]*All of it is in shop\.diff/);
+      expect(large).not.toContain("+4000");
+      expect(await heddle.gives("shop.diff")).toMatch(/\+hello there!\n[^]*\n\+4000$/m);
       await ada.presses("Approve", "as one more commit on");
       await heddle.answers("The check has what it wanted.");
       const subjects = github.git("acme/shop", "log", "--format=%s", head, "^main").split("\n");
