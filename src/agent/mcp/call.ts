@@ -1,4 +1,4 @@
-import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { UrlElicitationRequiredError as UrlRequired } from "@modelcontextprotocol/client";
 import {
   type ElicitRequest,
   type ElicitResult,
@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { startDeadline } from "./deadline.ts";
-import { describeError, isForbidden, isNetworkFailure, isUnreachable } from "./failure.ts";
+import { describeError, isForbidden, isNetworkFailure, isUnreachable, readStatus } from "./failure.ts";
 import { type Link, withoutOwnTimeout } from "./link.ts";
 import { type CallResult, callResultSchema } from "./result.ts";
 
@@ -60,7 +60,7 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
     if (deadline.expired()) return { kind: "timed-out" };
     if (request.signal.aborted) return { kind: "stopped" };
     // The server wants pages visited before; https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
-    if (error instanceof UrlElicitationRequiredError)
+    if (error instanceof UrlElicitationRequiredError || error instanceof UrlRequired)
       for (const each of error.elicitations) await request.onElicit?.(each);
     const problem = describeError(error);
     if (isUnreachable(error) || isForgottenSession(error)) {
@@ -86,5 +86,6 @@ const resourceSchema = z
  * way it has not run the call.
  */
 function isForgottenSession(error: unknown): boolean {
-  return error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400);
+  const status = readStatus(error);
+  return status === 404 || status === 400;
 }

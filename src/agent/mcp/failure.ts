@@ -1,5 +1,5 @@
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
-import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { SdkHttpError } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { cutText } from "../text.ts";
 import { AnswerTooLarge } from "./bounded-answer.ts";
@@ -35,31 +35,65 @@ export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return joinLines(String(error));
   const refusal = describeRefusal(error);
   if (refusal !== undefined) return refusal;
+  const missing = describeMissing(error);
+  if (missing !== undefined) return missing;
   const cause = error.cause === undefined ? "" : `: ${describeError(error.cause)}`;
   return joinLines((error.message || readCode(error) || error.name) + cause);
 }
 
 /** The server wants a login that the request did not have. */
 export function isRefusedLogin(error: unknown): boolean {
-  return (error instanceof StreamableHTTPError || error instanceof SseError) && error.code === 401;
+  return readStatus(error) === 401;
+}
+
+/** The status of the answer that the error is about. */
+export function readStatus(error: unknown): number | undefined {
+  if (error instanceof SdkHttpError) return error.status;
+  return error instanceof SseError ? error.code : undefined;
 }
 
 /** The server knows whose request it is, and that they may not make it. */
 export function isForbidden(error: unknown): boolean {
-  return error instanceof StreamableHTTPError && error.code === 403;
+  return readStatus(error) === 403;
 }
 
 /** What the SDK says of these is the body of the answer, which tells nobody what to do. */
 function describeRefusal(error: Error): string | undefined {
-  if (!(error instanceof StreamableHTTPError || error instanceof SseError)) return undefined;
-  switch (error.code) {
+  switch (readStatus(error)) {
     case 401:
       return "it wants a login (HTTP 401): put a token that it takes into `headers` of its entry in mcp.json";
     case 403:
       return "it refuses what it was asked (HTTP 403): the token in `headers` of its entry in mcp.json may not do this";
     default:
-      return undefined;
+      return describeOutage(error);
   }
+}
+
+/** The SDK keeps the words of an answer apart when it has asked which protocol the server speaks. */
+function describeOutage(error: Error): string | undefined {
+  if (!(error instanceof SdkHttpError) || error.status < 500) return undefined;
+  const { text } = error.data;
+  return joinLines(`it fails (HTTP ${error.status})${typeof text === "string" && text ? `: ${text}` : ""}`);
+}
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/basic/lifecycle: a request needs what the client has not. */
+const missingSchema = z.looseObject({
+  code: z.literal(-32_021),
+  data: z.looseObject({
+    requiredCapabilities: z.looseObject({ extensions: z.record(z.string(), z.unknown()).default({}) }),
+  }),
+});
+
+function describeMissing(error: Error): string | undefined {
+  const missing = missingSchema.safeParse(error);
+  if (!missing.success) return undefined;
+  const { extensions, ...capabilities } = missing.data.data.requiredCapabilities;
+  const names = [...Object.keys(capabilities), ...Object.keys(extensions)];
+  return joinLines(
+    "io.modelcontextprotocol/tasks" in extensions
+      ? "it runs this only as a task (the extension io.modelcontextprotocol/tasks), which Heddle does not support"
+      : `it needs what Heddle does not support: ${names.join(", ") || "it does not say what"}`,
+  );
 }
 
 /** Text of a server for a status line: no control characters, no colours, at most 500 characters. */

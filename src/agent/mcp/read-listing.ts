@@ -1,9 +1,8 @@
-import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { type Tool as ProtocolTool, ToolSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { removeHidden } from "../hidden-characters.ts";
 import { cutText, toWellFormed } from "../text.ts";
-import { withoutOwnTimeout } from "./link.ts";
+import { type ProtocolClient, withoutOwnTimeout } from "./link.ts";
 import type { Listing, ServerTool } from "./listing.ts";
 
 const maxPages = 100;
@@ -14,7 +13,7 @@ const maxInstructions = 2_000;
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /** Asks a connected server for all that it offers. Throws what the request throws. */
-export async function readListing(client: Client, signal: AbortSignal): Promise<Listing> {
+export async function readListing(client: ProtocolClient, signal: AbortSignal): Promise<Listing> {
   const capabilities = client.getServerCapabilities();
   const words = toWellFormed(removeHidden(client.getInstructions() ?? "").trim());
   return {
@@ -25,7 +24,10 @@ export async function readListing(client: Client, signal: AbortSignal): Promise<
 }
 
 /** Page by page. */
-async function listTools(client: Client, signal: AbortSignal): Promise<Pick<Listing, "tools" | "leftOut">> {
+async function listTools(
+  client: ProtocolClient,
+  signal: AbortSignal,
+): Promise<Pick<Listing, "tools" | "leftOut">> {
   const tools = new Map<string, ServerTool>();
   const leftOut: string[] = [];
   const cursors = new Set<string>();

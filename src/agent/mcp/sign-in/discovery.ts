@@ -46,9 +46,21 @@ export async function discoverSignIn(server: SignInServer, stepMs: number): Prom
   checkAuthorizationServer(server, found);
   return {
     ...found,
-    scope: refusal.scope ?? found.resourceMetadata?.scopes_supported?.join(" "),
+    scope: chooseScope(found, refusal.scope),
     isIssuerPromised: said.promising.size > 0,
   };
+}
+
+/**
+ * What the server wants for a request that it has refused, else all that it names
+ * (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#scope-selection-strategy); with what
+ * gives a refresh token, where its authorization server has a name for that.
+ */
+function chooseScope(found: OAuthServerInfo, refused: string | undefined): string | undefined {
+  const scope = refused ?? found.resourceMetadata?.scopes_supported?.join(" ");
+  const isOffered = found.authorizationServerMetadata?.scopes_supported?.includes("offline_access") === true;
+  const isNamed = scope?.split(" ").includes("offline_access") === true;
+  return scope !== undefined && isOffered && !isNamed ? `${scope} offline_access` : scope;
 }
 
 /**

@@ -192,8 +192,19 @@ async function findClient(
     ...(metadata && { metadata }),
     ...(scope && { scope }),
     fetchFn: createSignInFetch(server, stepMs),
-    clientMetadata: describeClient(redirectUrl),
+    clientMetadata: {
+      ...describeClient(redirectUrl),
+      token_endpoint_auth_method: chooseAuthMethod(metadata),
+    },
   });
+}
+
+/** A program that runs at its operator's keeps no secret, unless the server wants one; it makes it out itself then. */
+function chooseAuthMethod(metadata: FoundSignIn["authorizationServerMetadata"]): string {
+  const supported = metadata?.token_endpoint_auth_methods_supported ?? ["none"];
+  return (
+    ["none", "client_secret_basic", "client_secret_post"].find((each) => supported.includes(each)) ?? "none"
+  );
 }
 
 /** What a client says of itself (RFC 7591, 2), where it registers or in a document of its own. */

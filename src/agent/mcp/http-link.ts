@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { untilAborted } from "../until-aborted.ts";
+import type { HttpEndpoint } from "./config.ts";
+import { isTooLong, isUnreachable } from "./failure.ts";
+import { capabilities, type Link, type LinkEvents, withoutOwnTimeout } from "./link.ts";
+
+/**
+ * A link over streamable HTTP, to servers of the protocol without sessions (2026-07-28 on) and to older ones: which it
+ * is, the server says when it is asked what it offers.
+ */
+export function createHttpLink(
+  { url, headers }: HttpEndpoint,
+  { fetch, explain }: { fetch: FetchLike; explain(error: unknown): string },
+  { version }: { version: string },
+  events: LinkEvents,
+): Link {
+  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers }, fetch });
+  const client = new Client(
+    { name: "heddle", version },
+    { capabilities, versionNegotiation: { mode: "auto" } },
+  );
+  let ended = false;
+
+  /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK's client is no EventTarget */
+  client.onclose = () => {
+    ended = true;
+    events.onEnd();
+  };
+  client.onerror = (error) => {
+    // As in open-link.ts.
+    if (isUnreachable(error) || isTooLong(error)) setImmediate(() => void transport.close());
+  };
+  /* oxlint-enable unicorn/prefer-add-event-listener */
+  client.setRequestHandler("elicitation/create", async ({ params }) => {
+    const asked = ElicitRequestSchema.parse({ method: "elicitation/create", params });
+    return await events.onElicit(asked.params);
+  });
+  client.setNotificationHandler("notifications/tools/list_changed", () => events.onToolsChanged());
+
+  return {
+    client,
+    async connect(signal) {
+      await untilAborted(client.connect(transport, { signal, ...withoutOwnTimeout }), signal);
+    },
+    ended: () => ended,
+    explain,
+    async close() {
+      // A server that is gone cannot be told; its session went with it.
+      const terminate = () => transport.terminateSession().catch(() => {});
+      await Promise.race([terminate(), sleep(1_000, undefined, { ref: false })]);
+      await transport.close();
+    },
+  };
+}

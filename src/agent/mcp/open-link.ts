@@ -1,0 +1,91 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js";
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { createGuardedFetch } from "../../sandbox/guarded-fetch.ts";
+import { untilAborted } from "../until-aborted.ts";
+import type { EnabledServer, HttpEndpoint, McpEndpoint } from "./config.ts";
+import { describeError, isForbidden, isRefusedLogin, isTooLong, isUnreachable } from "./failure.ts";
+import { fetchWithLimits } from "./http.ts";
+import { createHttpLink } from "./http-link.ts";
+import { capabilities, type Link, type LinkEvents, type LinkOptions, withoutOwnTimeout } from "./link.ts";
+import { startSandboxed } from "./sandboxed-process.ts";
+import { createSignedFetch } from "./sign-in/token-source.ts";
+import { createStdioTransport, type StdioTransport } from "./stdio.ts";
+import { startUnconfined } from "./unconfined-process.ts";
+
+export function createLink(server: EnabledServer, options: LinkOptions, events: LinkEvents): Link {
+  const { name, endpoint } = server;
+  if (endpoint.kind === "http")
+    return createHttpLink(endpoint, openHttp(name, endpoint, options), options, events);
+  const carrier = createCarrier(name, endpoint, options);
+  const client = new Client({ name: "heddle", version: options.version }, { capabilities });
+  let ended = false;
+
+  /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK's client is no EventTarget */
+  client.onclose = () => {
+    ended = true;
+    events.onEnd();
+  };
+  client.onerror = (error) => {
+    // All mean that answers to open requests can no longer arrive. The SDK would go on waiting for them, and
+    // an SSE stream that it opens anew belongs to a session without a handshake.
+    // Not at once, so that the request that met the error still learns of it.
+    if (error instanceof SseError || isUnreachable(error) || isTooLong(error))
+      setImmediate(() => void carrier.transport.close());
+  };
+  /* oxlint-enable unicorn/prefer-add-event-listener */
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => events.onElicit(params));
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onToolsChanged());
+
+  return {
+    client,
+    async connect(signal) {
+      const connecting = client.connect(carrier.transport, { signal, ...withoutOwnTimeout });
+      // An SSE stream that opens and then stays silent does not look at the signal.
+      await untilAborted(connecting, signal);
+    },
+    ended: () => ended,
+    explain: (error) => carrier.explain(error),
+    close: () => carrier.transport.close(),
+  };
+}
+
+interface Carrier {
+  transport: StdioTransport | SSEClientTransport;
+  explain(error: unknown): string;
+}
+
+function createCarrier(name: string, endpoint: McpEndpoint, options: LinkOptions): Carrier {
+  if (endpoint.kind !== "stdio") {
+    const { fetch, explain } = openHttp(name, endpoint, options);
+    const requestInit = { headers: endpoint.headers };
+    return { transport: new SSEClientTransport(endpoint.url, { requestInit, fetch }), explain };
+  }
+  const { access } = endpoint;
+  const transport = createStdioTransport(
+    access === "none"
+      ? startUnconfined(endpoint)
+      : startSandboxed({ ...endpoint, name, access }, options.sandboxes),
+  );
+  return { transport, explain: (error) => transport.explain(error) };
+}
+
+function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOptions) {
+  const { readMs, accounts: store, onToken = () => {}, log } = options;
+  const fetch = fetchWithLimits(createGuardedFetch({ named: [url] }), readMs);
+  if (!signIn || !store) return { fetch, explain: describeError };
+  const onProblem = (problem: string) => log("warn", problem);
+  const isPersons = signIn.accounts === "person";
+  const remedy = isPersons ? { remedy: "its person is asked to connect it again if this goes on" } : {};
+  const missing = isPersons
+    ? "its person has not connected an account, or it has ended"
+    : `nobody has signed in to it, or the sign-in has ended: run heddle mcp login ${server}`;
+  const forbidden = `its account there may not do this${isPersons ? "" : `: heddle mcp login ${server} asks for what it lacks`}`;
+  return {
+    fetch: createSignedFetch(fetch, { server, url, store, onToken, onProblem, ...remedy }),
+    explain(error: unknown) {
+      if (isRefusedLogin(error)) return missing;
+      return isForbidden(error) ? forbidden : describeError(error);
+    },
+  };
+}

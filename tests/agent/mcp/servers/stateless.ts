@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { acceptedContent, createMcpHandler, inputRequired, McpServer } from "@modelcontextprotocol/server";
+import { onTestFinished } from "vitest";
+import { z } from "zod";
+
+export interface StatelessFixture {
+  url: string;
+  /** The protocol's version that each request names, and its method, as the headers say; newest last. */
+  requests: { version: string | undefined; method: string | undefined; name: string | undefined }[];
+}
+
+/**
+ * A server of the protocol's own package for 2026-07-28, on loopback. `legacy`: whether it speaks with clients of older
+ * versions too.
+ */
+export async function startStatelessServer(legacy: "stateless" | "reject"): Promise<StatelessFixture> {
+  const handler = createMcpHandler(createFixture, { legacy });
+  const requests: StatelessFixture["requests"] = [];
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const read = (name: string) => {
+      const value = request.headers[name];
+      return typeof value === "string" ? value : undefined;
+    };
+    requests.push({
+      version: read("mcp-protocol-version"),
+      method: read("mcp-method"),
+      name: read("mcp-name"),
+    });
+    const body = Buffer.concat(await Array.fromAsync<Buffer>(request));
+    if (read("mcp-name") === "long") return refuse(body, response);
+    const answered = await handler.fetch(
+      new Request(`http://127.0.0.1${request.url}`, {
+        method: request.method ?? "GET",
+        headers: Object.entries(request.headers).map(([name, value]): [string, string] => [
+          name,
+          String(value),
+        ]),
+        ...(body.length > 0 && { body }),
+      }),
+    );
+    response.writeHead(answered.status, Object.fromEntries(answered.headers));
+    if (answered.body) Readable.from(answered.body).pipe(response);
+    else response.end();
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    await handler.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the fixture does not listen on TCP");
+  return { url: `http://127.0.0.1:${address.port}/mcp`, requests };
+}
+
+/** https://modelcontextprotocol.io/extensions/tasks: a server that can answer with a task alone. */
+function refuse(body: Buffer, response: ServerResponse): void {
+  const { id }: { id: number } = JSON.parse(body.toString());
+  const error = {
+    code: -32_021,
+    message: "Missing required client capabilities: extensions",
+    data: { requiredCapabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } },
+  };
+  response.writeHead(400, { "content-type": "application/json" });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+}
+
+function createFixture(): McpServer {
+  const server = new McpServer({ name: "fixture", version: "1.0.0" }, { instructions: "Echo first." });
+  const say = (text: string) => ({ content: [{ type: "text" as const, text }] });
+  server.registerTool("echo", { inputSchema: z.object({ say: z.string() }) }, async (input) =>
+    say(input.say),
+  );
+  server.registerTool("remove", { inputSchema: z.object({}) }, async (_input, context) => {
+    const how = acceptedContent<{ how: string }>(context.mcpReq.inputResponses, "how");
+    if (how) return say(`removed: ${how.how}`);
+    if (context.mcpReq.inputResponses) return say("not removed");
+    return inputRequired({
+      inputRequests: {
+        how: inputRequired.elicit({
+          message: "How?",
+          requestedSchema: {
+            type: "object",
+            properties: { how: { type: "string", enum: ["Forever", "To the bin"] } },
+            required: ["how"],
+          },
+        }),
+      },
+    });
+  });
+  // Answered above.
+  server.registerTool("long", { inputSchema: z.object({}) }, async () => say(""));
+  return server;
+}
