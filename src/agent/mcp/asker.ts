@@ -6,4 +6,6 @@ export interface Asker {
   name: string;
   /** Names of other people whose messages the turn works on too. It may grow while the turn runs. */
   others(): readonly string[];
+  /** W3C `traceparent` of the message that began the turn, where traces are taken. */
+  trace?: string;
 }

@@ -16,6 +16,8 @@ type Asked = { tool: string; input: Record<string, unknown> } | { uri: string };
 
 export type CallRequest = Asked & {
   signal: AbortSignal;
+  /** W3C `traceparent`, which servers take from `_meta` (https://modelcontextprotocol.io/specification/2026-07-28/basic). */
+  trace?: string | undefined;
   onProgress: (progress: Progress) => void;
   /** Asked what the call's person says to the server. Absent where nobody has asked for the call. */
   onElicit?: (params: ElicitRequest["params"]) => Promise<ElicitResult>;
@@ -43,15 +45,16 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
   const deadline = startDeadline(executeMs, request.signal);
   try {
     const options = { signal: deadline.signal, onprogress: request.onProgress, ...withoutOwnTimeout };
+    const meta = request.trace === undefined ? {} : { _meta: { traceparent: request.trace } };
     const result =
       "uri" in request
         ? await link.client.request(
-            { method: "resources/read", params: { uri: request.uri } },
+            { method: "resources/read", params: { uri: request.uri, ...meta } },
             resourceSchema,
             options,
           )
         : await link.client.request(
-            { method: "tools/call", params: { name: request.tool, arguments: request.input } },
+            { method: "tools/call", params: { name: request.tool, arguments: request.input, ...meta } },
             callResultSchema,
             options,
           );

@@ -43,7 +43,9 @@ export function joinServer(
   ): Tool[] => {
     const { inputs: store } = options;
     const inputs = store && asker && { store, asker };
-    const own = tools.map((tool) => createMcpTool(server, connection, tool, timeouts, inputs));
+    const own = tools.map((tool) =>
+      createMcpTool(server, connection, tool, timeouts, { inputs, trace: asker?.trace }),
+    );
     const readsThem = tools.some(({ name }) => name === resourceTool);
     return hasResources && !readsThem ? [...own, createResourceTool(server, connection, timeouts)] : own;
   };

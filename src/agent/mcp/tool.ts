@@ -19,7 +19,7 @@ export function createMcpTool(
   connection: Connection,
   tool: ServerTool,
   timeouts: McpTimeouts,
-  inputs?: CallInputs,
+  { inputs, trace }: { inputs?: CallInputs | undefined; trace?: string | undefined } = {},
 ): Tool {
   return defineTool({
     name: toModelToolName(server.name, tool.name),
@@ -33,7 +33,7 @@ export function createMcpTool(
       const onProgress = (progress: Progress) => context.output(formatProgress(progress));
       const unanswered: Unanswered[] = [];
       const request = {
-        ...{ tool: tool.name, input, signal: context.signal, onProgress },
+        ...{ tool: tool.name, input, signal: context.signal, onProgress, trace },
         ...(inputs && {
           onElicit: askPerson(inputs, { server: server.name, call: digest([tool.name, input]) }, unanswered),
         }),

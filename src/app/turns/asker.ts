@@ -12,7 +12,12 @@ export function findAsker(thread: ThreadId, asked: readonly UserMessage[]): Aske
   const { platform, workspace } = parseThreadId(thread);
   const { id, name } = first.author;
   const listOthers = () => asked.filter(({ author }) => author.id !== id).map(({ author }) => author.name);
-  return { person: `${platform}:${workspace}:${id}`, name, others: () => [...new Set(listOthers())] };
+  return {
+    person: `${platform}:${workspace}:${id}`,
+    name,
+    others: () => [...new Set(listOthers())],
+    ...(first.trace !== undefined && { trace: first.trace }),
+  };
 }
 
 /** With the tool by which people answer servers, where there are any. */

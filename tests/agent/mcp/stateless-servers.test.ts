@@ -32,6 +32,20 @@ test("A tool that needs the tasks extension says so in one sentence", async () =
   });
 });
 
+test("A server is told the trace that a call belongs to, where traces are taken", async () => {
+  const { url } = await startStatelessServer("reject");
+  const pool = await poolOf({ web: { url } });
+  const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const call = async (given: object) => {
+    const asker: Asker = { person: "slack:T1:ada", name: "Ada", others: () => [], ...given };
+    const { tools } = await pool.offer(never, asker);
+    const tool = tools.find(({ name }) => name === "web__trace");
+    return tool && (await run(tool)).text;
+  };
+  expect(await call({ trace })).toBe(trace);
+  expect(await call({})).toBe("undefined");
+});
+
 test("What such a server needs to know is kept for its person, whose answer counts in the next call", async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());

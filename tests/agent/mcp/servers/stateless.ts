@@ -77,6 +77,9 @@ function createFixture(): McpServer {
   server.registerTool("echo", { inputSchema: z.object({ say: z.string() }) }, async (input) =>
     say(input.say),
   );
+  server.registerTool("trace", { inputSchema: z.object({}) }, async (_input, { mcpReq: { _meta: meta } }) =>
+    say(String(meta?.["traceparent"])),
+  );
   server.registerTool("remove", { inputSchema: z.object({}) }, async (_input, context) => {
     const how = acceptedContent<{ how: string }>(context.mcpReq.inputResponses, "how");
     if (how) return say(`removed: ${how.how}`);
