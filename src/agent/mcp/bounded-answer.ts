@@ -10,17 +10,25 @@ const [lineFeed, carriageReturn] = [10, 13];
  * neither how much memory it takes nor, packed, what it swells to. On an event stream, which may go on for days, the
  * limit is for each event (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream).
  *
+ * @param onTooLarge told of it, too, for whoever does not hear of a stream's end
  * @example
  * const text = await boundAnswer(await fetch(url), 1_048_576).text(); // rejects with AnswerTooLarge beyond 1 MiB
  */
-export function boundAnswer(answer: Response, bytes: number): Response {
+export function boundAnswer(
+  answer: Response,
+  bytes: number,
+  onTooLarge: (error: AnswerTooLarge) => void = () => {},
+): Response {
   if (!answer.body) return answer;
   const isStream = answer.headers.get("content-type")?.toLowerCase().includes("text/event-stream") ?? false;
   const count = isStream ? countEvent() : countAll();
   const bounded = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      if (count(chunk) > bytes)
-        throw new AnswerTooLarge(`it sent more than ${Math.floor(bytes / 1024)} KiB in one answer`);
+      if (count(chunk) > bytes) {
+        const error = new AnswerTooLarge(`it sent more than ${Math.floor(bytes / 1024)} KiB in one answer`);
+        onTooLarge(error);
+        throw error;
+      }
       controller.enqueue(chunk);
     },
   });

@@ -1,5 +1,5 @@
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
-import { SdkHttpError } from "@modelcontextprotocol/client";
+import { InsufficientScopeError, SdkHttpError } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { cutText } from "../text.ts";
 import { AnswerTooLarge } from "./bounded-answer.ts";
@@ -49,6 +49,7 @@ export function isRefusedLogin(error: unknown): boolean {
 /** The status of the answer that the error is about. */
 export function readStatus(error: unknown): number | undefined {
   if (error instanceof SdkHttpError) return error.status;
+  if (error instanceof InsufficientScopeError) return 403;
   return error instanceof SseError ? error.code : undefined;
 }
 

@@ -10,10 +10,12 @@ import { capabilities, type Link, type LinkEvents, withoutOwnTimeout } from "./l
 /**
  * A link over streamable HTTP, to servers of the protocol without sessions (2026-07-28 on) and to older ones: which it
  * is, the server says when it is asked what it offers.
+ *
+ * @param carrier.broken rejects when an answer is given up; the package does not hear of it while it asks that
  */
 export function createHttpLink(
   { url, headers }: HttpEndpoint,
-  { fetch, explain }: { fetch: FetchLike; explain(error: unknown): string },
+  { fetch, explain, broken }: { fetch: FetchLike; explain(error: unknown): string; broken: Promise<never> },
   { version }: { version: string },
   events: LinkEvents,
 ): Link {
@@ -43,7 +45,8 @@ export function createHttpLink(
   return {
     client,
     async connect(signal) {
-      await untilAborted(client.connect(transport, { signal, ...withoutOwnTimeout }), signal);
+      const connecting = client.connect(transport, { signal, ...withoutOwnTimeout });
+      await untilAborted(Promise.race([connecting, broken]), signal);
     },
     ended: () => ended,
     explain,

@@ -1,5 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { boundAnswer } from "./bounded-answer.ts";
+import { type AnswerTooLarge, boundAnswer } from "./bounded-answer.ts";
 
 /** The longest answer, or event, that is taken from a server, in bytes: a picture of 10 MB fits, in Base64. */
 const defaultAnswerBytes = 16 * 1_048_576;
@@ -12,7 +12,10 @@ const defaultAnswerBytes = 16 * 1_048_576;
 export function fetchWithLimits(
   fetch: FetchLike,
   readMs: number,
-  answerBytes = defaultAnswerBytes,
+  {
+    answerBytes = defaultAnswerBytes,
+    onTooLarge,
+  }: { answerBytes?: number; onTooLarge?: (error: AnswerTooLarge) => void } = {},
 ): FetchLike {
   return async (url, init) => {
     const silence = new AbortController();
@@ -37,6 +40,6 @@ export function fetchWithLimits(
     });
     const { status, statusText, headers } = response;
     const seen = new Response(response.body.pipeThrough(watched), { status, statusText, headers });
-    return boundAnswer(seen, answerBytes);
+    return boundAnswer(seen, answerBytes, onTooLarge);
   };
 }

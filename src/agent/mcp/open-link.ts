@@ -3,6 +3,7 @@ import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/s
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createGuardedFetch } from "../../sandbox/guarded-fetch.ts";
 import { untilAborted } from "../until-aborted.ts";
+import type { AnswerTooLarge } from "./bounded-answer.ts";
 import type { EnabledServer, HttpEndpoint, McpEndpoint } from "./config.ts";
 import { describeError, isForbidden, isRefusedLogin, isTooLong, isUnreachable } from "./failure.ts";
 import { fetchWithLimits } from "./http.ts";
@@ -15,8 +16,12 @@ import { startUnconfined } from "./unconfined-process.ts";
 
 export function createLink(server: EnabledServer, options: LinkOptions, events: LinkEvents): Link {
   const { name, endpoint } = server;
-  if (endpoint.kind === "http")
-    return createHttpLink(endpoint, openHttp(name, endpoint, options), options, events);
+  if (endpoint.kind === "http") {
+    const { promise: broken, reject } = Promise.withResolvers<never>();
+    broken.catch(() => undefined);
+    const carrier = { ...openHttp(name, endpoint, { ...options, onTooLarge: reject }), broken };
+    return createHttpLink(endpoint, carrier, options, events);
+  }
   const carrier = createCarrier(name, endpoint, options);
   const client = new Client({ name: "heddle", version: options.version }, { capabilities });
   let ended = false;
@@ -70,9 +75,13 @@ function createCarrier(name: string, endpoint: McpEndpoint, options: LinkOptions
   return { transport, explain: (error) => transport.explain(error) };
 }
 
-function openHttp(server: string, { url, signIn }: HttpEndpoint, options: LinkOptions) {
-  const { readMs, accounts: store, onToken = () => {}, log } = options;
-  const fetch = fetchWithLimits(createGuardedFetch({ named: [url] }), readMs);
+function openHttp(
+  server: string,
+  { url, signIn }: HttpEndpoint,
+  options: LinkOptions & { onTooLarge?(error: AnswerTooLarge): void },
+) {
+  const { readMs, accounts: store, onToken = () => {}, onTooLarge = () => {}, log } = options;
+  const fetch = fetchWithLimits(createGuardedFetch({ named: [url] }), readMs, { onTooLarge });
   if (!signIn || !store) return { fetch, explain: describeError };
   const onProblem = (problem: string) => log("warn", problem);
   const isPersons = signIn.accounts === "person";

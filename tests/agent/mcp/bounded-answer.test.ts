@@ -55,7 +55,7 @@ test("What a small answer unpacks to counts", async () => {
   const url = await serve((response) =>
     response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(4_000_000))),
   );
-  const answer = await fetchWithLimits(fetch, 60_000, 100_000)(url);
+  const answer = await fetchWithLimits(fetch, 60_000, { answerBytes: 100_000 })(url);
   await expect(answer.text()).rejects.toThrow(AnswerTooLarge);
 });
 

@@ -121,6 +121,7 @@ async function answerQuestion(question: string): Promise<void> {
 async function call(tool: Tool): Promise<string> {
   const input = {
     ...(scenario === "tools_call" && { a: 5, b: 3 }),
+    ...(tool.name.endsWith("read_resource") && { uri: "file:///path/to/file%20name.txt" }),
     ...(scenario === "json-schema-2020-12-preservation" && { schema: tool.schema }),
   };
   const { text } = await tool.run(input, context);
@@ -131,12 +132,13 @@ async function call(tool: Tool): Promise<string> {
   return (await tool.run(input, context)).text;
 }
 
-/** Waits for a server that could not be reached a moment ago. */
+/** Waits for a server that could not be reached a moment ago: nobody waits in a turn for one that has failed before. */
 async function offer(): Promise<readonly Tool[]> {
-  for (let tries = 0; ; tries += 1) {
+  for (let [failures, tries] = [0, 0]; ; await delay(20), tries += 1) {
     const { tools } = await pool.offer(signal, asker);
-    if (tools.length > 0 || tries === 5) return tools;
-    await delay(20);
+    const [status] = pool.status();
+    if (status?.state === "failed") failures += 1;
+    if (status?.state === "ready" || failures === 3 || tries === 250) return tools;
   }
 }
 
