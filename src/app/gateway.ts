@@ -22,6 +22,8 @@ import { readOpenId } from "./open-id.ts";
 import { readInstance } from "./process/instance.ts";
 import { openAdapters } from "./platforms.ts";
 import { readSandboxLimits } from "./sandbox.ts";
+import { findReasonsOfSilence } from "./setup/find-reasons.ts";
+import { type HearingOptions, openHearing } from "./setup/hearing.ts";
 import { openConsoleSetup } from "./setup/console-setup.ts";
 import { openGithubAppSetup } from "./setup/github-app.ts";
 import { type StartedAdapters, startAdapters } from "./start-adapters.ts";
@@ -57,6 +59,29 @@ async function findUnready(
   return isBroken ? "The audit log cannot be written: run heddle doctor." : undefined;
 }
 
+/** The set-up of the console, which also tells whether the platforms that are configured by now are heard. */
+function openSetup(
+  { config, configuration, masker, telemetry, log }: AppContext,
+  {
+    adapters,
+    isWhole,
+    ...hearing
+  }: { adapters: readonly ChatAdapter[]; isWhole: boolean } & Pick<HearingOptions, "isConnected" | "heard">,
+) {
+  const mask = (text: string) => masker.mask(text);
+  return openConsoleSetup({
+    ...{ env: process.env, cwd: process.cwd(), isWhole, mask, audit: telemetry.audit },
+    hearing: openHearing({
+      ...hearing,
+      platforms: adapters.map(({ platform }) => platform),
+      findReasons: (platform) =>
+        findReasonsOfSilence(platform, { ...config, settings: configuration.current().settings }),
+      ...{ mask, now: Date.now },
+      onProblem: (problem, error) => log.warn({ err: error }, problem),
+    }),
+  });
+}
+
 /**
  * Connects to the chat platforms and serves the console.
  *
@@ -88,17 +113,16 @@ export async function startGateway(
     now: Date.now,
     onError: (error) => log.warn({ err: error }, "the console could not follow what happens"),
   });
-  const setup = openConsoleSetup({
-    ...{ env: process.env, cwd: process.cwd(), isWhole },
-    mask: (text) => context.masker.mask(text),
-    audit: context.telemetry.audit,
+  let started: StartedAdapters | undefined;
+  const setup = openSetup(context, {
+    ...{ isWhole, adapters, heard: operations.heard },
+    isConnected: (platform) => started !== undefined && !started.unreached().includes(platform),
   });
   const closing = new AbortController();
   const githubApp = openGithubAppSetup({
     ...{ config, redis, masker: context.masker, audit: context.telemetry.audit, now: Date.now },
     signal: closing.signal,
   });
-  let started: StartedAdapters | undefined;
   const local = createConsoleAdapter({
     redis,
     host: environment.HEDDLE_HOST,

@@ -10,6 +10,7 @@ import type { ThreadAuditEvent } from "../telemetry/audit/fact.ts";
 import type { Mask } from "./excerpt.ts";
 import { exportThread } from "./export.ts";
 import type { WorkspaceFiles } from "./files.ts";
+import { openHeardMessages } from "./heard.ts";
 import { createThreadManager } from "./manage.ts";
 import type { Operations } from "./operations.ts";
 import { listNeeds } from "./needs.ts";
@@ -50,6 +51,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
     questions: () => listQuestions(redis, options.approvers(), mask, now()),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
     needs: () => listNeeds(redis, threads, options.approvers(), mask, now()),
+    heard: openHeardMessages(redis, feed, mask),
     manage: createThreadManager({ ...options, workspaces: options.files }),
     export: (line, format) => exportThread(redis, line, format, mask),
     usage: (days) =>

@@ -13,6 +13,7 @@ import type {
   Excerpt,
   ThreadLine,
 } from "./finding.ts";
+import type { HeardMessages } from "./heard.ts";
 import type { ThreadManager } from "./manage.ts";
 import type { Figures, UsageReport, SystemReport } from "./reports.ts";
 import type { InnerCallList, TimelinePage, TransientEvent } from "./timeline-entry.ts";
@@ -31,6 +32,7 @@ export interface Operations {
   waiting(thread: ThreadId): Promise<WaitingLine[]>;
   /** All that goes on only when a person does something, those first whose time is over first. */
   needs(): Promise<NeedLine[]>;
+  heard: HeardMessages;
   manage: ThreadManager;
   /** A thread as a document, in pieces. */
   export(line: ThreadLine, format: ExportFormat): AsyncIterable<string>;

@@ -1,4 +1,5 @@
 import type { Speaker } from "../../agent/messages.ts";
+import type { HeardMessage } from "../../operations/heard.ts";
 
 /** What the set-up connects when it is gone through at the console. */
 export const consoleSetupSteps = ["model", "slack", "discord"] as const;
@@ -31,6 +32,22 @@ export interface SetupRun {
 }
 
 /**
+ * Whether people are heard on a platform that is configured. `unreached`: there is no connection yet. `listening`: since
+ * less than a minute. `silent`: nothing has come since the process was started.
+ *
+ * @example
+ * { platform: "slack", state: "heard", message: { at: 1_732_100_000_100, by: "Ada", where: "#general" } }
+ */
+export type PlatformHearing = { platform: string } & (
+  | {
+      state: "unreached" | "listening" | "silent";
+      /** Why nothing may arrive, and what to do. */
+      reasons: string[];
+    }
+  | { state: "heard"; message: HeardMessage }
+);
+
+/**
  * The set-up, which one person at a time goes through at the console. Its steps are those of `heddle setup`; a run waits
  * in this process for its answers, ends by itself when none comes, and is gone after a restart.
  */
@@ -39,13 +56,15 @@ export interface ConsoleSetup {
   problem(): string | undefined;
   /** The run that is under way, else the last one. */
   current(): SetupRun | undefined;
+  /** Of the platforms of this process, whether or not anybody goes through the set-up. */
+  hearing(): PlatformHearing[];
   /** Undefined while another run is under way. */
   begin(steps: readonly ConsoleSetupStep[], by: Speaker): SetupRun | undefined;
   /** Why the answer does not count, as a sentence; undefined when it does. */
   answer(answer: SetupAnswer, by: Speaker): string | undefined;
   /** False when there is no such run under way. Whoever may begin one may end it. */
   end(run: string): boolean;
-  /** Calls back when {@link current} has changed; returns how to end it. */
+  /** Calls back when {@link current} or {@link hearing} has changed; returns how to end it. */
   follow(onChange: () => void): () => void;
 }
 

@@ -7,6 +7,7 @@ import { createSetupContext } from "../../setup/context.ts";
 import { runSteps, type SetupStep } from "../../setup/run-steps.ts";
 import type { SetupAuditEvent } from "../../telemetry/audit/fact.ts";
 import { countsWithoutRestart } from "../configuration/restart.ts";
+import type { Hearing } from "./hearing.ts";
 import { createHeldDialog, type HeldDialog } from "./held-dialog.ts";
 
 /** Loaded when somebody goes through them: the libraries of platforms that are not used are hundreds of files. */
@@ -31,6 +32,7 @@ export interface ConsoleSetupOptions {
   cwd: string;
   /** Whether this process alone is the Heddle that reads that file. */
   isWhole: boolean;
+  hearing: Hearing;
   mask(text: string): string;
   audit(event: SetupAuditEvent): void;
   /** How long a question waits for its answer, in milliseconds. Default: five minutes. */
@@ -41,7 +43,7 @@ export interface ConsoleSetupOptions {
 
 /** The set-up for the console. `close` ends a run that is under way. */
 export function openConsoleSetup(options: ConsoleSetupOptions): ConsoleSetup & { close(): void } {
-  const { cwd, isWhole } = options;
+  const { cwd, isWhole, hearing } = options;
   const listeners = new Set<() => void>();
   const onChange = () => {
     for (const tell of listeners) tell();
@@ -53,6 +55,7 @@ export function openConsoleSetup(options: ConsoleSetupOptions): ConsoleSetup & {
   return {
     problem: () => (isWhole ? findUnwritable(cwd) : apart),
     current: () => latest && { ...latest.run, ...latest.dialog.state() },
+    hearing: hearing.state,
     begin(names, by) {
       if (underWay()) return undefined;
       latest = sitDown(names, by, { ...options, onChange });
@@ -71,7 +74,11 @@ export function openConsoleSetup(options: ConsoleSetupOptions): ConsoleSetup & {
     },
     follow(listener) {
       listeners.add(listener);
-      return () => listeners.delete(listener);
+      const endHearing = hearing.follow(listener);
+      return () => {
+        listeners.delete(listener);
+        endHearing();
+      };
     },
     close: () => underWay()?.dialog.cancel(),
   };
@@ -153,5 +160,5 @@ function describeClosing(saved: string[]): string | undefined {
   const waits = saved.filter((name) => !countsWithoutRestart(name));
   return waits.length === 0
     ? "Heddle takes this within a second; no restart is needed."
-    : `Start Heddle again, so that it takes ${waits.join(", ")}: then mention it.`;
+    : `Start Heddle again, so that it takes ${waits.join(", ")}. Then mention it: this page says that it hears you.`;
 }

@@ -193,6 +193,8 @@ export const keys = {
   mentionChoices: "heddle:mention-choices",
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
   names: "heddle:names",
+  /** Hash: platform to JSON of what a gateway has heard there last; see operations/heard.ts. */
+  heard: "heddle:heard",
 
   /** Which thread a message belongs to, for stops by reaction. */
   reference: (ref: MessageRef) => `heddle:ref:${placeOf(ref)}`,
@@ -215,6 +217,8 @@ export const channels = {
   configuration: "heddle:configuration",
   /** Thread ids whose line in a list of sessions may have changed. */
   sessions: "heddle:sessions",
+  /** Platforms of which {@link keys.heard} has changed. */
+  heard: "heddle:heard",
   /** Turn events of one thread, for live viewers. */
   live: (thread: ThreadId) => `heddle:live:${thread}`,
 } as const;

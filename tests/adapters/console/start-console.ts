@@ -28,6 +28,7 @@ import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { readPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { defaultLimits } from "../../../src/sandbox/limits.ts";
 import { type ConsoleSetupOptions, openConsoleSetup } from "../../../src/app/setup/console-setup.ts";
+import { type HearingOptions, openHearing } from "../../../src/app/setup/hearing.ts";
 import { openGithubAppSetup } from "../../../src/app/setup/github-app.ts";
 import type { SetupAuditEvent, ThreadAuditEvent } from "../../../src/telemetry/audit/fact.ts";
 import type { FileEntry } from "../../../src/sandbox/sandbox.ts";
@@ -96,6 +97,7 @@ export interface ConsoleSettings {
   /** What triggers may use in a day, by name. */
   triggerBudgets?: Record<string, { cost?: number; tokens?: number }>;
   setup?: Partial<ConsoleSetupOptions>;
+  hearing?: Partial<HearingOptions>;
   /** Settings of `githubApp`, `hooks` and `repositories`, and the environment. */
   githubApp?: { settings?: object; environment?: Record<string, string>; now?(): number };
 }
@@ -163,6 +165,13 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
   const setup = openConsoleSetup({
     ...{ env: {}, cwd: folder, isWhole: true, mask: (text) => masker.mask(text) },
     audit: (event) => void setUp.push(event),
+    hearing: openHearing({
+      ...{ platforms: [], isConnected: () => true, heard: operations.heard },
+      findReasons: async () => ({ found: [], unseen: "" }),
+      ...{ mask: (text) => masker.mask(text), now: Date.now },
+      onProblem: (problem, error) => errors.push(problem, error),
+      ...settings.hearing,
+    }),
     ...settings.setup,
   });
   const githubApp = openGithubAppSetup({

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { ConsoleSetup, SetupRun } from "../setup-at-console.ts";
+import type { ConsoleSetup, PlatformHearing, SetupRun } from "../setup-at-console.ts";
 import { type SharedEvent, Streams } from "./streams.ts";
 
 /** How the set-up stands. */
@@ -8,11 +8,13 @@ export interface SetupState {
   problem?: string;
   /** The run that is under way, else the last one. */
   run?: SetupRun;
+  /** Of the platforms that are configured. */
+  hearing: PlatformHearing[];
 }
 
 export function readSetup(setup: ConsoleSetup): SetupState {
   const [problem, run] = [setup.problem(), setup.current()];
-  return { ...(problem !== undefined && { problem }), ...(run && { run }) };
+  return { ...(problem !== undefined && { problem }), ...(run && { run }), hearing: setup.hearing() };
 }
 
 /** Live streams of the set-up: `setup`, its {@link SetupState}, now and whenever it has changed. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   consoleSetupSteps,
+  type PlatformHearing,
   type SetupAnswer,
   type SetupQuestion,
   type SetupRun,
@@ -40,9 +41,29 @@ export const setupRun: z.ZodType<SetupRun> = z
   })
   .meta({ id: "SetupRun", description: "somebody's way through the set-up, without anything secret" });
 
+const silence = {
+  platform: z.string(),
+  reasons: z.array(z.string()).describe("why nothing may arrive, and what to do"),
+};
+
+const hearing: z.ZodType<PlatformHearing> = z
+  .discriminatedUnion("state", [
+    z.strictObject({ ...silence, state: z.literal(["unreached", "listening", "silent"]) }),
+    z.strictObject({
+      ...{ platform: z.string(), state: z.literal("heard") },
+      message: z.strictObject({
+        at: z.number().describe("ms since the epoch"),
+        ...{ by: z.string(), where: z.string() },
+        refusal: z.string().exactOptional().describe("what its author was told instead of getting an answer"),
+      }),
+    }),
+  ])
+  .meta({ id: "PlatformHearing", description: "whether people are heard on a platform since the start" });
+
 export const setupState: z.ZodType<SetupState> = z.strictObject({
   problem: z.string().exactOptional().describe("why the set-up cannot be had here"),
   run: setupRun.exactOptional().describe("the one that is under way, else the last one"),
+  hearing: z.array(hearing).describe("of the platforms that are configured"),
 });
 
 export const setupBegin = {

@@ -8,6 +8,7 @@ import { githubAppPanel } from "../github-app/panel.ts";
 import { isMe } from "../person.ts";
 import { showStatus } from "../status.ts";
 import { showToast } from "../toast.ts";
+import { hearingPanel } from "./hearing.ts";
 import { emptyNote, type Frame } from "./report.ts";
 import { questionForm } from "./setup-question.ts";
 
@@ -23,7 +24,8 @@ export function openConnect(root: HTMLElement, frame: Frame): () => void {
   let shown: SetupRun | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const body = element("div", { class: "connect" }, emptyNote("Loading…"));
-  root.replaceChildren(body, githubAppPanel());
+  const hearing = element("div", { role: "status" });
+  root.replaceChildren(body, hearing, githubAppPanel());
   const transcript = element("div", { class: "transcript", role: "log", "aria-label": "Set-up" });
   const asking = element("div", { class: "asking" });
   const controls = element("div", { class: "tools" });
@@ -34,7 +36,8 @@ export function openConnect(root: HTMLElement, frame: Frame): () => void {
     clearTimeout(timer);
   };
 
-  function show({ problem, run }: SetupState): void {
+  function show({ problem, run, hearing: heard }: SetupState): void {
+    redraw(hearing, [heard], () => (heard.length > 0 ? [hearingPanel(heard)] : []));
     if (problem !== undefined) return body.replaceChildren(emptyNote(problem));
     if (!body.contains(controls)) body.replaceChildren(introduction(), transcript, asking, controls);
     const lines = run?.said ?? [];
