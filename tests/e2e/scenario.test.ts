@@ -14,6 +14,7 @@ import { discordKind } from "./scenario/discord.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
 import { drawThread, textsOf } from "./scenario/picture.ts";
 import { slackKind } from "./scenario/slack.ts";
+import { startTickets, type Tickets } from "./scenario/tickets.ts";
 
 /** The act that README.md shows. `HEDDLE_DRAW=1 npm test -- tests/e2e/scenario.test.ts` draws it anew. */
 const pictured = "Bob stops a command of Ada's";
@@ -38,12 +39,20 @@ const kinds = [slackKind, discordKind, consoleKind];
 
 describe.each(kinds)("On $name", ({ name, open, lacks }) => {
   const played: { room: Room; expected: string }[] = [];
-  let [redis, place, model, platform]: [TestRedis?, Place?, Voices?, Platform?] = [];
+  let [redis, place, model, platform, tickets]: [TestRedis?, Place?, Voices?, Platform?, Tickets?] = [];
   let url = "";
   beforeAll(async () => {
-    [redis, place, model, platform] = await Promise.all([startRedis(), newPlace(), startVoices(), open()]);
+    [redis, place, model, platform, tickets] = await Promise.all([
+      startRedis(),
+      newPlace(),
+      startVoices(),
+      open(),
+      startTickets(),
+    ]);
     const { rules, environment } = platform;
-    await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify({ ...settings, ...rules }));
+    const all = { ...settings, ...rules, ...tickets.settings };
+    await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(all));
+    await writeFile(join(place.folder, "mcp.json"), JSON.stringify({ mcpServers: tickets.servers }));
     const program = place.start(["start"], {
       ...environment,
       REDIS_URL: redis.path,
@@ -58,12 +67,12 @@ describe.each(kinds)("On $name", ({ name, open, lacks }) => {
   afterAll(async () => {
     await platform?.close();
     await place?.clean();
-    await Promise.all([model?.close(), redis?.stop()]);
+    await Promise.all([model?.close(), redis?.stop(), tickets?.close()]);
   });
 
   const playable = acts.filter(({ needs }) => needs === undefined || !lacks.includes(needs));
   test.concurrent.each(playable)("$title", async ({ title, play, transcript: written }) => {
-    if (!platform || !model) throw new Error("The program was not started.");
+    if (!platform || !model || !tickets) throw new Error("The program was not started.");
     const room = await platform.room(title, url);
     const voice = model.voice();
     const person = (who: string) => personIn(room, voice, who);
@@ -73,6 +82,7 @@ describe.each(kinds)("On $name", ({ name, open, lacks }) => {
       eve: person("eve"),
       max: person("max"),
       heddle: agentIn(room, voice),
+      signIn: tickets.signIn,
     });
     const expected = platform.names(written.trim());
     await room.until(() => transcript(room) === expected).catch(() => undefined);

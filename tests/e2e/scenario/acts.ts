@@ -11,6 +11,8 @@ interface Cast {
   /** May give work, and has no budget for it. */
   max: Person;
   heddle: Agent;
+  /** Signs somebody in at the ticket server, with the link that they were told: the code that the page shows them. */
+  signIn(told: string, account: string): Promise<string>;
 }
 
 /** A conversation in a room of its own, and what stands there in the end, on every platform. */
@@ -130,6 +132,48 @@ ada: Paint the fence. {answered}
 heddle: **What was done** ✓ \`bash\` \`echo cleaning\` ✓ \`ask_user\` \`Which blue?\`
 heddle: ❓ Which blue? ↩️ ada: **Dark**
 heddle: It is dark blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada connects an account of hers, by a link that she alone is told",
+    async play({ ada, heddle, signIn }) {
+      await ada.mentions("Who am I to the ticket server?");
+      heddle.calls(["bash", { command: "echo knocking" }]);
+      await heddle.shows("knocking");
+      heddle.calls(["tickets__connect_account", {}]);
+      await ada.presses("Connect", "connect your account");
+      const code = await signIn(await ada.isTold("/connect/"), "ada-there");
+      await ada.presses("Enter the code…", "connect your account", code);
+      await heddle.reads(3, "account at tickets is connected");
+      heddle.calls(["call_tool", { name: "tickets__whoami", arguments: {} }]);
+      await heddle.reads(4, "ada-there");
+      await heddle.answers("You are `ada-there`.");
+    },
+    transcript: `
+ada: Who am I to the ticket server? {answered}
+heddle: **What was done** ✓ \`bash\` \`echo knocking\` ✓ \`tickets__connect_account\` ✓ \`tickets__whoami\`
+heddle: 🔑 **ada, connect your account at tickets** (\`tickets.example\`). What you ask me for is done there with your account, and what others ask for never is. The link is shown to you alone. ✅ **Connected** by ada.
+heddle: You are \`ada-there\`. (4 steps · TIME · N tokens · $N) [👍] [👎]`,
+  },
+  {
+    title: "Ada cannot connect an account in Bob's place",
+    needs: "several people",
+    async play({ ada, bob, heddle }) {
+      await bob.mentions("Close all tickets.");
+      heddle.calls(["bash", { command: "echo counting" }]);
+      await heddle.shows("counting");
+      heddle.calls(["tickets__connect_account", {}]);
+      await ada.presses("Connect", "connect your account");
+      expect(await ada.isTold("not for you")).not.toContain("/connect/");
+      await bob.presses("Connect", "connect your account");
+      await bob.isTold("/connect/");
+      await bob.presses("Not now", "connect your account");
+      await heddle.answers("They stay open.");
+    },
+    transcript: `
+bob: Close all tickets. {answered}
+heddle: **What was done** ✓ \`bash\` \`echo counting\` ⊘ \`tickets__connect_account\` · denied
+heddle: 🔑 **bob, connect your account at tickets** (\`tickets.example\`). What you ask me for is done there with your account, and what others ask for never is. The link is shown to you alone. 🚫 **Not connected**, said bob.
+heddle: They stay open. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada likes an answer, and then does not",

@@ -60,6 +60,8 @@ export interface Room<Raw = unknown> {
   stops(who: string, message: Raw): Promise<void>;
   /** @param sentence what the button asks for */
   presses(who: string, label: string, message: Raw, sentence?: string): Promise<void>;
+  /** What was told to that person alone, in the order in which it was. */
+  toldAlone(who: string): string[];
   /** The content of a file of a message. */
   file(message: Raw, name: string): Promise<string>;
   /** Waits until the condition gives something. */
@@ -109,6 +111,7 @@ export function leaveOutFigures(text: string): string {
       .replaceAll(/\(\d+ process(es)?\)/g, "(N processes)")
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
+      .replaceAll(/\b127\.0\.0\.1:\d+/g, "tickets.example")
       .replaceAll(/\b\d+ turns? running and room for \d+ more/g, "N turns running and room for N more")
       // At the console, all situations are played in one channel.
       .replaceAll(

@@ -50,6 +50,7 @@ async function open(): Promise<Platform<Message>> {
 async function openRoom(url: string, closing: AbortSignal): Promise<Room<Message>> {
   const id = randomBytes(8).toString("hex");
   const known = new Map<string, Message>();
+  const told: string[] = [];
   const changes = new EventTarget();
   const post = async (path: string, body: object | string, type = "application/json") => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
@@ -95,8 +96,14 @@ async function openRoom(url: string, closing: AbortSignal): Promise<Room<Message
     stops: async () => void (await post("stop", {})),
     async presses(_who, label, message, sentence) {
       const action = message.actions.find((one) => one.label === label)?.id;
-      await post(`messages/${message.id}/actions`, { action, ...(sentence && { text: sentence }) });
+      const answer: unknown = await post(`messages/${message.id}/actions`, {
+        ...{ action, ...(sentence && { text: sentence }) },
+      });
+      const { reply } = z.object({ reply: z.string().optional() }).parse(answer);
+      if (reply !== undefined) told.push(reply);
+      changes.dispatchEvent(new Event("change"));
     },
+    toldAlone: () => told,
     async file(message) {
       return (await fetch(`${url}/api/threads/${id}/uploads/${message.id}`)).text();
     },

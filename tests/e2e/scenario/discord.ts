@@ -45,8 +45,8 @@ function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
   const channel = discord.channel(name);
   const threads = () => channel.messages.flatMap((message) => discord.threadOf(message) ?? []);
   // What one person alone can see does not stand in the room.
-  const messages = () =>
-    [channel, ...threads()].flatMap((place) => place.messages).filter(({ onlyFor }) => !onlyFor);
+  const all = () => [channel, ...threads()].flatMap((place) => place.messages);
+  const messages = () => all().filter(({ onlyFor }) => !onlyFor);
   return {
     messages,
     seen: (message) => seen(discord, message),
@@ -75,6 +75,10 @@ function roomIn(discord: FakeDiscord, name: string): Room<FakeMessage> {
       const form = discord.user(who).fills(press, sentence);
       await discord.until(() => form.answer);
     },
+    toldAlone: (who) =>
+      all()
+        .filter(({ onlyFor }) => onlyFor?.id === discord.user(who).id)
+        .map(({ content }) => content),
     async file(message, fileName) {
       return message.files.find((one) => one.name === fileName)?.content.toString() ?? "";
     },

@@ -10,6 +10,8 @@ export interface Person {
   deletes(about: string): Promise<void>;
   stops(about: string): Promise<void>;
   presses(label: string, about: string, sentence?: string): Promise<void>;
+  /** Waits until they are told something with this in it that nobody else in the room sees, and gives it. */
+  isTold(text: string): Promise<string>;
 }
 
 /** The agent in a room: what its model says, and what people see of it. */
@@ -100,6 +102,12 @@ export function personIn(room: Room, voice: Voice, who: string): Person {
     async presses(label, about, sentence) {
       const offering = await message(room, about, ({ buttons }) => buttons.includes(label));
       await room.presses(who, label, offering, sentence);
+    },
+    async isTold(text) {
+      const told = await room.until(() => room.toldAlone(who).find((each) => each.includes(text)));
+      const shown = room.messages().map((raw) => room.drawn(raw));
+      expect(shown.filter((each) => each.includes(told))).toEqual([]);
+      return told;
     },
   };
 }

@@ -94,6 +94,10 @@ function roomIn(slack: FakeSlack, name: string, withOneModal: WithOneModal): Roo
         await slack.until(() => submission.isAcknowledged);
       });
     },
+    toldAlone: (who) =>
+      slack.workspace.ephemerals
+        .filter((told) => told.user === slack.user(who).id && told.channel === channel.id)
+        .map(({ text }) => unescape(text)),
     async file(message, fileName) {
       const found = message.files.find((one) => one.name === fileName);
       return found?.content?.toString() ?? "";
