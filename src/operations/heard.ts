@@ -33,6 +33,7 @@ const heardSchema: z.ZodType<HeardMessage> = z.looseObject({
 
 /** After it has noted one, a process notes further messages of a platform that came to the same only so often, ms. */
 const everyMs = 5 * 60_000;
+const keptSeconds = 30 * 86_400;
 
 /**
  * Notes that a platform's messages arrive: the first one that is addressed to the bot after a process was started, and
@@ -61,6 +62,8 @@ export function createHeardRecorder({
       await redis
         .multi()
         .hset(keys.heard, platform, JSON.stringify(heard satisfies HeardMessage))
+        // It names somebody.
+        .expire(keys.heard, keptSeconds)
         .publish(channels.heard, platform)
         .exec();
     } catch (error) {

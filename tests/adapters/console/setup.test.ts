@@ -232,14 +232,20 @@ describe("the set-up is not to be had", () => {
 
   test("where .env cannot be written", async () => {
     const { console, post, state } = await sitDown({ setup: { cwd: "/proc/self" } });
-    expect(await state()).toEqual({ problem: expect.stringContaining("cannot write /proc/self/.env") });
+    expect(await state()).toEqual({
+      problem: expect.stringContaining("cannot write /proc/self/.env"),
+      hearing: [],
+    });
     expect((await post("", { steps: ["model"] })).status).toBe(409);
     expect((await call(console.url, "/api/v1/status")).json()).toMatchObject({ connects: false });
   });
 
   test("where gateway and workers have environments of their own", async () => {
     const { post, state } = await sitDown({ setup: { isWhole: false } });
-    expect(await state()).toEqual({ problem: expect.stringContaining("each with its own environment") });
+    expect(await state()).toEqual({
+      problem: expect.stringContaining("each with its own environment"),
+      hearing: [],
+    });
     expect((await post("", { steps: ["model"] })).status).toBe(409);
   });
 });

@@ -141,18 +141,18 @@ heddle: It is dark blue. (3 steps · TIME · N tokens · $N) [👍] [👎]`,
       await heddle.shows("knocking");
       heddle.calls(["tickets__connect_account", {}]);
       await ada.presses("Connect", "connect your account");
-      const code = await signIn(await ada.isTold("/connect/"), "ada-there");
+      const code = await signIn(await ada.isTold("/connect/"), "weaver-7");
       await ada.presses("Enter the code…", "connect your account", code);
       await heddle.reads(3, "account at tickets is connected");
       heddle.calls(["call_tool", { name: "tickets__whoami", arguments: {} }]);
-      await heddle.reads(4, "ada-there");
-      await heddle.answers("You are `ada-there`.");
+      await heddle.reads(4, "weaver-7");
+      await heddle.answers("You are `weaver-7`.");
     },
     transcript: `
 ada: Who am I to the ticket server? {answered}
 heddle: **What was done** ✓ \`bash\` \`echo knocking\` ✓ \`tickets__connect_account\` ✓ \`tickets__whoami\`
 heddle: 🔑 **ada, connect your account at tickets** (\`tickets.example\`). What you ask me for is done there with your account, and what others ask for never is. The link is shown to you alone. ✅ **Connected** by ada.
-heddle: You are \`ada-there\`. (4 steps · TIME · N tokens · $N) [👍] [👎]`,
+heddle: You are \`weaver-7\`. (4 steps · TIME · N tokens · $N) [👍] [👎]`,
   },
   {
     title: "Ada cannot connect an account in Bob's place",

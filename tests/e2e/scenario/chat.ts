@@ -112,6 +112,8 @@ export function leaveOutFigures(text: string): string {
       .replaceAll(/[\d,]+ tokens/g, "N tokens")
       .replaceAll(/\$[\d.]+/g, "$N")
       .replaceAll(/\b127\.0\.0\.1:\d+/g, "tickets.example")
+      // Whether anybody has used it yet differs from run to run.
+      .replaceAll(/\s*- MCP server tickets: \w+, \d+ tools/g, "")
       .replaceAll(/\b\d+ turns? running and room for \d+ more/g, "N turns running and room for N more")
       // At the console, all situations are played in one channel.
       .replaceAll(
