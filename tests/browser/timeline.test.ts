@@ -108,6 +108,7 @@ describe("a long timeline", () => {
     await page.keyboard.press("e");
     await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
     await page.getByRole("button", { name: "Go to the start" }).click();
+    await expect.poll(() => page.locator(".tool-call.reading").count()).toBe(0);
     await page.getByRole("button", { name: "Next failure" }).click();
     await page.locator(".tool-call.reading").getByText("needle in the hay").waitFor();
     await page.keyboard.press("e");

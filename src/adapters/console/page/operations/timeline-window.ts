@@ -31,7 +31,7 @@ export class TimelineWindow {
   readonly #below = element("div", { "aria-hidden": "true" });
   readonly #entries: Entries;
   #recordHeight = likelyHeight;
-  #isLoading = false;
+  #loading: Promise<void> | undefined;
   /** Records in the journal, as far as is known. */
   #length = 0;
   /** What was jumped to last, until somebody scrolls. */
@@ -88,6 +88,10 @@ export class TimelineWindow {
 
   /** Shows the record at that position, with what is around it. */
   async goTo(position: number): Promise<void> {
+    // From now on: whoever jumps further jumps from there.
+    this.#reading = position;
+    while (this.#loading) await this.#loading;
+    if (this.#reading !== undefined && this.#reading !== position) return;
     const isShown = this.#entries.find(position) !== undefined;
     if (!isShown)
       await this.#load({ from: Math.max(0, position - recordsBefore) }, (page) => this.show(page));
@@ -131,7 +135,7 @@ export class TimelineWindow {
 
   /** Fetches what somebody comes close to, or has gone to by the scroll bar. */
   async #look(): Promise<void> {
-    if (this.#isLoading || this.#length === 0) return;
+    if (this.#loading || this.#length === 0) return;
     const { top, bottom, height } = this.#root.getBoundingClientRect();
     const list = this.#list.getBoundingClientRect();
     if (height === 0) return;
@@ -171,14 +175,12 @@ export class TimelineWindow {
   }
 
   async #load(where: { before?: number; from?: number }, show: (page: TimelinePage) => void): Promise<void> {
-    if (this.#isLoading) return;
-    this.#isLoading = true;
-    try {
-      show(await getTimeline(this.#thread, where));
-    } catch (error) {
-      showToast(messageOf(error));
-    }
-    this.#isLoading = false;
+    if (this.#loading) return;
+    this.#loading = getTimeline(this.#thread, where)
+      .then(show)
+      .catch((error: unknown) => showToast(messageOf(error)));
+    await this.#loading;
+    this.#loading = undefined;
   }
 
   #showCounts(): void {
