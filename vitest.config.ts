@@ -9,8 +9,9 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
  */
 const long = [
-  "tests/browser/{axe,calls,connect,console,hostile-text,needs,operations,scale,sharing,timeline,viewer}.test.ts",
-  "tests/e2e/{accounts,closing,console,console-token,discord,discord-places,embedded,github-app,health,mcp,models}.test.ts",
+  "tests/browser/{axe,axe-states,calls,connect,console,hostile-text,needs,operations,scale,sharing,timeline,viewer}.test.ts",
+  "tests/e2e/{accounts,closing,connect,console,console-picture,console-token,discord,discord-places,embedded}.test.ts",
+  "tests/e2e/{github-app,health,mcp,models}.test.ts",
   "tests/e2e/{needs,plan,previews,proxy,pull-request,questions,redis,rules,schedules,sign-in,silence}.test.ts",
   "tests/e2e/{slack,start-reactions,telemetry,tenants,thread-life,true-states,web-search,workspaces}.test.ts",
   "tests/e2e/commands/{doctor,mcp,other-commands,run,setup,without-redis}.test.ts",
@@ -18,7 +19,7 @@ const long = [
   "tests/queue/{redis/primaries,redis/replicated,undo/killed-undo,undo/undo}.test.ts",
   "tests/sandbox/{checkpoints,disk,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate}.test.ts",
-  "tests/repositories/{mirrors,repositories,set-ups}.test.ts",
+  "tests/repositories/{mirrors,ready-clones,repositories,set-ups,troubled-hosts}.test.ts",
   "tests/{agent/example,agent/mcp/conformance,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
 ];
 const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];
