@@ -14,7 +14,7 @@ import { discordKind } from "./scenario/discord.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
 import { drawThread, textsOf } from "./scenario/picture.ts";
 import { slackKind } from "./scenario/slack.ts";
-import { startTickets, type Tickets } from "./scenario/tickets.ts";
+import { startTicketServer, type TicketServer } from "./scenario/ticket-server.ts";
 
 /** The act that README.md shows. `HEDDLE_DRAW=1 npm test -- tests/e2e/scenario.test.ts` draws it anew. */
 const pictured = "Bob stops a command of Ada's";
@@ -39,7 +39,7 @@ const kinds = [slackKind, discordKind, consoleKind];
 
 describe.each(kinds)("On $name", ({ name, open, lacks }) => {
   const played: { room: Room; expected: string }[] = [];
-  let [redis, place, model, platform, tickets]: [TestRedis?, Place?, Voices?, Platform?, Tickets?] = [];
+  let [redis, place, model, platform, tickets]: [TestRedis?, Place?, Voices?, Platform?, TicketServer?] = [];
   let url = "";
   beforeAll(async () => {
     [redis, place, model, platform, tickets] = await Promise.all([
@@ -47,7 +47,7 @@ describe.each(kinds)("On $name", ({ name, open, lacks }) => {
       newPlace(),
       startVoices(),
       open(),
-      startTickets(),
+      startTicketServer(),
     ]);
     const { rules, environment } = platform;
     const all = { ...settings, ...rules, ...tickets.settings };

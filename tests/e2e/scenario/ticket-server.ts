@@ -4,7 +4,7 @@ import { freePort } from "../../fakes/free-port.ts";
 import { startFakeOAuth } from "../../fakes/oauth.ts";
 
 /** An MCP server where each person has an account of their own, and where people sign in to it. */
-export interface Tickets {
+export interface TicketServer {
   /** What `heddle.yaml` says of it. */
   settings: object;
   /** What `mcp.json` says of it. */
@@ -14,7 +14,7 @@ export interface Tickets {
   close(): Promise<void>;
 }
 
-export async function startTickets(): Promise<Tickets> {
+export async function startTicketServer(): Promise<TicketServer> {
   const whoami = { name: "whoami", inputSchema: { type: "object" as const } };
   const fixture = await startHttpFixture("http", 0, { more: [whoami] });
   const oauth = await startFakeOAuth({ upstream: fixture.url });
