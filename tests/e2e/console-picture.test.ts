@@ -79,6 +79,9 @@ steps:
 
 const csv = "region,lead,april,may\nNorth,Lin,38100,41200\nSouth,Bo,30500,28400\nWest,Grace,33600,35900\n";
 
+/** How far the end of the conversation is below the view, in pixels: as the page reckons it. */
+const toEnd = "(scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight)";
+
 /** What a page says, without what differs from run to run and from host to host. */
 async function read(page: Page): Promise<string> {
   const text = await page.locator("body").innerText();
@@ -148,10 +151,13 @@ test("The pictures of the console show what it shows", async (context) => {
 
   // Where somebody has scrolled up, nothing gets narrower or covers what is read.
   await page.setViewportSize({ width: 1280, height: 620 });
-  await page.evaluate("document.getElementById('scroller').scrollTop = 0");
+  // The end stays in view when the window gets lower, and that is not at once: who scrolls first is taken there again.
+  await page.waitForFunction(`innerHeight === 620 && ${toEnd} < 2`);
+  await page.evaluate("scroller.scrollTop = 0");
   await page.getByRole("button", { name: "Latest" }).waitFor();
   await draw("console-scrolled");
   await page.setViewportSize({ width: 390, height: 844 });
+  await page.waitForFunction("innerWidth === 390");
   await page.evaluate("scroller.scrollTop = scroller.scrollHeight");
   await page.getByRole("button", { name: "Latest" }).waitFor({ state: "hidden" });
   await draw("console-phone");
