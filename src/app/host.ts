@@ -18,7 +18,10 @@ import { openSandboxBackend } from "./sandbox.ts";
 /** The skills that come with Heddle. */
 export const shippedSkills = fileURLToPath(new URL("../../skills", import.meta.url));
 
-/** What a process has of its host: the configuration's files, skills, the sandbox, and Redis. */
+/**
+ * What a process has of its host: the configuration's files, skills, the sandbox, and Redis. Closing it waits for no
+ * connection to Redis that is still being made, as a silent server takes its time: that ends with the process.
+ */
 export interface HostParts extends Running {
   configuration: LiveConfiguration;
   skills: SkillLibrary;
@@ -36,13 +39,15 @@ export interface HostParts extends Running {
  *
  * @throws ConfigError for settings that contradict each other; nothing is open then
  */
-export async function openHost(setup: CommandContext): Promise<HostParts> {
+export async function openHost(
+  setup: CommandContext,
+  configuration = openConfiguration(setup),
+): Promise<HostParts> {
   const { config, log, masker } = setup;
-  const configuration = openConfiguration(setup);
-  let client: Redis | undefined;
+  let opened: { server: RedisServer; redis: Redis } | undefined;
   const redis = () => {
-    if (client === undefined) throw new Error("Redis is asked before this process is connected to it.");
-    return client;
+    if (opened === undefined) throw new Error("Redis is asked before this process is connected to it.");
+    return opened.redis;
   };
   // First, because it may refuse the settings, and nothing is open yet.
   const skills = await openSkills(configuration);
@@ -53,10 +58,9 @@ export async function openHost(setup: CommandContext): Promise<HostParts> {
     log: (line) => log.info(line),
     moved: { add: (thread, day, bytes) => addTransferredBytes(redis(), thread, day, bytes) },
   });
-  const connected = openRedis(config, log).then((server) => {
-    client = server.connect({ maxRetriesPerRequest: null });
-    return { server, redis: client };
-  });
+  const connected = openRedis(config, log).then(
+    (server) => (opened = { server, redis: server.connect({ maxRetriesPerRequest: null }) }),
+  );
   const probe = backend.probe();
   // Whoever awaits them hears of it, and may do so only when it has loaded the rest.
   for (const promise of [connected, probe]) promise.catch(() => undefined);
@@ -64,7 +68,6 @@ export async function openHost(setup: CommandContext): Promise<HostParts> {
     ...{ configuration, skills, repositories, backend, connected, probe },
     async close() {
       await backend.close();
-      const opened = await connected.catch(() => undefined);
       opened?.redis.disconnect();
       await opened?.server.close();
     },
@@ -72,7 +75,7 @@ export async function openHost(setup: CommandContext): Promise<HostParts> {
 }
 
 /** The configuration of this process, which changes when it is told to reload. */
-function openConfiguration({ config, mcp, hash, masker, log }: CommandContext): LiveConfiguration {
+export function openConfiguration({ config, mcp, hash, masker, log }: CommandContext): LiveConfiguration {
   const started = { config, mcp, hash };
   return createLiveConfiguration({
     started,

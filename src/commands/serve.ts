@@ -14,7 +14,7 @@ import { readInstance } from "../app/process/instance.ts";
 import { followChanges } from "../app/configuration/follow-changes.ts";
 import { listFiles } from "../app/configuration/load.ts";
 import { watchFiles } from "../app/configuration/watch-files.ts";
-import { openModels, readModelSources } from "../app/models.ts";
+import type { Models } from "../app/models.ts";
 import { findStartWarnings } from "../app/process/start-warnings.ts";
 import { reportServing } from "../app/process/supervised.ts";
 import { startWorker } from "../app/worker.ts";
@@ -22,9 +22,14 @@ import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";
 import type { Role } from "./roles.ts";
 
-/** What has been started and is to be closed. */
-interface Started {
+/** What is open before the rest is loaded. */
+export interface Opened {
   host: HostParts;
+  models: () => Models;
+}
+
+/** What has been started and is to be closed. */
+interface Started extends Opened {
   context?: AppContext;
   parts: Set<Part>;
 }
@@ -35,9 +40,9 @@ interface Part extends Running {
 }
 
 /** Runs until SIGTERM or SIGINT; running turns are handed over before it ends the process. */
-export async function serve(role: Role, setup: CommandContext, host: HostParts): Promise<never> {
+export async function serve(role: Role, setup: CommandContext, opened: Opened): Promise<never> {
   const { log } = setup;
-  const started: Started = { host, parts: new Set() };
+  const started: Started = { ...opened, parts: new Set() };
   // Before anything takes turns: what has begun is handed over, also where the rest does not come up.
   const signalled = waitForSignal((again) => {
     const ends = [...started.parts].map((part) => part.ends);
@@ -72,12 +77,7 @@ function waitForSignal(onFurther: (signal: string) => void): Promise<string> {
 
 async function startAll(role: Role, setup: CommandContext, started: Started): Promise<void> {
   const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
-  const { host } = started;
-  const { configuration } = host;
-  const models = await configuration.derive({
-    of: ({ config }) => readModelSources(config),
-    make: ({ config }) => openModels(config, setup.log, () => configuration.current().settings),
-  });
+  const { host, models } = started;
   const context = await createAppContext(setup, {
     measures: role !== "worker" || metricsPort !== undefined,
     host,

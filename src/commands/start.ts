@@ -12,11 +12,15 @@ export async function startRole(role: Role): Promise<number> {
   const { createCommandContext } = await import("./context.ts");
   const setup = await createCommandContext(undefined, { serves: true });
   startReporting(setup.config.settings.queue.hangSeconds * 1_000);
+  const { openConfiguration, openHost } = await import("../app/host.ts");
+  const { openCurrentModels } = await import("../app/models.ts");
+  const configuration = openConfiguration(setup);
+  // Before anything is connected: a model without its key is told at once, however slow Redis is.
+  const models = await openCurrentModels(configuration, setup.log);
   // Redis and the sandbox's self-test take as long as loading the rest of the program, and go on beside it.
-  const { openHost } = await import("../app/host.ts");
-  const host = await openHost(setup);
+  const host = await openHost(setup, configuration);
   const { serve } = await loadServe();
-  return await serve(role, setup, host);
+  return await serve(role, setup, { host, models });
 }
 
 /** Node holds the event loop while it loads a module and all that it imports: what has begun goes on in between. */

@@ -68,6 +68,27 @@ test.each(states)(
   },
 );
 
+describe("While Redis takes connections and answers nothing", () => {
+  test("a model without its key is told before Redis is asked at all", async () => {
+    const env = { REDIS_URL: await serve(undefined), HEDDLE_MODEL: "openai/gpt-5" };
+    const program = here.place.start(["start"], env);
+    expect(await program.ended).toBe(78);
+    expect(program.output()).toMatch(/^heddle: .* needs OPENAI_API_KEY/m);
+    expect(program.output()).not.toContain("Redis");
+  });
+
+  test("a start that is called off ends at once", async () => {
+    const program = here.place.start(["start"], { REDIS_URL: await serve(undefined), HEDDLE_MODEL: "demo" });
+    await program.line(/Redis does not answer yet .*waiting for up to 10 s/);
+    const askedAt = performance.now();
+    program.signal("SIGTERM");
+    await program.ended;
+    expect(program.output()).not.toContain("is not usable");
+    // It has some nine seconds left to wait.
+    expect(performance.now() - askedAt).toBeLessThan(5_000);
+  });
+});
+
 describe("With a cluster that has lost its primaries", () => {
   let servers: Servers;
   beforeEach(async (context) => {
