@@ -19,6 +19,7 @@ import { startWorker } from "../app/worker.ts";
 import { type ThreadId, type ThreadRef, threadId } from "../chat/threads.ts";
 import { type LiveEvent, parseLiveEvent } from "../progress/live-event.ts";
 import { followLive } from "../queue/outbox/live-events.ts";
+import { explainRefusal, RedisUnavailable } from "../queue/redis/unavailable.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Workspaces } from "../sandbox/sandbox.ts";
 import { createCommandContext } from "./context.ts";
@@ -53,11 +54,18 @@ const lost =
 
 /** For how long the task waits for a Redis that is away: as long as a command waits for a cluster's new primary, ms. */
 const awayMs = 60_000;
+const isKept = "The task is kept there: heddle start goes on with it once Redis is back.";
 const away = {
   awayMs,
   silentMs: awayMs,
-  problem: `Redis has not answered for ${awayMs / 1_000} s. The task is kept there: heddle start goes on with it once Redis is back.`,
+  problem: `Redis has not answered for ${awayMs / 1_000} s. ${isKept}`,
 };
+
+/** A command may be refused before the wait is over. */
+function tellThatTaskIsKept(error: unknown): never {
+  const refusal = explainRefusal(error, isKept);
+  throw refusal === undefined ? error : new RedisUnavailable(refusal);
+}
 
 /** How often it is looked whether anybody still serves, and how the task stands, in ms. */
 const lookEveryMs = 1_000;
@@ -187,7 +195,7 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
     );
     const { redis, server } = context;
     const working = workUntil(ended, look, { context, models, parts });
-    await whileAnswering(working, { redis, isAnswering: server.isAnswering }, away);
+    await whileAnswering(working, { redis, isAnswering: server.isAnswering }, away).catch(tellThatTaskIsKept);
     const outcome = await ended;
     over.abort();
     clearInterval(drawing);

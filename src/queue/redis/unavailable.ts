@@ -9,13 +9,18 @@ const refusals = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH|WRONGPASS|NOP
 const redirections = /^Too many Cluster redirections\. Last error: (?:\w*Error: )?/;
 const clientErrors = new Set(["ClusterAllFailedError", "MaxRetriesPerRequestError"]);
 
-/** One sentence about a command that Redis has not taken; undefined for every other error, which is a defect. */
-export function explainRefusal(error: unknown): string | undefined {
+const remedy = "Look at the state of its servers and at REDIS_URL, then try again.";
+
+/**
+ * What to say of a command that Redis has not taken; undefined for every other error, which is a defect.
+ * @param advice what to do
+ */
+export function explainRefusal(error: unknown, advice = remedy): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { name, message } = error;
   const isOfServer =
     redirections.test(message) || clientErrors.has(name) || (name === "ReplyError" && refusals.test(message));
   if (!isOfServer) return undefined;
   const why = message.replace(redirections, "").replace(/\.$/, "");
-  return `Redis does not serve: ${why}. Look at the state of its servers and at REDIS_URL, then try again.`;
+  return `Redis does not serve: ${why}. ${advice}`;
 }
