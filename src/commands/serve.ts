@@ -105,10 +105,10 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
     await startHeartbeat({ redis: context.redis, instance: readInstance(setup.config), onError }),
   );
   add("the files of the configuration to be let go", await followConfiguration(context, role));
-  // Node would write what it has compiled when the process ends: in a new installation that takes as long as the rest.
-  flushCompileCache();
   process.stdout.write(banner(context, models().model.id, { url, unreached, consoleToken }));
   reportServing();
+  // Node would do so when the process ends: in a new installation that takes as long as the rest.
+  setImmediate(flushCompileCache);
   const ending = new AbortController();
   add("the checks of models to end", { close: async () => ending.abort() });
   // In the background: what it finds is for the operator, and a service that is down may be up again at the first message.

@@ -30,8 +30,8 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
   return createBackend(
     {
       name: "bubblewrap",
-      prepare() {
-        const inspected = inspectHost({
+      async prepare() {
+        const inspected = await inspectHost({
           dataDir,
           limits: { ...defaultLimits, ...options.limits },
           requiresGroups: options.requiresGroups ?? false,

@@ -1,7 +1,16 @@
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
 import {
@@ -19,12 +28,12 @@ import { architectureOf } from "./syscalls.ts";
 /** The first release with `--disable-userns`. */
 const oldestVersion = [0, 8] as const;
 
-/** Finds out where and how sandboxes can run here. Throws only for a disk that cannot be written. */
-export function inspectHost(options: {
+/** Finds out where and how sandboxes can run here. Rejects only for a disk that cannot be written. */
+export async function inspectHost(options: {
   dataDir: string;
   limits: SandboxLimits;
   requiresGroups: boolean;
-}): { ok: true; host: Host } | { ok: false; problem: Problem } {
+}): Promise<{ ok: true; host: Host } | { ok: false; problem: Problem }> {
   if (process.platform !== "linux") {
     return refuse(
       `The sandbox needs Linux; this is ${process.platform}.`,
@@ -37,7 +46,7 @@ export function inspectHost(options: {
       "Run Heddle on x86-64 or arm64.",
     );
   }
-  const version = bubblewrapVersion();
+  const version = await bubblewrapVersion();
   if (version === undefined) {
     return refuse(
       "bubblewrap was not found.",
@@ -90,13 +99,24 @@ function refuse(what: string, fix: string): { ok: false; problem: Problem } {
   return { ok: false, problem: { what, fix } };
 }
 
-function bubblewrapVersion(): string | undefined {
-  const { stdout } = spawnSync("bwrap", ["--version"], { env: launchEnvironment, encoding: "utf8" });
-  return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout ?? "")?.[1];
+async function bubblewrapVersion(): Promise<string | undefined> {
+  const asked = promisify(execFile)("bwrap", ["--version"], { env: launchEnvironment });
+  const { stdout } = await asked.catch(() => ({ stdout: "" }));
+  return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout)?.[1];
 }
 
+/** Whether sandboxes can be started with that program. */
 export function isInstalled(program: string): boolean {
-  return spawnSync(program, ["-V"], { env: launchEnvironment, stdio: "ignore" }).error === undefined;
+  return launchEnvironment.PATH.split(delimiter).some((folder) => isExecutable(join(folder, program)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -20,7 +20,7 @@ export function createUnconfinedBackend(options: BackendOptions): SandboxBackend
   return createBackend(
     {
       name: "none",
-      prepare: () => ({
+      prepare: async () => ({
         ok: true,
         runtime: createHostRuntime(options),
       }),

@@ -59,7 +59,7 @@ export interface BackendOptions {
 export interface BackendDriver {
   name: string;
   /** Finds out what the machine offers, without starting anything of a tenant. */
-  prepare(): { ok: true; runtime: HostRuntime } | { ok: false; problem: Problem };
+  prepare(): Promise<{ ok: true; runtime: HostRuntime } | { ok: false; problem: Problem }>;
   note(threadId: string): string;
 }
 
@@ -93,14 +93,16 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
   /** With the time of their last opening, ms. */
   const threads = new Map<string, { sandbox: ThreadSandbox; at: number }>();
   let checked: Promise<Checked> | undefined;
+  let preparing: ReturnType<BackendDriver["prepare"]> | undefined;
   let ready: Ready | undefined;
 
   async function check(): Promise<Checked> {
     try {
       if (ready === undefined) {
-        const prepared = kind.prepare();
+        // Two probes at a time prepare it once.
+        const prepared = await (preparing ??= kind.prepare().finally(() => (preparing = undefined)));
         if (!prepared.ok) return { probe: createFailedProbe(kind, prepared.problem) };
-        ready = initialize({ ...options, log, egress, readOnly, now }, prepared.runtime, threads);
+        ready ??= initialize({ ...options, log, egress, readOnly, now }, prepared.runtime, threads);
       }
       return { probe: await ready.runtime.probe(ready.deps), ready };
     } catch (error) {
@@ -168,6 +170,8 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
     checkpoints: async () => (await requireReady()).checkpoints,
     note: kind.note,
     async close() {
+      // What is being prepared is there afterwards, and is to be closed too.
+      await preparing?.catch(() => undefined);
       await Promise.all([...threads.values()].map(({ sandbox }) => sandbox.close()));
       threads.clear();
       await ready?.services?.close();
