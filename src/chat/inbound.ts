@@ -17,7 +17,9 @@ export interface Author extends Speaker {
 /** What somebody wrote in the channel, as context for the model and never as an instruction. */
 export interface ContextMessage {
   author: Author;
+  /** With the names of its files. */
   text: string;
+  attachments?: AttachmentHandle[];
   /** The platform's own time, ms since the epoch. */
   at: number;
 }

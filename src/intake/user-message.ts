@@ -21,10 +21,11 @@ export function toUserMessage(event: InboundMessage): UserMessage {
 
 /** Leaves out what is empty: Lua scripts in Redis cannot tell an empty list from an empty object. */
 function collectExtras({ attachments, about, options, addressed, thread, ref }: InboundMessage): Enclosed {
+  const files = [...attachments, ...(about?.attachments ?? [])];
   // A thread that begins with this message has no earlier ones.
   const mayBeLate = (addressed === "mention" || addressed === "none") && ref.message !== thread.thread;
   return {
-    ...(attachments.length > 0 && { files: attachments }),
+    ...(files.length > 0 && { files }),
     ...(about && {
       about: { author: { id: about.author.id, name: about.author.name }, text: about.text, at: about.at },
     }),

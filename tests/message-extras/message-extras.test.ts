@@ -243,6 +243,24 @@ describe("Words of others", () => {
     );
   });
 
+  test("bring the newest files of those who may give work along, and name those of others", async () => {
+    const { sandbox, content } = await workspace();
+    const files = Object.fromEntries(["a", "b", "c", "d", "own"].map((name) => [name, [Buffer.from(name)]]));
+    const said = (author: typeof ada | typeof gus, name: string) => ({
+      ...{ author, text: `(file: ${name})`, at: 1, attachments: [file(name)] },
+    });
+    const before = [said(ada, "a"), said(ada, "b"), said(gus, "c"), said(ada, "d")];
+    const { text } = await read(
+      { room: true, files: [file("own")] },
+      { sandbox, chat: memoryChat({ files, earlier: before }) },
+    );
+    expect(text).toContain("Gus (without permission):\n> (file: c)");
+    expect(text.split("Files that came with this message, and with those that are quoted:\n")[1]).toBe(
+      ["own", "b", "d"].map((name) => `- attachments/${name} (text/csv, ${name.length} bytes)`).join("\n"),
+    );
+    expect(await content("attachments/b")).toBe("b");
+  });
+
   test("are missed where they may not be read, and the model is told why", async () => {
     const chat = memoryChat();
     chat.surface.earlier = () =>

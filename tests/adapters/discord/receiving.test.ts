@@ -126,14 +126,22 @@ describe("messages", () => {
       files: [{ name: "log.txt", content: "x" }],
     });
     const forward = ada.says(thread, "", { forwards: alert });
-    const quoted = { text: "It broke\nBuild 7\nred\n(file: log.txt)", author: { standing: "external" } };
+    const quoted = {
+      text: "It broke\nBuild 7\nred\n(file: log.txt)",
+      author: { standing: "external" },
+      attachments: [{ name: "log.txt", bytes: 1 }],
+    };
     expect(await intake.first(1)).toMatchObject([
       { text: "", addressed: "follow-up", about: quoted, author: { name: "ada" } },
     ]);
     ada.says(thread, "<@BOT> look into this", { replyTo: forward });
     const [, reply] = await intake.first(2);
     expect(reply).toMatchObject({
-      about: { text: `(forwarded, in somebody else's words)\n${quoted.text}`, author: { name: "ada" } },
+      about: {
+        text: `(forwarded, in somebody else's words)\n${quoted.text}`,
+        author: { name: "ada" },
+        attachments: quoted.attachments,
+      },
     });
   });
 

@@ -656,6 +656,9 @@ describe("the thread of a message", () => {
       ["Bob B.", "member", ["3"], "two\n(file: menu.pdf)"],
       ["robot", "bot", [], "beep"],
     ]);
+    expect(read?.[2]?.attachments).toMatchObject([
+      { name: "menu.pdf", mediaType: "application/pdf", bytes: 1 },
+    ]);
   });
 });
 

@@ -98,6 +98,7 @@ describe("What was said in a thread before a message", () => {
       ["ci", "bot", "build 7 failed"],
       ["gus", "guest", "(file: log.txt)"],
     ]);
+    expect(said?.at(-1)?.attachments).toMatchObject([{ name: "log.txt", mediaType: "text/plain", bytes: 1 }]);
   });
 
   test("is the first message and the newest, however long the thread is, in at most ten calls", async () => {

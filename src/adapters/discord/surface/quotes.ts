@@ -6,6 +6,7 @@ import { compareByTime, readTime } from "../connection/ids.ts";
 import { describePerson, type People, userSchema } from "../connection/people.ts";
 import { fetchOwnId, refusalCode } from "../connection/rest.ts";
 import { readableText } from "../inbound/text.ts";
+import { attachmentHandle, attachmentSchema } from "./attachments.ts";
 
 export const writtenSchema = z.object({
   id: z.string(),
@@ -24,7 +25,7 @@ const embedSchema = z.object({
 const contentSchema = z.object({
   content: z.string(),
   mentions: z.array(userSchema).catch([]),
-  attachments: z.array(z.object({ filename: z.string() })).catch([]),
+  attachments: z.array(attachmentSchema).catch([]),
   embeds: z.array(embedSchema).catch([]),
 });
 
@@ -57,35 +58,43 @@ function readContent(content: z.infer<typeof contentSchema>, botId: string): str
   return parts.filter(Boolean).join("\n").trim();
 }
 
+function readAttachments(contents: z.infer<typeof contentSchema>[]): Pick<ContextMessage, "attachments"> {
+  const attachments = contents.flatMap((content) => content.attachments.map(attachmentHandle));
+  return attachments.length > 0 ? { attachments } : {};
+}
+
 const forwardSchema = z.object({ id: z.string(), message_snapshots: z.array(z.unknown()).min(1) });
 
 /** What was forwarded with that message: somebody's words, and not those of whoever forwards them. */
 export function readForwarded(message: unknown, botId: string): ContextMessage | undefined {
   const { data } = forwardSchema.safeParse(message);
-  const snapshots = snapshotsSchema.parse(data?.message_snapshots ?? []);
-  const text = snapshots
-    .map((snapshot) => readContent(snapshot.message, botId))
+  const forwarded = snapshotsSchema
+    .parse(data?.message_snapshots ?? [])
+    .map(({ message: content }) => content);
+  const text = forwarded
+    .map((content) => readContent(content, botId))
     .filter(Boolean)
     .join("\n");
   if (!data || text === "") return undefined;
   const author: Author = { id: "forwarded", name: "a forwarded message", standing: "external", roles: [] };
-  return { author, text, at: readTime(data.id) };
+  return { author, text, ...readAttachments(forwarded), at: readTime(data.id) };
 }
 
-/** What somebody other than the bot has written, with the names of its files; undefined when there is nothing. */
+/** What somebody other than the bot has written, with its files; undefined when there is nothing. */
 export async function fetchQuote(
   message: unknown,
   { botId, people, workspace }: { botId: string; people: People; workspace: string },
 ): Promise<ContextMessage | undefined> {
   const { data } = quotedSchema.safeParse(message);
   if (!data || data.author.id === botId) return undefined;
-  const forwarded = data.message_snapshots.map(
-    (snapshot) => `(forwarded, in somebody else's words)\n${readContent(snapshot.message, botId)}`,
+  const forwarded = data.message_snapshots.map(({ message: content }) => content);
+  const quoted = forwarded.map(
+    (content) => `(forwarded, in somebody else's words)\n${readContent(content, botId)}`,
   );
-  const text = [readContent(data, botId), ...forwarded].filter(Boolean).join("\n");
+  const text = [readContent(data, botId), ...quoted].filter(Boolean).join("\n");
   if (text === "") return undefined;
   const author = data.author.bot ? describePerson(data.author) : await people(data.author.id, workspace);
-  return { author, text, at: readTime(data.id) };
+  return { author, text, ...readAttachments([data, ...forwarded]), at: readTime(data.id) };
 }
 
 /**

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { AttachmentHandle } from "../../../agent/messages.ts";
 import type { InboundEvent } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
-import { fileHandle } from "../surface/attachments.ts";
+import { fileSchema, toAttachment } from "../surface/attachments.ts";
 import { stopAction } from "../surface/buttons.ts";
 import type { People } from "./people.ts";
 import { mentionsUser, readableText } from "./text.ts";
@@ -13,14 +12,6 @@ export interface Identity {
   botUserId: string;
   botId: string;
 }
-
-const fileSchema = z.object({
-  id: z.string(),
-  name: z.string().nullish(),
-  mimetype: z.string().nullish(),
-  size: z.number().nullish(),
-  url_private_download: z.string().nullish(),
-});
 
 const blockSchema = z.object({ elements: z.array(z.object({ action_id: z.string().optional() })).catch([]) });
 
@@ -208,19 +199,6 @@ function readAddressee(message: z.infer<typeof messageSchema>, botUserId: string
 /** Whether another Heddle shows its progress in it, which is not yet its answer. */
 function isProgress({ bot_id, blocks }: z.infer<typeof messageSchema>): boolean {
   return !!bot_id && blocks.some(({ elements }) => elements.some((e) => e.action_id === stopAction));
-}
-
-function toAttachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {
-  return {
-    name: file.name ?? file.id,
-    mediaType: file.mimetype ?? "application/octet-stream",
-    bytes: file.size ?? 0,
-    handle: fileHandle({
-      team,
-      id: file.id,
-      ...(file.url_private_download && { url: file.url_private_download }),
-    }),
-  };
 }
 
 /** `"1732100000.123456"` in milliseconds since the epoch. */

@@ -9,6 +9,7 @@ import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
 import { findPosted } from "../surface/find-posted.ts";
 import { createMetadata } from "../surface/metadata.ts";
+import { toQuote, writtenSchema } from "../surface/quotes.ts";
 import { toPlainText } from "../surface/plain-text.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
 import { parseTs } from "./events.ts";
@@ -252,11 +253,10 @@ export async function readMessage(
     const { messages = [] } = await team.client.conversations.replies({ channel, ts, limit: 1 });
     const [message] = messages;
     if (!message) return "That message is no longer there.";
-    const { user, bot_id: bot, text = "", thread_ts: thread = ts } = message;
-    const author: Author = user
-      ? await team.people.author(user)
-      : { id: bot ?? "unknown", name: bot ?? "unknown", standing: "bot", roles: [] };
-    return { about: { author, text: makeReadable(team, text), at: parseTs(ts) }, thread };
+    const { teamId, botUserId } = team.identity;
+    const written = writtenSchema.parse(message);
+    const about = await toQuote(written, { people: team.people, team: teamId, botUserId });
+    return { about, thread: written.thread_ts ?? ts };
   } catch (error) {
     const code = refusalCode(error);
     if (code === undefined) throw error;

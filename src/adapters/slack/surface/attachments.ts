@@ -1,4 +1,5 @@
 import type { WebClient } from "@slack/web-api";
+import { z } from "zod";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { SurfaceError } from "../../../chat/surface.ts";
 import type { SlackAccess } from "../connection/web.ts";
@@ -17,8 +18,31 @@ interface SlackFile {
 }
 
 /** The opaque part of an {@link AttachmentHandle}. */
-export function fileHandle({ team, id, url }: SlackFile): string {
+function fileHandle({ team, id, url }: SlackFile): string {
   return [team, id, ...(url ? [url] : [])].join(" ");
+}
+
+/** A file in an event or a message. https://docs.slack.dev/reference/objects/file-object */
+export const fileSchema = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  mimetype: z.string().nullish(),
+  size: z.number().nullish(),
+  url_private_download: z.string().nullish(),
+});
+
+/** @param team where the message is */
+export function toAttachment(file: z.infer<typeof fileSchema>, team: string): AttachmentHandle {
+  return {
+    name: file.name ?? file.id,
+    mediaType: file.mimetype ?? "application/octet-stream",
+    bytes: file.size ?? 0,
+    handle: fileHandle({
+      team,
+      id: file.id,
+      ...(file.url_private_download && { url: file.url_private_download }),
+    }),
+  };
 }
 
 /** The id of the team that a file came from. */

@@ -1,24 +1,18 @@
 import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
-import type { Author, ContextMessage } from "../../../chat/inbound.ts";
+import type { ContextMessage } from "../../../chat/inbound.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
 import type { People } from "../inbound/people.ts";
-import { readableText } from "../inbound/text.ts";
+import { toQuote, type WrittenMessage, writtenSchema } from "./quotes.ts";
 
 /** Slack recommends 200 messages an answer, and gives fewer than 1,000. */
 const pageSizes = { usual: 200, largest: 999 };
 /** A long thread's newest messages are searched in so many calls. */
 const mostCalls = 10;
 
-const messageSchema = z.object({
+/** Others tell of what was done. */
+const saidSchema = writtenSchema.extend({
   subtype: z.enum(["file_share", "thread_broadcast", "bot_message"]).optional(),
-  user: z.string().optional(),
-  bot_id: z.string().optional(),
-  bot_profile: z.object({ name: z.string().optional() }).optional(),
-  username: z.string().optional(),
-  text: z.string().default(""),
-  ts: z.string(),
-  files: z.array(z.object({ name: z.string().nullish() })).default([]),
 });
 
 /**
@@ -36,7 +30,7 @@ export async function readEarlierMessages(
   limit: number,
 ): Promise<ContextMessage[]> {
   const pageSize = Math.min(Math.max(2 * limit, pageSizes.usual), pageSizes.largest);
-  const found = new Map<string, z.infer<typeof messageSchema>>();
+  const found = new Map<string, WrittenMessage>();
   let from = thread.thread;
   let until = before.message;
   for (let calls = 0, oldest = from; calls < mostCalls; calls += 1) {
@@ -50,7 +44,7 @@ export async function readEarlierMessages(
     });
     let known = 0;
     for (const entry of messages) {
-      const { data } = messageSchema.safeParse(entry);
+      const { data } = saidSchema.safeParse(entry);
       if (!data || Number(data.ts) >= Number(before.message)) continue;
       found.set(data.ts, data);
       // The first message of the thread always comes along.
@@ -67,10 +61,8 @@ export async function readEarlierMessages(
   if (inOrder.length > limit) inOrder.splice(1, inOrder.length - limit);
   const room: ContextMessage[] = [];
   for (const message of inOrder) {
-    const author = await readAuthor(message, people);
-    const files = message.files.map(({ name }) => `(file: ${name ?? "without a name"})`);
-    const text = [readableText(message.text, "", (id) => people.knownName(id)), ...files].join("\n").trim();
-    if (text) room.push({ author, text, at: Math.floor(Number(message.ts) * 1_000) });
+    const quote = await toQuote(message, { people, team: thread.workspace, botUserId: "" });
+    if (quote.text) room.push(quote);
   }
   return room;
 }
@@ -78,12 +70,4 @@ export async function readEarlierMessages(
 /** The time in the middle of two. */
 function findMiddle(earlier: string, later: string): string {
   return ((Number(earlier) + Number(later)) / 2).toFixed(6);
-}
-
-async function readAuthor(message: z.infer<typeof messageSchema>, people: People): Promise<Author> {
-  const { user, bot_id: bot, bot_profile: profile, username } = message;
-  const known = user === undefined ? undefined : await people.author(user);
-  if (known && bot === undefined) return known;
-  const name = known?.name ?? profile?.name ?? username ?? "a bot";
-  return { id: user ?? bot ?? "", name, standing: "bot", roles: [] };
 }
