@@ -10,7 +10,6 @@ import { chooseModel, type ModelChoice, namedModel } from "../config/model-choic
 import { findNearest } from "../config/nearest.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
-import type { Configuration } from "./configuration/live-configuration.ts";
 
 export interface Models {
   /** Answers where nothing else is said, with the configured others to fall back on. */
@@ -77,17 +76,6 @@ export async function openModels(
   return { model, choose, summariser, ...(helper && { helper }) };
 }
 
-/** The models of the configuration in force. @throws what `openModels` throws */
-export async function openCurrentModels(
-  configuration: Configuration,
-  log: Pick<Logger, "warn">,
-): Promise<() => Models> {
-  return await configuration.derive({
-    of: ({ config }) => readModelSources(config),
-    make: ({ config }) => openModels(config, log, () => configuration.current().settings),
-  });
-}
-
 /** The names of the models that a channel may have, the one that answers by default first. */
 export function listModelNames(config: Config): string[] {
   const choice = chooseModel(config);
@@ -96,7 +84,7 @@ export function listModelNames(config: Config): string[] {
 }
 
 /** What models are opened from: where it is the same, they are. */
-function readModelSources({ environment, settings, variables }: Config): unknown {
+export function readModelSources({ environment, settings, variables }: Config): unknown {
   const { model, fallbackModels, summaryModel, taskModel, models, providers, retry, demo } = settings;
   return {
     ...{ model, fallbackModels, summaryModel, taskModel, models, providers, retry, demo },

@@ -13,7 +13,7 @@ export async function startRole(role: Role): Promise<number> {
   const setup = await createCommandContext(undefined, { serves: true });
   startReporting(setup.config.settings.queue.hangSeconds * 1_000);
   const { openConfiguration, openHost } = await import("../app/host.ts");
-  const { openCurrentModels } = await import("../app/models.ts");
+  const { openCurrentModels } = await import("../app/current-models.ts");
   const configuration = openConfiguration(setup);
   // Before anything is connected: a model without its key is told at once, however slow Redis is.
   const models = await openCurrentModels(configuration, setup.log);

@@ -53,31 +53,6 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
   const fetcher = createFileFetcher(options.files, options.onProblem);
   const { characters } = options.room;
 
-  const readEarlier = async (thread: ThreadRef, message: UserMessage): Promise<Earlier> => {
-    const surface = options.surface(thread.platform);
-    if (!surface.earlier || options.room.messages === 0) return { text: "", files: [] };
-    const { platform, workspace, channel } = thread;
-    const before = { platform, workspace, channel, message: message.id };
-    try {
-      const earlier = await surface.earlier(thread, before, options.room.messages);
-      if (earlier.length === 0) return { text: "", files: [] };
-      const quotations = earlier.map(({ author, text }): Quotation => {
-        return options.mayAsk(thread, author)
-          ? { author, text }
-          : { author, text, note: "without permission" };
-      });
-      const trusted = earlier.filter(({ author }) => options.mayAsk(thread, author));
-      return {
-        text: `What was said in this thread before. ${untrusted}\n${formatQuotations(quotations, characters)}`,
-        files: trusted.flatMap(({ attachments = [] }) => attachments),
-      };
-    } catch (error) {
-      options.onProblem("The earlier messages of a thread could not be read.", error);
-      const why = error instanceof SurfaceError ? error.message : "Heddle's log says why.";
-      return { text: `(What was said in this thread before could not be read: ${why})`, files: [] };
-    }
-  };
-
   const fetchFiles = async (
     files: readonly AttachmentHandle[],
     heading: string,
@@ -109,7 +84,7 @@ export function createMessageExtras(options: MessageExtrasOptions): MessageExtra
   ): Promise<MessageExtrasRecord> => {
     const thread = parseThreadId(id);
     const { enclosed = {} } = message;
-    const earlier = enclosed.room && isFirst ? await readEarlier(thread, message) : undefined;
+    const earlier = enclosed.room && isFirst ? await readEarlier(options, thread, message) : undefined;
     const own = enclosed.files ?? [];
     // The newest, as many as a message may bring; the names of all are in what is quoted.
     const room = Math.max(0, options.files.files - own.length);
@@ -175,4 +150,31 @@ function quoteUnauthorized(quotes: readonly Quote[], characters: number): string
 function describeSkillChoice(skill: string, known: readonly string[]): string {
   if (known.includes(skill)) return `Load the skill ${skill} with get_skill and follow it.`;
   return `(A skill was asked for that this thread does not have; it has ${known.join(", ") || "none"}.)`;
+}
+
+async function readEarlier(
+  options: MessageExtrasOptions,
+  thread: ThreadRef,
+  message: UserMessage,
+): Promise<Earlier> {
+  const surface = options.surface(thread.platform);
+  if (!surface.earlier || options.room.messages === 0) return { text: "", files: [] };
+  const { platform, workspace, channel } = thread;
+  const before = { platform, workspace, channel, message: message.id };
+  try {
+    const earlier = await surface.earlier(thread, before, options.room.messages);
+    if (earlier.length === 0) return { text: "", files: [] };
+    const quotations = earlier.map(({ author, text }): Quotation => {
+      return options.mayAsk(thread, author) ? { author, text } : { author, text, note: "without permission" };
+    });
+    const trusted = earlier.filter(({ author }) => options.mayAsk(thread, author));
+    return {
+      text: `What was said in this thread before. ${untrusted}\n${formatQuotations(quotations, options.room.characters)}`,
+      files: trusted.flatMap(({ attachments = [] }) => attachments),
+    };
+  } catch (error) {
+    options.onProblem("The earlier messages of a thread could not be read.", error);
+    const why = error instanceof SurfaceError ? error.message : "Heddle's log says why.";
+    return { text: `(What was said in this thread before could not be read: ${why})`, files: [] };
+  }
 }
