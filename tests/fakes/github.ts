@@ -1,13 +1,10 @@
-import { execFileSync, spawn } from "node:child_process";
 import { createPublicKey, randomBytes, verify } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { z } from "zod";
+import { createGitServer, type GitRequest, type GitServer, readGitRequest } from "./git-server.ts";
 import { answerAppPages, type AppPages, type FakeApp } from "./github-apps.ts";
 
 /**
@@ -75,7 +72,8 @@ export async function startGithub({
   now?(): number;
   host?: string;
 } = {}): Promise<FakeGithub> {
-  const folder = mkdtempSync(join(tmpdir(), "heddle-github-"));
+  const gitServer = createGitServer();
+  const { git } = gitServer;
   const grants = new Map<string, Grant>();
   const apps = new Map<string, FakeApp>();
   const titles: string[] = [];
@@ -87,19 +85,13 @@ export async function startGithub({
   const requests: string[] = [];
   const served: number[] = [];
   let isSilent = false;
-  const pathOf = (title: string) => join(folder, `${title.toLowerCase()}.git`);
-  const git = (title: string, ...args: string[]) =>
-    execFileSync("git", ["-C", pathOf(title), ...args], {
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-    }).trim();
   const grantOf = (token: string): Grant | undefined => {
     const grant = grants.get(token);
     return grant && grant.endsAt > now() ? grant : undefined;
   };
 
   const context = {
-    ...{ folder, grantOf, apps, appPages, pulls, issued, grants, git, now, served },
+    ...{ gitServer, grantOf, apps, appPages, pulls, issued, grants, now, served },
     isSilent: () => isSilent,
   };
   const server = createServer((request, response) => {
@@ -115,18 +107,9 @@ export async function startGithub({
     origin: `http://${host}:${port}`,
     ...{ port, appPages, issued, requests, served, pulls, git },
     beSilent: (silent) => void (isSilent = silent),
-    addRepository(title, files = { "README.md": "# A shop\n" }) {
+    addRepository(title, files) {
       titles.push(title);
-      const path = pathOf(title);
-      execFileSync("git", ["init", "-q", "--bare", "-b", "main", path]);
-      git(title, "config", "http.receivepack", "true");
-      const stream = [
-        "commit refs/heads/main\ncommitter A <a@example.com> 1700000000 +0000\ndata 5\nfirst\n",
-        ...Object.entries(files).map(
-          ([name, text]) => `M 644 inline ${name}\ndata ${Buffer.byteLength(text)}\n${text}\n`,
-        ),
-      ].join("");
-      execFileSync("git", ["-C", path, "fast-import", "--quiet"], { input: stream });
+      gitServer.addRepository(title, files);
     },
     addToken(token, repositories, permissions = all) {
       grants.set(token, { repositories, permissions, endsAt: Number.POSITIVE_INFINITY });
@@ -142,13 +125,13 @@ export async function startGithub({
       server.closeAllConnections();
       server.close();
       await once(server, "close");
-      rmSync(folder, { recursive: true });
+      gitServer.close();
     },
   };
 }
 
 interface Context {
-  folder: string;
+  gitServer: GitServer;
   grantOf(token: string): Grant | undefined;
   apps: ReadonlyMap<string, FakeApp>;
   appPages: AppPages;
@@ -157,16 +140,14 @@ interface Context {
   grants: Map<string, Grant>;
   served: number[];
   isSilent(): boolean;
-  git: FakeGithub["git"];
   now(): number;
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, context: Context): Promise<void> {
   const url = new URL(request.url ?? "", "http://github");
-  const [, title = "", service] =
-    /^\/([^/]+\/[^/]+?)(?:\.git)?\/(info\/refs|git-upload-pack|git-receive-pack)$/.exec(url.pathname) ?? [];
-  if (service && context.isSilent()) return;
-  if (service) return await serveGit(request, response, { title, service, url, context });
+  const asked = readGitRequest(request);
+  if (asked && context.isSilent()) return;
+  if (asked) return await serveGit(request, response, asked, context);
   const reply = (status: number, body: object) =>
     void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   if (!request.headers["user-agent"])
@@ -335,16 +316,10 @@ function answerPulls(
     status: 422,
     body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }] },
   });
-  const tip = (branch: string) => {
-    try {
-      return context.git(repository, "rev-parse", "--verify", "-q", `refs/heads/${branch}`);
-    } catch {
-      return undefined;
-    }
-  };
-  if (!tip(asked.base)) return invalid({ field: "base", code: "invalid" });
-  if (!tip(asked.head)) return invalid({ field: "head", code: "invalid" });
-  if (context.git(repository, "rev-list", "--count", `${asked.base}..${asked.head}`) === "0") {
+  const { git, tip } = context.gitServer;
+  if (!tip(repository, asked.base)) return invalid({ field: "base", code: "invalid" });
+  if (!tip(repository, asked.head)) return invalid({ field: "head", code: "invalid" });
+  if (git(repository, "rev-list", "--count", `${asked.base}..${asked.head}`) === "0") {
     return invalid({ code: "custom", message: `No commits between ${asked.base} and ${asked.head}` });
   }
   if (mine.some((pull) => pull.head === asked.head)) {
@@ -355,24 +330,15 @@ function answerPulls(
   return { status: 201, body: show(pull) };
 }
 
-interface GitRequest {
-  title: string;
-  service: string;
-  url: URL;
-  context: Context;
-}
-
-/** As git's own server does it (git-http-backend(1)), for who signs in with a token as the password. */
+/** For who signs in with a token as the password. */
 async function serveGit(
   request: IncomingMessage,
   response: ServerResponse,
-  { title, service, url, context: { folder, grantOf, served } }: GitRequest,
+  asked: GitRequest,
+  { gitServer, grantOf, served }: Context,
 ): Promise<void> {
-  const password = Buffer.from(
-    (request.headers.authorization ?? "").replace(/^Basic /, ""),
-    "base64",
-  ).toString();
-  const grant = grantOf(password.slice(password.indexOf(":") + 1));
+  const { title, isPush, password } = asked;
+  const grant = grantOf(password);
   const refuse = (status: number, text: string) => {
     request.resume();
     response
@@ -381,38 +347,10 @@ async function serveGit(
   };
   if (!grant) return refuse(401, "Invalid username or token.\n");
   if (!grant.repositories.includes(title)) return refuse(404, "Repository not found.\n");
-  const isPush = service === "git-receive-pack" || url.searchParams.get("service") === "git-receive-pack";
   const contents = grant.permissions["contents"];
   if (!contents || (isPush && contents !== "write"))
     return refuse(403, "Write access to repository not granted.\n");
-  const child = spawn("git", ["http-backend"], {
-    stdio: ["pipe", "pipe", "ignore"],
-    env: {
-      ...{
-        PATH: process.env["PATH"],
-        GIT_PROJECT_ROOT: folder,
-        GIT_HTTP_EXPORT_ALL: "1",
-        REMOTE_USER: "app",
-      },
-      ...{ PATH_INFO: `/${title.toLowerCase()}.git/${service}`, QUERY_STRING: url.search.slice(1) },
-      ...{ REQUEST_METHOD: request.method, CONTENT_TYPE: request.headers["content-type"] },
-      ...{
-        HTTP_CONTENT_ENCODING: request.headers["content-encoding"],
-        GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
-      },
-    },
-  });
-  child.stdin.on("error", () => {});
-  request.pipe(child.stdin);
-  const output = await buffer(child.stdout);
-  served.push(output.length);
-  const end = output.indexOf("\r\n\r\n");
-  for (const line of output.toString("latin1", 0, end).split("\r\n")) {
-    const [name = "", value = ""] = line.split(": ");
-    if (name === "Status") response.statusCode = Number.parseInt(value, 10);
-    else response.setHeader(name, value);
-  }
-  response.end(output.subarray(end + 4));
+  served.push(await gitServer.serve(request, response, asked));
 }
 
 function parse(bytes: Buffer): unknown {

@@ -44,6 +44,9 @@ test("a pull request on Gitea is opened, and found when it is there", async () =
   const gitea = await startGitea("canary");
   onTestFinished(() => gitea.close());
   const { open } = accessTo({ url: `${gitea.origin}/acme/shop.git`, kind: "gitea" }, "canary");
+  gitea.server.addRepository("acme/shop");
+  expect(await open()).toMatchObject({ ok: false });
+  gitea.server.git("acme/shop", "branch", proposal.branch, "main");
   const address = "https://gitea.example/acme/shop/pulls/1";
   expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: true });
   expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: false });
