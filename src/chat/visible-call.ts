@@ -59,9 +59,9 @@ function toVisibleJson(
 }
 
 /** A block of code that its text cannot end. */
-export function toCodeBlock(text: string): string {
+export function toCodeBlock(text: string, language = ""): string {
   const inside = text.toWellFormed().replaceAll(/`{3,}/g, (run) => lookAlike.repeat(run.length));
-  return `\`\`\`\n${inside}\n\`\`\``;
+  return `\`\`\`${language}\n${inside}\n\`\`\``;
 }
 
 /** Code within a line that its text, of one line, cannot end; empty without text. */

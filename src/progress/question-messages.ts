@@ -33,6 +33,8 @@ const namedFiles = 3;
 const shownLines = 200;
 /** For the footer, the people who are called, and the words that say how it ended. */
 const reservedChars = 550;
+/** Of the same, in a message that takes more, as in the console: the file has colours and numbers of lines there. */
+const mostToRead = 20_000;
 /** Of a call at least, however long the operator's reason is. */
 const leastShown = 300;
 
@@ -172,13 +174,17 @@ const wholeCall = "call.txt";
 /** Below the call what is to be read before it is approved: as much as fits, and all of it as a file. */
 function showToRead(call: Asked, file: ShownFile, characters: number): Asked {
   const text = escapeHiddenAndBlank(file.text.trimEnd()).text;
-  const room = Math.max(0, characters - 100);
-  if (text.length <= room && !call.file) return { markdown: `${call.markdown}\n${toCodeBlock(text)}` };
+  const room = Math.min(mostToRead, Math.max(0, characters - 100));
+  // Platforms draw a difference in colours where they are told that it is one.
+  const language = file.name.endsWith(".diff") ? "diff" : "";
+  if (text.length <= room && !call.file) {
+    return { markdown: `${call.markdown}\n${toCodeBlock(text, language)}` };
+  }
   const end = text.slice(0, room).lastIndexOf("\n");
   const shown = text.length <= room ? text : text.slice(0, Math.max(0, end));
   const lines = [
     call.markdown,
-    ...(shown ? [toCodeBlock(shown)] : []),
+    ...(shown ? [toCodeBlock(shown, language)] : []),
     ...(shown.length < text.length ? [`All of it is in ${file.name}.`] : []),
   ];
   const whole = call.file ? `${call.file.text}\n\n${text}` : text;

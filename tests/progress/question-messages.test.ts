@@ -31,7 +31,7 @@ const bash = (command: string, more: object = {}): ToolCall => {
 /** How Discord reads a message: every three backticks begin or end a block. */
 function readDiscord(content: string): { code: string[]; outside: string } {
   const pieces = content.split("```");
-  const code = pieces.filter((_, index) => index % 2 === 1).map((piece) => piece.replace(/^\n|\n$/g, ""));
+  const code = pieces.filter((_, index) => index % 2 === 1).map((piece) => piece.replace(/^\w*\n|\n$/g, ""));
   return { code, outside: pieces.filter((_, index) => index % 2 === 0).join("") };
 }
 
@@ -289,6 +289,7 @@ describe("what is to be read before an approval", () => {
   test("stands below the call where it fits, as code that it cannot leave", () => {
     const { markdown, file } = renderQuestion(asking("+hello\n+```\n+\u202Eback\n"), call, place);
     expect(file).toBeUndefined();
+    expect(markdown).toContain("```diff\n+hello");
     expect(readDiscord(markdown).code).toEqual([
       JSON.stringify(call.input, undefined, 2),
       "+hello\n+ˋˋˋ\n+\\u202eback",
