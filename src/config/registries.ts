@@ -29,7 +29,15 @@ const mirror = url.refine(
   "expected the address of a registry, without a credential",
 );
 
-/** Only for those whose programs are told by a variable which one to ask. */
+/** A line of sources.list(5) that can be read from a sandbox; `address` is where. */
+const aptLine = /^deb (?:\[[^\]\n]*\] )?(?<address>https?:\/\/[^\s?#@]+) \S+(?: [\w./-]+)*$/;
+
+/** Where a line of sources.list reads; undefined for what is none. */
+export function addressOfSource(line: string): string | undefined {
+  const address = aptLine.exec(line)?.groups?.["address"] ?? "";
+  return URL.canParse(address) ? address : undefined;
+}
+
 export const registryMirrorsSchema = z
   .strictObject({
     npm: mirror
@@ -38,33 +46,28 @@ export const registryMirrorsSchema = z
     pypi: mirror
       .exactOptional()
       .describe("with its /simple; pip and uv read it (PIP_INDEX_URL, UV_DEFAULT_INDEX)"),
+    crates: mirror
+      .exactOptional()
+      .describe(
+        "a sparse index, e.g. https://cargo.example.com/index/; Cargo reads it in /.cargo/config.toml",
+      ),
     go: mirror
       .exactOptional()
       .describe("go reads it (GOPROXY); sum.golang.org stays open, which go compares with"),
+    apt: z
+      .array(
+        z
+          .string()
+          .refine(
+            (line) => addressOfSource(line) !== undefined,
+            "expected a line of sources.list without a credential, e.g. deb https://apt.example.com/debian stable main",
+          ),
+      )
+      .min(1)
+      .exactOptional()
+      .describe("the lines of /etc/apt/sources.list, e.g. deb https://apt.example.com/debian stable main"),
   })
   .default({})
   .describe(
     "registries of your own, which the presets of these names open instead of the public ones; they may be private and have a port",
   );
-
-/** The variables that the programs of a registry read. */
-export function mirrorVariables(registry: "npm" | "pypi" | "go", address: string): Record<string, string> {
-  const { protocol, hostname, host } = new URL(address);
-  const isPlain = protocol === "http:";
-  switch (registry) {
-    case "npm":
-      // https://docs.npmjs.com/cli/v11/using-npm/config#environment-variables
-      return { npm_config_registry: address };
-    case "pypi":
-      return {
-        // https://pip.pypa.io/en/stable/topics/configuration/#environment-variables
-        PIP_INDEX_URL: address,
-        // https://docs.astral.sh/uv/reference/environment/
-        UV_DEFAULT_INDEX: address,
-        ...(isPlain && { PIP_TRUSTED_HOST: hostname, UV_INSECURE_HOST: host }),
-      };
-    case "go":
-      // https://go.dev/ref/mod#environment-variables
-      return { GOPROXY: address };
-  }
-}

@@ -5,17 +5,20 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { zipOf } from "./zip.ts";
 
 /**
- * An npm registry below /npm/ and a Python index below /pypi/simple/, each with one package, `loomweight` 1.0.0. They
- * speak and refuse as the real ones do:
+ * An npm registry below /npm/, a Python index below /pypi/simple/, a sparse index of crates below /crates/index/ and a
+ * Debian repository below /apt/, each with one package, `loomweight` 1.0.0. They speak and refuse as the real ones do:
  *
  * - npm: a package's document and its archive, and 404 in JSON for others
  *   (https://github.com/npm/registry/blob/main/docs/responses/package-metadata.md)
  * - Python: an index whose names are normalised and end with a slash, and that sends others there
  *   (https://packaging.python.org/en/latest/specifications/simple-repository-api/)
+ * - crates: a line of JSON for each version at a path of the name's letters, 404 for others, and archives where
+ *   `config.json` says (https://doc.rust-lang.org/cargo/reference/registry-index.html)
+ * - Debian: a suite with one component, unsigned (https://wiki.debian.org/DebianRepository/Format)
  */
 export interface FakeRegistries {
   port: number;
@@ -29,6 +32,8 @@ const name = "loomweight";
 /** @param origin of the addresses that it gives its files, without a port */
 export async function startRegistries(origin: string): Promise<FakeRegistries> {
   const archive = packNpm();
+  const crate = packCrate();
+  const debian = packDebian();
   const wheel = packWheel();
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -53,6 +58,11 @@ export async function startRegistries(origin: string): Promise<FakeRegistries> {
       return response.writeHead(200, { "content-type": "text/html" }).end(`<!DOCTYPE html>${link}`);
     }
     if (url === `/pypi/files/${file}`) return response.end(wheel);
+    if (url === "/crates/index/config.json") return json(200, { dl: `${origin}:${port}/crates/dl` });
+    if (url === "/crates/index/lo/om/loomweight") return json(200, describeCrate(crate));
+    if (url === `/crates/dl/${name}/1.0.0/download`) return response.end(crate);
+    const found = url.startsWith("/apt/") ? debian.get(url.slice("/apt/".length)) : undefined;
+    if (found) return response.end(found);
     return response.writeHead(404).end();
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -70,16 +80,72 @@ export async function startRegistries(origin: string): Promise<FakeRegistries> {
 const manifest = { name, version: "1.0.0", main: "index.js" };
 
 function packNpm(): Buffer {
+  return packTar("package", {
+    "package/package.json": JSON.stringify(manifest),
+    "package/index.js": "module.exports = 'from npm';\n",
+  });
+}
+
+/** Packs a folder of these files. */
+function packTar(top: string, files: Readonly<Record<string, string>>): Buffer {
   const folder = mkdtempSync(join(tmpdir(), "heddle-registry-"));
   try {
-    mkdirSync(join(folder, "package"));
-    writeFileSync(join(folder, "package", "package.json"), JSON.stringify(manifest));
-    writeFileSync(join(folder, "package", "index.js"), "module.exports = 'from npm';\n");
-    execFileSync("tar", ["-C", folder, "-czf", join(folder, "out.tgz"), "package"]);
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    execFileSync("tar", ["-C", folder, "-czf", join(folder, "out.tgz"), top]);
     return readFileSync(join(folder, "out.tgz"));
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+
+function packCrate(): Buffer {
+  const top = `${name}-1.0.0`;
+  return packTar(top, {
+    [`${top}/Cargo.toml`]: `[package]\nname = "${name}"\nversion = "1.0.0"\nedition = "2021"\n`,
+    [`${top}/src/lib.rs`]: 'pub const SAID: &str = "from crates";\n',
+  });
+}
+
+function describeCrate(crate: Buffer): object {
+  return { name, vers: "1.0.0", deps: [], cksum: sha256(crate), features: {}, yanked: false };
+}
+
+/** A repository's files by their paths, for the two usual kinds of machine. */
+function packDebian(): Map<string, Buffer> {
+  const control = [
+    ...[`Package: ${name}`, "Version: 1.0.0", "Architecture: all"],
+    ...["Maintainer: Ada <ada@example.com>", "Description: weighs down the warp", ""],
+  ].join("\n");
+  // deb(5): an ar archive of three members.
+  const member = (title: string, bytes: Buffer) => {
+    const head = `${title.padEnd(16)}${"0".padEnd(12)}${"0".padEnd(6)}${"0".padEnd(6)}${"100644".padEnd(8)}${String(bytes.length).padEnd(10)}\`\n`;
+    return Buffer.concat([Buffer.from(head), bytes, Buffer.alloc(bytes.length % 2, "\n")]);
+  };
+  const archive = Buffer.concat([
+    Buffer.from("!<arch>\n"),
+    member("debian-binary", Buffer.from("2.0\n")),
+    member("control.tar.gz", packTar("./control", { control })),
+    member("data.tar.gz", packTar("./usr", { "usr/share/loomweight": "from apt\n" })),
+  ]);
+  const place = `pool/${name}_1.0.0_all.deb`;
+  const packages = Buffer.from(
+    `${control}Filename: ${place}\nSize: ${archive.length}\nSHA256: ${sha256(archive)}\n`,
+  );
+  const lists = ["amd64", "arm64"].map((machine) => `main/binary-${machine}/Packages`);
+  const release = [
+    ...["Suite: stable", "Codename: stable", "Components: main", "Architectures: amd64 arm64", "SHA256:"],
+    ...lists.map((list) => ` ${sha256(packages)} ${packages.length} ${list}`),
+  ].join("\n");
+  return new Map([
+    [place, archive],
+    ["dists/stable/Release", Buffer.from(`${release}\n`)],
+    ...lists.map((list) => [`dists/stable/${list}`, packages] as const),
+  ]);
 }
 
 function describeNpm(archive: Buffer, origin: string): object {

@@ -79,14 +79,18 @@ describe.skipIf(missing.length > 0)("the set-up of a repository", () => {
     const probe = (url: string) => `curl -s -o /dev/null -w '%{http_code} ' --max-time 5 ${url}`;
     const { use, sh } = await setting.thread({
       settings: {
-        setup: `{ ${probe("$npm_config_registry/x")}; ${probe(`http://git.example:${port}/acme/shop.git/info/refs?service=git-upload-pack`)}; ${probe("http://other.example/")}; git fetch -q 2>&1 || echo no; env; cat /proc/*/environ; true; } > said 2>&1`,
+        setup: `{ ${probe("$npm_config_registry/x")}; ${probe(`http://git.example:${port}/acme/shop.git/info/refs?service=git-upload-pack`)}; ${probe("http://other.example/")}; git fetch -q 2>&1 || echo no; env; cat /.cargo/config.toml; cat /proc/*/environ; true; } > said 2>&1`,
       },
-      reach: reachRegistries(["npm"], { npm: `http://npm.example:${port}` }),
+      reach: reachRegistries(["npm", "crates"], {
+        npm: `http://npm.example:${port}`,
+        crates: `http://npm.example:${port}/crates/`,
+      }),
     });
     expect((await use("open_repository", open)).text).toContain(ownSandbox);
     const said = await sh("cat shop/said");
     expect(said).toMatch(/^404 403 403 /);
     expect(said).toContain(`npm_config_registry=http://npm.example:${port}`);
+    expect(said).toContain(`registry = "sparse+http://npm.example:${port}/crates/"`);
     expect(said).toMatch(/error: 403|no\n/);
     expect(said).not.toContain(token);
     expect(setting.log.join("\n")).not.toContain(token);

@@ -9,6 +9,7 @@ import { type ClosedPaths, findExposure } from "./service-access.ts";
 
 /** The sandbox has something else there. */
 const taken = [
+  "/.cargo",
   "/dev",
   "/etc",
   "/mirror",

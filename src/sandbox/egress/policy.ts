@@ -12,6 +12,8 @@ export interface EgressPolicy {
   sites?: readonly EgressSite[];
   /** What programs in the sandbox find in their environment, of where to fetch from. */
   variables?: Readonly<Record<string, string>>;
+  /** The same in files, by their path in the sandbox. */
+  files?: Readonly<Record<string, string>>;
 }
 
 /** A request header that the proxy adds, so that the sandbox never has its value. */
@@ -44,7 +46,7 @@ export function policyFor(
   const registries = rules.registries?.[channel];
   const own = [...(rules.channels[channel] ?? []), ...(registries?.hosts ?? [])];
   const hosts = [...new Set([...rules.allow, ...own])];
-  const { sites = [], variables = {} } = registries ?? {};
+  const { sites = [], variables = {}, files = {} } = registries ?? {};
   if (hosts.length + repositories.length + sites.length === 0) return undefined;
   const credentials = rules.credentials.filter(
     ({ host, channels }) => isListed(hosts, host) && (channels?.includes(channel) ?? true),
@@ -52,7 +54,7 @@ export function policyFor(
   return {
     ...{ hosts, credentials },
     ...(repositories.length > 0 && { repositories }),
-    ...(sites.length > 0 && { sites, variables }),
+    ...(sites.length > 0 && { sites, variables, files }),
   };
 }
 
@@ -73,9 +75,7 @@ export function describePolicy(policy: EgressPolicy | undefined): string {
           `Commands reach these hosts over https and no others: ${hosts.join(", ")}. The proxy for them is set in the environment; it answers 403 for any other, 429 when this thread has moved its bytes of the day, 502 when a host cannot be reached and 503 when bytes cannot be counted at the moment.`,
         ]
       : []),
-    ...(named.length > 0
-      ? [`Package managers are told by their environment to fetch from here: ${named.join(", ")}.`]
-      : []),
+    ...(named.length > 0 ? [`Package managers are set up to fetch from here: ${named.join(", ")}.`] : []),
     ...(listed
       ? [
           `Write http instead of https for ${listed}: the proxy then uses TLS and signs in for you; git does so by itself.`,

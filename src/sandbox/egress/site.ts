@@ -11,6 +11,8 @@ export interface RegistryReach {
   hosts: readonly string[];
   sites: readonly EgressSite[];
   variables: Readonly<Record<string, string>>;
+  /** What programs in the sandbox read of where to fetch from, by its path there. */
+  files?: Readonly<Record<string, string>>;
 }
 
 /** The site that a tunnel leads to, of those that the operator has named. */

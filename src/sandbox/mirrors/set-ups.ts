@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress, type RepositorySetUp } from "../egress/repository.ts";
 import { buildProxyVariables } from "../thread/network.ts";
+import { showFiles } from "../thread/shown-files.ts";
 import { removeTree } from "../workspaces/staging.ts";
 import { shellCommand } from "../thread/shell.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
@@ -144,6 +145,10 @@ async function runSetUp(
   const id = `set-up:${repository.name}`;
   const work = await store.workFolder(key, "set-up");
   const ways = egress.within({ ...setUp.reach, credentials: [] });
+  const wayOut = () => [
+    ...buildProxyVariables(setUp.reach.variables),
+    ...showFiles(host, setUp.reach.files ?? {}),
+  ];
   const parameters = [
     repository.name,
     plainAddress(repository),
@@ -161,7 +166,7 @@ async function runSetUp(
       async ({ joins, run }) => {
         const made = await run({
           program: shellCommand(makeScript, [...parameters, ...setUp.files]),
-          view: [...viewState(state), ...view, ...(joins ? buildProxyVariables(setUp.reach.variables) : [])],
+          view: [...viewState(state), ...view, ...(joins ? wayOut() : [])],
           joins,
           ...limits,
         });

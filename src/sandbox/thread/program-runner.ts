@@ -8,6 +8,7 @@ import { type DiskRoom, watchDisk } from "./disk.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { buildProxyVariables, type ThreadNetwork } from "./network.ts";
 import type { Ending, Launched, Spawner, SpawnRequest } from "./spawner.ts";
+import { showFiles } from "./shown-files.ts";
 import type { ToolChains } from "./tool-chains.ts";
 
 /** How bash reports a child that SIGXFSZ (25) killed for growing a file beyond its limit. */
@@ -60,7 +61,12 @@ export function createProgramRunner(options: {
   const running = new Map<Launched, ProgramKind>();
   const disk = watchDisk(options, threadId, folder);
   const policy = egress.policyOf(threadId);
-  const variables = policy ? buildProxyVariables({ ...policy.variables, ...gitRewrites(policy) }) : [];
+  const wayOut = policy
+    ? [
+        ...buildProxyVariables({ ...policy.variables, ...gitRewrites(policy) }),
+        ...showFiles(host, policy.files ?? {}),
+      ]
+    : [];
   let idle: NodeJS.Timeout | undefined;
   let kills = 0;
   let touched = false;
@@ -90,7 +96,7 @@ export function createProgramRunner(options: {
         view: [
           ...shown(),
           ...(toolChains?.viewOf(threadId) ?? []),
-          ...(policy && joins ? variables : []),
+          ...(joins ? wayOut : []),
           ...(request.view ?? []),
         ],
         joins,

@@ -1,5 +1,7 @@
-import { existsSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect } from "node:net";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reachRegistries, readRegistries } from "../../../src/app/repositories/registries.ts";
 import { openSandboxBackend } from "../../../src/app/sandbox.ts";
@@ -47,11 +49,16 @@ describe("the registries of a channel", () => {
     const registries = {
       npm: "https://npm.corp.example:8443/all/",
       pypi: "http://pypi.corp.example/simple",
+      crates: "https://cargo.corp.example/all/index",
       go: "https://go.corp.example",
+      apt: [
+        "deb [signed-by=/usr/share/keyrings/corp.gpg] https://apt.corp.example/debian stable main contrib",
+        "deb https://apt.corp.example/debian stable-updates main",
+      ],
     };
     const settings = {
       egress: { registries },
-      channels: { "slack:T1:C1": { registries: ["npm", "pypi", "go"] } },
+      channels: { "slack:T1:C1": { registries: ["npm", "pypi", "crates", "go", "apt"] } },
     };
     const reach = reachOf(settings)["slack:T1:C1"];
     expect(reach?.hosts).toEqual(["sum.golang.org"]);
@@ -59,13 +66,17 @@ describe("the registries of a channel", () => {
       npm_config_registry: registries.npm,
       ...{ PIP_INDEX_URL: registries.pypi, UV_DEFAULT_INDEX: registries.pypi },
       ...{ PIP_TRUSTED_HOST: "pypi.corp.example", UV_INSECURE_HOST: "pypi.corp.example" },
-      GOPROXY: registries.go,
+      ...{ GOPROXY: registries.go, APT_CONFIG: "/etc/apt/apt.conf" },
+    });
+    expect(reach?.files).toMatchObject({
+      "/.cargo/config.toml": `[source.crates-io]\nreplace-with = "own"\n\n[source.own]\nregistry = "sparse+${registries.crates}/"\n`,
+      "/etc/apt/sources.list": `${registries.apt.join("\n")}\n`,
     });
     const environment = environmentSchema.parse({});
     const place = { dataDir: "/nowhere", secretFiles: [], environment, variables: {} };
     const backend = openSandboxBackend({ ...place, settings: settingsSchema.parse(settings) });
     expect(backend.note("slack:T1:C1:1")).toContain(
-      "to fetch from here: https://npm.corp.example:8443/all/, http://pypi.corp.example/, https://go",
+      "to fetch from here: https://npm.corp.example:8443/all/, http://pypi.corp.example/, https://cargo.corp.example/all/, https://go.corp.example/, https://apt.corp.example/debian.",
     );
     expect(backend.note("slack:T1:C2:1")).toBe("");
   });
@@ -76,12 +87,38 @@ describe("the registries of a channel", () => {
       expect(settingsSchema.safeParse({ egress: { registries: { npm } } }).success).toBe(false);
     },
   );
+
+  test.each([
+    "https://apt.example/debian stable main",
+    "deb https://ada:secret@apt.example/debian stable main",
+    "deb copy:/etc stable main",
+    "deb https://apt.example/debian",
+    "deb https://apt.example/debian stable main\ndeb file:/etc ./",
+  ])("are not told to apt by %s", (line) => {
+    expect(settingsSchema.safeParse({ egress: { registries: { apt: [line] } } }).success).toBe(false);
+  });
 });
+
+/** Where rustup or the system has it. */
+const cargo = [join(homedir(), ".rustup", "toolchains"), "/usr/local/rustup/toolchains"]
+  .flatMap((folder) => (existsSync(folder) ? readdirSync(folder).map((one) => join(folder, one)) : []))
+  .concat("/usr", "/usr/local")
+  .map((folder) => join(folder, "bin", "cargo"))
+  .find((path) => existsSync(path));
+
+/** Beside no compiler, which fetching does without; where sandboxes, which have a /tmp of their own, can be shown it. */
+function copyCargo(path: string): string {
+  const folder = mkdtempSync("/var/tmp/heddle-cargo-");
+  chmodSync(folder, 0o755);
+  copyFileSync(path, join(folder, "cargo"));
+  return folder;
+}
 
 const missing = ["socat", "nsenter", "npm", "pip3", "curl"].filter((name) => !existsSync(`/usr/bin/${name}`));
 
 describe.skipIf(missing.length > 0)("through the proxy", () => {
   const dataDir = dataFolder();
+  const folders: Record<string, string> = {};
   const dialled: string[] = [];
   let registries: FakeRegistries;
   let backend: SandboxBackend;
@@ -94,9 +131,11 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
       rules: {
         ...{ allow: [], channels: {}, credentials: [] },
         registries: {
-          "local:w:own": reachRegistries(["npm", "pypi"], {
+          "local:w:own": reachRegistries(["npm", "pypi", "crates", "apt"], {
             npm: `${mirror}/npm/`,
             pypi: `${mirror}/pypi/simple`,
+            crates: `${mirror}/crates/index`,
+            apt: [`deb [trusted=yes] ${mirror}/apt stable main`],
           }),
           "local:w:secure": reachRegistries(["npm"], { npm: `https://registry.example:${registries.port}/` }),
           "local:w:public": reachRegistries(["npm", "apt"], {}),
@@ -116,12 +155,16 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
       },
       log: () => {},
     });
-    backend = createBubblewrapBackend({ dataDir, egress });
+    if (cargo !== undefined) folders["cargo"] = copyCargo(cargo);
+    backend = createBubblewrapBackend({
+      ...{ dataDir, egress },
+      toolChains: { folders, of: () => Object.keys(folders) },
+    });
   });
   afterAll(async () => {
     await backend.close();
     await registries.close();
-    rmSync(dataDir, { recursive: true });
+    for (const folder of [dataDir, ...Object.values(folders)]) rmSync(folder, { recursive: true });
   });
 
   test("npm installs from the operator's registry, at a private address and on its port", async () => {
@@ -145,6 +188,39 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
       "pip3 install --disable-pip-version-check --target packages Loomweight 2>&1; PYTHONPATH=packages python3 -c 'import loomweight; print(loomweight.said)'",
     );
     expect(said).toMatch(/Successfully installed [Ll]oomweight-1\.0\.0[^]*from pypi/);
+  });
+
+  test.skipIf(cargo === undefined)("Cargo fetches from the operator's index", async () => {
+    const sandbox = await backend.open("local:w:own:cargo");
+    const said = await output(
+      sandbox,
+      `mkdir -p shop/src && cd shop && touch src/lib.rs && printf '[package]\\nname = "shop"\\n[dependencies]\\nloomweight = "1"\\n' > Cargo.toml && cargo vendor --respect-source-config 2>&1; cat vendor/loomweight/src/lib.rs`,
+    );
+    expect(said).toContain("from crates");
+    expect(registries.requests).toContain("GET /crates/dl/loomweight/1.0.0/download");
+  });
+
+  test.skipIf(!existsSync("/usr/bin/apt-get"))("apt fetches from the operator's sources", async () => {
+    const sandbox = await backend.open("local:w:own:apt");
+    const said = await output(
+      sandbox,
+      "apt-get update 2>&1 && apt-get download loomweight 2>&1 && dpkg -x loomweight_*.deb there && cat there/usr/share/loomweight; apt-get download no-such-thing 2>&1",
+    );
+    expect(said).toMatch(/from apt\n[^]*Unable to locate package no-such-thing/);
+    expect(said).not.toMatch(/^[WE]: .*Unable to read/m);
+  });
+
+  test("what programs read of the operator's registries cannot be changed, and other channels have none of it", async (context) => {
+    countAttacks(context, 4);
+    const sandbox = await backend.open("local:w:own:files");
+    const paths = ["/.cargo/config.toml", "/etc/apt/apt.conf", "/etc/apt/sources.list"];
+    const changed = "echo x >> /.cargo/config.toml; mv /etc/apt/sources.list /tmp; rm -rf /etc/apt /.cargo";
+    expect(await output(sandbox, `${changed}; cat ${paths.join(" ")}`)).toMatch(
+      /registry = "sparse\+http:\/\/registry\.example:\d+\/crates\/index\/"\n[^]*Dir::State[^]*\ndeb \[trusted=yes\]/,
+    );
+    expect(await output(sandbox, `stat -c %A ${paths.join(" ")}`)).toBe("-rw-r--r--\n".repeat(3).trim());
+    const other = await backend.open("local:w:public:files");
+    expect(await output(other, `ls ${paths.join(" ")} 2>/dev/null; echo [$APT_CONFIG]`)).toBe("[]");
   });
 
   test("nothing else of that host is reached, nothing is published, and no other channel gets there", async (context) => {
