@@ -10,6 +10,7 @@ import type { DiskRoom } from "../thread/disk.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { shellCommand } from "../thread/shell.ts";
 import { removeTree } from "../workspaces/staging.ts";
+import { createDemand } from "./demand.ts";
 import { type MirrorStore, viewState } from "./store.ts";
 import { type RunEnding, workApart, type WorkDeps } from "./work-apart.ts";
 
@@ -29,17 +30,20 @@ export interface GivenClone {
 
 /**
  * Clones made before anybody asks, since most of the time of a clone goes into making its files. Each is given to one
- * thread, which has it alone: it is moved into its workspace, and the next is made meanwhile.
+ * thread, which has it alone: it is moved into its workspace, and the next is made meanwhile. So many are kept as threads
+ * have asked for at once lately, up to {@link mostReady}.
  */
 export interface ReadyClones {
   /** Undefined where there is none, or none for this thread. Never rejects. */
   give(key: string, recipient: Recipient): Promise<GivenClone | undefined>;
-  /** Makes one of the mirror's state in the background, unless there is one. */
+  /** Makes what is missing, of the mirror's state and in the background. */
   prepare(repository: EgressRepository, wanted: { key: string; state: string }): void;
   /** Ends what is under way. */
   close(): Promise<void>;
 }
 
+/** Of one repository: each takes as much of the disk as a clone. */
+const mostReady = 4;
 /** Fewer files are written in no time. */
 const leastFiles = 500;
 const prepareMs = 600_000;
@@ -74,6 +78,11 @@ rm -rf .git/logs
 echo $(du -sk . | cut -f1) $(du -s --inodes . | cut -f1)
 `;
 
+interface WantedClone {
+  key: string;
+  state: string;
+}
+
 export interface ReadyClonesOptions extends WorkDeps {
   egress: Egress;
   store: MirrorStore;
@@ -86,26 +95,31 @@ export function createReadyClones(options: ReadyClonesOptions): ReadyClones {
   const pausedUntil = new Map<string, number>();
   const current = new Map<string, Promise<void>>();
   const closed = new AbortController();
+  const demand = createDemand(mostReady, now);
 
-  async function make(
-    repository: EgressRepository,
-    { key, state }: { key: string; state: string },
-  ): Promise<void> {
-    if (await store.hasReady(key)) return;
+  async function makeMissing(repository: EgressRepository, wanted: WantedClone): Promise<void> {
+    const isMissing = async () => (await store.countReady(wanted.key)) < demand.peak(wanted.key);
+    while (!closed.signal.aborted && (await isMissing())) if (!(await makeOne(repository, wanted))) return;
+  }
+
+  /** Whether one was made that there is room for. */
+  async function makeOne(repository: EgressRepository, { key, state }: WantedClone): Promise<boolean> {
     const problem = await store.exclusively(`${key}.clone`, () =>
       makeReady(options, repository, { key, state, signal: closed.signal }),
     );
-    if (problem === undefined) return; // Another worker of this host is at it.
-    if (problem !== "") pausedUntil.set(key, now() + pauseMs);
+    if (problem === undefined) return false; // Another worker of this host is at it.
     if (problem !== "" && problem !== "small" && !closed.signal.aborted) {
       log(`no clone of ${repository.name} is kept ready for now: ${problem}`);
     }
-    await store.evict();
+    const isKept = !(await store.evict()).has(key) && problem === "";
+    if (!isKept) pausedUntil.set(key, now() + pauseMs);
+    return isKept;
   }
 
   return {
     async give(key, { folder, hasRoom }) {
       if (await configuresGit(folder)) return undefined;
+      demand.note(key);
       const clone = await store.takeReady(key, hasRoom).catch(() => undefined);
       if (clone === undefined) return undefined;
       const name = `.clone-${randomBytes(16).toString("hex")}`;
@@ -134,7 +148,7 @@ export function createReadyClones(options: ReadyClonesOptions): ReadyClones {
     prepare(repository, { key, state }) {
       const isPaused = now() < (pausedUntil.get(key) ?? 0);
       if (isPaused || current.has(key) || closed.signal.aborted) return;
-      const making = make(repository, { key, state })
+      const making = makeMissing(repository, { key, state })
         .catch((error: unknown) => {
           pausedUntil.set(key, now() + pauseMs);
           log(`no clone of ${repository.name} is kept ready for now: ${String(error)}`);
@@ -153,7 +167,7 @@ export function createReadyClones(options: ReadyClonesOptions): ReadyClones {
 async function makeReady(
   options: ReadyClonesOptions,
   { name, setUp }: EgressRepository,
-  { key, state, signal }: { key: string; state: string; signal: AbortSignal },
+  { key, state, signal }: WantedClone & { signal: AbortSignal },
 ): Promise<string> {
   const { store } = options;
   const work = await store.workFolder(key, "clone");

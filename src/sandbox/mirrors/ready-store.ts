@@ -10,13 +10,13 @@ const readyName = /^ready-(\d{1,15})-(\d{1,9})-[0-9a-f]{32}$/;
 
 /** Clones that wait for a thread, a folder each beside the mirror's states. */
 export interface ReadyStore {
-  hasReady(key: string): Promise<boolean>;
+  countReady(key: string): Promise<number>;
   /** Keeps the folder, in which nothing may run any more. */
   addReady(key: string, from: string, room: DiskRoom): Promise<void>;
   /** Takes one out for somebody who has the room: nobody else gets it. Gives its folder, which who takes it removes. */
   takeReady(key: string, hasRoom: (room: DiskRoom) => Promise<boolean>): Promise<string | undefined>;
-  /** Gives the bytes that they have taken. */
-  removeReady(key: string): Promise<number>;
+  /** All of them, or as many as have taken so many bytes. Gives what they have. */
+  removeReady(key: string, bytes?: number): Promise<number>;
 }
 
 export function createReadyStore(folderOf: (key: string) => string, now: () => number): ReadyStore {
@@ -36,7 +36,7 @@ export function createReadyStore(folderOf: (key: string) => string, now: () => n
   }
 
   return {
-    hasReady: async (key) => (await listReady(key)).length > 0,
+    countReady: async (key) => (await listReady(key)).length,
     async addReady(key, from, { bytes, inodes }) {
       const random = randomBytes(16).toString("hex");
       await rename(from, pathOf(key, `ready-${bytes}-${inodes}-${random}`));
@@ -48,9 +48,10 @@ export function createReadyStore(folderOf: (key: string) => string, now: () => n
       }
       return undefined;
     },
-    async removeReady(key) {
+    async removeReady(key, enough = Number.POSITIVE_INFINITY) {
       let bytes = 0;
       for (const name of await listReady(key)) {
+        if (bytes >= enough) break;
         const claimed = await claim(key, name);
         if (claimed === undefined) continue;
         await removeTree(claimed);

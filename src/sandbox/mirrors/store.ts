@@ -62,9 +62,9 @@ export interface MirrorStore extends ReadyStore {
   remove(key: string): Promise<void>;
   /**
    * Removes those used least recently until all of them are within the limit, the clones that are ready before anything
-   * else, and what nobody has used for long.
+   * else, and what nobody has used for long. Gives the mirrors whose clones had to go.
    */
-  evict(): Promise<void>;
+  evict(): Promise<ReadonlySet<string>>;
 }
 
 /** bwrap arguments: where a program that may read a state finds it, and how it is told so. */
@@ -167,7 +167,7 @@ interface Evictable extends Pick<MirrorStore, "current" | "remove" | "removeRead
   now(): number;
 }
 
-async function evict({ root, bytes, now, folderOf, lockOf, ...store }: Evictable): Promise<void> {
+async function evict({ root, bytes, now, folderOf, lockOf, ...store }: Evictable): Promise<Set<string>> {
   const names = await list(root);
   for (const name of names) if (name.startsWith("gone-")) await removeTree(join(root, name));
   const keys = names.filter((name) => /^[0-9a-f]+$/.test(name));
@@ -179,10 +179,12 @@ async function evict({ root, bytes, now, folderOf, lockOf, ...store }: Evictable
     })),
   );
   const byUse = mirrors.toSorted((one, other) => one.usedAt - other.usedAt);
+  const shrunk = new Set<string>();
   let total = mirrors.reduce((sum, each) => sum + each.bytes, 0);
   for (const each of byUse) {
     if (total <= bytes) break;
-    const removed = await store.removeReady(each.key);
+    const removed = await store.removeReady(each.key, total - bytes);
+    if (removed > 0) shrunk.add(each.key);
     each.bytes -= removed;
     total -= removed;
   }
@@ -194,6 +196,7 @@ async function evict({ root, bytes, now, folderOf, lockOf, ...store }: Evictable
     });
     if (isGone) total -= each.bytes;
   }
+  return shrunk;
 }
 
 function createSetUpStore(
