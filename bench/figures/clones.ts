@@ -2,13 +2,15 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openSetting, token } from "../../tests/repositories/setting.ts";
+import { openSetting, type Setting, token } from "../../tests/repositories/setting.ts";
 import { type Effort, type Figure, type Findings, goal, ms, quantity } from "../figure.ts";
 import { spread } from "../measure.ts";
 
 /** Of random bytes, which git cannot pack smaller; the file is their base64. */
 const randomPart = 7_500;
 const fileBytes = 10_000;
+/** As many as clones are kept for. */
+const together = 4;
 
 /** Writes the files once more, and prints the time in ms. */
 const writeAgain = `
@@ -22,7 +24,7 @@ export const clones: Figure = {
   id: "clones",
   title: "A thread's clone of a large repository",
   method:
-    "`open_repository` in new threads: a repository of many files that cannot be compressed, from a git server on the loopback interface, through the thread's proxy into its sandbox. Without a mirror each thread fetches all of it; the first thread with one waits until the mirror is made; others copy it or, where a clone has been made ready since the last, are given that one, and ask the host what is new. Most of the time of a clone goes into writing the files, which git then has to do once more. A network would add its own time to the first two.",
+    "`open_repository` in new threads: a repository of many files that cannot be compressed, from a git server on the loopback interface, through the thread's proxy into its sandbox. Without a mirror each thread fetches all of it; the first thread with one waits until the mirror is made; others copy it or, where a clone has been made ready since the last, are given that one, and ask the host what is new. Most of the time of a clone goes into writing the files, which git then has to do once more. Of several that clone at the same moment each waits for its own. A network would add its own time to the first two.",
   measure,
 };
 
@@ -33,10 +35,14 @@ async function measure(effort: Effort): Promise<Findings> {
   const [first, ...others] = await measureClones({ files, rounds: 2 * rounds + 1, mirrorBytes: 4e9 });
   const copied = others.filter((_, index) => index % 2 === 0);
   const given = others.filter((_, index) => index % 2 === 1);
+  const atOnce = await measureTogether(files, rounds);
   const row = (name: string, samples: readonly Sample[]) => [
     name,
     ...[ms(spread(samples.map(({ clone }) => clone)).p50), ms(spread(samples.map(({ clone }) => clone)).max)],
     ms(spread(samples.map(({ write }) => write)).p50),
+  ];
+  const burstRow = (name: string, waited: readonly number[]) => [
+    ...[name, ms(spread(waited).p50), ms(spread(waited).max), "–"],
   ];
   const above = spread(copied.map(({ clone, write }) => clone - write)).p50;
   return {
@@ -50,6 +56,8 @@ async function measure(effort: Effort): Promise<Findings> {
         row("the first thread, which makes the mirror", first ? [first] : []),
         row("with a mirror", copied),
         row("with a mirror and a clone that is ready", given),
+        burstRow(`${together} threads at once, one clone ready`, atOnce.first),
+        burstRow(`${together} threads at once, from the second time on`, atOnce.later),
       ],
     },
     goals: [
@@ -66,6 +74,53 @@ interface Sample {
   write: number;
 }
 
+/** What each of several threads waits that clone at the same moment, the first time and once clones are kept for them. */
+export async function measureTogether(
+  files: number,
+  rounds: number,
+): Promise<Record<"first" | "later", number[]>> {
+  const setting = await openSetting({ mirrorBytes: 4e9 });
+  try {
+    const url = addLarge(setting, files);
+    const clone = async () => {
+      const thread = await setting.thread({ settings: { url } });
+      const startedAt = performance.now();
+      const { status, text } = await thread.use("open_repository", { repository: "shop" });
+      if (status !== "ok") throw new Error(text);
+      return { id: thread.id, ms: performance.now() - startedAt };
+    };
+    const burst = async (count: number) => {
+      const made = await Promise.all(Array.from({ length: count }, clone));
+      const workspaces = await setting.backend.workspaces();
+      for (const { id } of made) await workspaces.remove(id, Date.now());
+      return made.map(({ ms: waited }) => waited);
+    };
+    await burst(1);
+    await waitForReady(setting.dataDir, 1);
+    const first = await burst(together);
+    const later: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      await waitForReady(setting.dataDir, together);
+      later.push(...(await burst(together)));
+    }
+    return { first, later };
+  } finally {
+    await setting.close();
+  }
+}
+
+/** Gives its address. */
+function addLarge({ github }: Setting, files: number): string {
+  // Base64 of random bytes is compressed to the bytes that it stands for.
+  const text = () => randomBytes(randomPart).toString("base64");
+  github.addRepository(
+    "acme/large",
+    Object.fromEntries(Array.from({ length: files }, (_, index) => [`${index % 200}/${index}`, text()])),
+  );
+  github.addToken(token, ["acme/large"]);
+  return `http://git.example:${github.port}/acme/large`;
+}
+
 async function measureClones({
   files,
   rounds,
@@ -77,16 +132,9 @@ async function measureClones({
 }): Promise<Sample[]> {
   const setting = await openSetting({ mirrorBytes });
   try {
-    // Base64 of random bytes is compressed to the bytes that it stands for.
-    const text = () => randomBytes(randomPart).toString("base64");
-    setting.github.addRepository(
-      "acme/large",
-      Object.fromEntries(Array.from({ length: files }, (_, index) => [`${index % 200}/${index}`, text()])),
-    );
-    setting.github.addToken(token, ["acme/large"]);
+    const url = addLarge(setting, files);
     const samples: Sample[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const url = `http://git.example:${setting.github.port}/acme/large`;
       if (mirrorBytes > 0 && round > 0) await haveReady(setting.dataDir, round % 2 === 0);
       const { id, use, sh } = await setting.thread({ settings: { url } });
       const startedAt = performance.now();
@@ -104,16 +152,27 @@ async function measureClones({
 
 /** Waits until a clone is ready, as when some time lies between two threads, and takes it away for those who copy. */
 async function haveReady(dataDir: string, isWanted: boolean): Promise<void> {
+  const [found] = await waitForReady(dataDir, 1);
+  if (found !== undefined && !isWanted) rmSync(found, { recursive: true });
+}
+
+async function waitForReady(dataDir: string, count: number): Promise<string[]> {
   const root = join(dataDir, "mirrors");
-  const find = () =>
-    readdirSync(root, { recursive: true, encoding: "utf8" }).find((name) =>
-      /^\w{32}\/ready-[^/]*$/.test(name),
+  for (let left = 3_000; left > 0; left -= 1) {
+    const found = list(root).flatMap((key) =>
+      list(join(root, key)).flatMap((name) => (name.startsWith("ready-") ? [join(root, key, name)] : [])),
     );
-  for (let left = 600; left > 0; left -= 1) {
-    const found = find();
-    if (found !== undefined && !isWanted) rmSync(join(root, found), { recursive: true });
-    if (found !== undefined) return;
+    if (found.length >= count) return found;
     await sleep(100);
   }
-  throw new Error("no clone was made ready");
+  throw new Error(`${count} clones were not made ready`);
+}
+
+/** Folders come and go meanwhile, and some of the names are of files. */
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

@@ -74,7 +74,8 @@ test.skipIf(missing.length > 0)(
     const task = "The greeting of the shop is too short";
     voice.hears(task);
     calls("open_repository", { repository: "shop" });
-    const lines = "for n in $(seq 60); do echo \"$n: hello there, whoever you are and wherever you come from, be welcome in this shop of ours\"; done";
+    const lines =
+      'for n in $(seq 60); do echo "$n: hello there, whoever you are and wherever you come from, be welcome in this shop of ours"; done';
     calls("bash", { command: `cd shop && echo 'hello there' > greeting.txt && (${lines}) > more.txt` });
     propose("Greet properly");
     await page.goto(`${url}/#/`);
