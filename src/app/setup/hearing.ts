@@ -53,17 +53,14 @@ export function openHearing(options: HearingOptions): Hearing {
     tell();
   }
 
+  const tellProblem = (error: unknown) => options.onProblem("Whether people are heard is not known.", error);
+  const refresh = () => void readHeard().catch(tellProblem);
   const look = () => {
-    const work = [readHeard(), ...platforms.filter((one) => !findHeard(one)).map(askFor)];
-    for (const one of work)
-      one.catch((error: unknown) => options.onProblem("Whether people are heard is not known.", error));
+    refresh();
+    for (const platform of platforms) if (!findHeard(platform)) void askFor(platform).catch(tellProblem);
   };
 
   function begin(): () => void {
-    const refresh = () =>
-      void readHeard().catch((error: unknown) =>
-        options.onProblem("Whether people are heard is not known.", error),
-      );
     const endWatching = heard.watch(refresh);
     connections.subscribe(tell);
     const timer = setInterval(look, lookEveryMs).unref();
