@@ -58,7 +58,7 @@ async function runWithAnswers(file: string, names: readonly StepName[]): Promise
   const variables = Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
-  const answers = parseAnswers(readFileSync(file, "utf8"), variables);
+  const answers = parseAnswers(readFileSync(file, "utf8"), file, variables);
   const dialog = createAnswersDialog(answers, (text) => void process.stdout.write(`${text}\n`));
   const never = new AbortController().signal;
   return await askThrough(dialog, never, names);

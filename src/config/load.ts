@@ -1,14 +1,12 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { parse as parseYaml, YAMLParseError } from "yaml";
-import type { z } from "zod";
 import { findPasswords } from "../agent/url-passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
+import { check, readYaml } from "./check-yaml.ts";
 import { ConfigError } from "./config-error.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
 import { fillInVariables } from "./header-variables.ts";
-import { findNearest } from "./nearest.ts";
 import { checkProviders } from "./model-names.ts";
 import { type Settings, settingsSchema } from "./schema.ts";
 
@@ -69,7 +67,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     );
   }
   const settingsFile = existsSync(path) ? path : undefined;
-  const settings = check(settingsSchema, settingsFile ? readYaml(settingsFile) : {}, path);
+  const settings = check(
+    settingsSchema,
+    settingsFile ? readYaml(readFileSync(settingsFile, "utf8"), path) : {},
+    path,
+  );
   // Paths in the settings start at the file that names them.
   const beside = (relative: string) => resolve(dirname(path), relative);
   if (settings.demo.scripts) settings.demo.scripts = beside(settings.demo.scripts);
@@ -153,57 +155,4 @@ function listCollectorSecrets(headers: string | undefined): string[] {
     ...listHeaderSecrets(value),
     encodeURIComponent(value),
   ]);
-}
-
-function readYaml(path: string): unknown {
-  try {
-    // An empty file is an empty configuration.
-    return parseYaml(readFileSync(path, "utf8")) ?? {};
-  } catch (error) {
-    // An alias without its anchor is a ReferenceError of the parser's.
-    if (!(error instanceof YAMLParseError || error instanceof ReferenceError)) throw error;
-    throw new ConfigError(`${path} is not YAML: ${error.message.split("\n")[0]?.replace(/:$/, "")}.`);
-  }
-}
-
-function check<Schema extends z.ZodType>(schema: Schema, value: unknown, where: string): z.infer<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map((issue) => `  ${describeIssue(issue, schema)}`);
-  throw new ConfigError(`Configuration refused (${where}):\n${faults.join("\n")}`);
-}
-
-/** Never prints the value: it may be a secret in the wrong place. */
-function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
-  const path = issue.path.join(".");
-  if (issue.code === "unrecognized_keys") {
-    const known = listKeys(schema, issue.path);
-    return issue.keys
-      .map((key) => {
-        const meant = findNearest(key, known);
-        const hint = meant ? ` Did you mean ${meant}?` : "";
-        return `${path ? `${path}.` : ""}${key}: unknown key; known here: ${known.join(", ")}.${hint}`;
-      })
-      .join("\n  ");
-  }
-  const said = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
-  const message = said.replace(/^(Invalid (input|option)|Too (big|small)): (expected )?/, "expected ");
-  const inside =
-    issue.code === "invalid_type" && issue.expected === "object" ? listKeys(schema, issue.path) : [];
-  const more = inside.length > 0 ? `; keys known here: ${inside.join(", ")}` : "";
-  return `${path || "(file)"}: ${message}${more}.`;
-}
-
-function listKeys(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
-  // Walks the JSON form of the schema, which is stable and public, instead of zod's internals.
-  let node: unknown = schema.toJSONSchema({ io: "input", unrepresentable: "any" });
-  for (const step of path) {
-    const { properties, additionalProperties, items } = node as {
-      properties?: Record<string, unknown>;
-      additionalProperties?: unknown;
-      items?: unknown;
-    };
-    node = properties?.[String(step)] ?? additionalProperties ?? items ?? {};
-  }
-  return Object.keys((node as { properties?: object }).properties ?? {});
 }

@@ -1,10 +1,9 @@
-import { parse } from "yaml";
 import { z } from "zod";
+import { check, readYaml } from "../config/check-yaml.ts";
 import { fillInVariables } from "../config/header-variables.ts";
-import { ConfigError } from "../config/config-error.ts";
 import { type Dialog, type QuestionId, StepFailed } from "./dialog.ts";
 
-const answer = z.union([z.string(), z.boolean()]).optional();
+const answer = z.union([z.string(), z.boolean()], "expected a text, or yes or no").optional();
 const ids = [
   ...["model", "model.key", "model.name", "model.next"],
   ...["slack", "slack.configurationToken", "slack.botToken", "slack.appToken", "slack.next"],
@@ -25,18 +24,21 @@ export type Answers = Readonly<Partial<Record<QuestionId, string | boolean>>>;
 
 /**
  * Reads a file of answers: YAML with the ids of questions as keys. `${NAME}` stands for a variable of the environment, so
- * that the file need not hold secrets. @throws ConfigError
+ * that the file need not hold secrets.
+ *
+ * @param where the file, for people
+ * @throws ConfigError
  */
-export function parseAnswers(text: string, variables: Readonly<Record<string, string>>): Answers {
-  const result = answersSchema.safeParse(parse(text) ?? {});
-  if (!result.success)
-    throw new ConfigError(
-      `The answers cannot be used: expected some of ${ids.join(", ")}, each with a text or yes/no in YAML.`,
-    );
+export function parseAnswers(
+  text: string,
+  where: string,
+  variables: Readonly<Record<string, string>>,
+): Answers {
+  const answers = check(answersSchema, readYaml(text, where), where);
   const texts = Object.fromEntries(
-    Object.entries(result.data).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+    Object.entries(answers).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
-  return { ...result.data, ...fillInVariables(texts, variables, "answers").headers };
+  return { ...answers, ...fillInVariables(texts, variables, "answers").headers };
 }
 
 /** Answers from a file, for where nobody sits at a terminal. A question without an answer is left. */
