@@ -58,18 +58,25 @@ export function createSetupContext({
     const { settingsFile, environment } = config();
     return settingsFile ?? join(cwd, environment.HEDDLE_CONFIG);
   };
-  const tellSaved = (file: string, names: string[]) => {
-    dialog.say(`  Saved in ${file}: ${names.join(", ")}.`);
-    onSaved(names);
+  const tellSaved = (file: string, names: string[], removed: string[] = []) => {
+    if (names.length > 0) dialog.say(`  Saved in ${file}: ${names.join(", ")}.`);
+    if (removed.length > 0) dialog.say(`  Removed from ${file}: ${removed.join(", ")}.`);
+    onSaved([...names, ...removed]);
   };
   return {
     ...{ dialog, signal, patienceMs, listenMs, config, settingsPath },
     async save(changes) {
       const names = Object.keys(changes);
       const before = existsSync(path) ? parseEnv(readFileSync(path, "utf8")) : {};
-      if (names.some((name) => before[name] !== changes[name])) {
+      const changed = names.filter((name) => before[name] !== changes[name]);
+      if (changed.length > 0) {
         const warning = await changeEnvFile(path, changes);
-        tellSaved(path, names);
+        const isRemoved = (name: string) => changes[name] === undefined;
+        tellSaved(
+          path,
+          changed.filter((name) => !isRemoved(name)),
+          changed.filter(isRemoved),
+        );
         if (warning) dialog.say(`  ! ${warning}`);
       }
       for (const name of names) {

@@ -1,3 +1,4 @@
+import { ConfigError } from "../config/config-error.ts";
 import { chooseModel, defaultModels, namedModel } from "../config/model-choice.ts";
 import { modelName } from "../config/values.ts";
 import type { SetupContext, StepResult } from "./context.ts";
@@ -39,8 +40,7 @@ export async function setUpModel(context: SetupContext): Promise<StepResult> {
         ? { state: "ready", text: current.text }
         : { state: "failed", text: current?.text ?? "There is no model." };
     case "demo":
-      await context.save({ HEDDLE_MODEL: "demo" });
-      return { state: "skipped", text: "The demo model plays scripts until a key is set." };
+      return await useDemo(context);
     case "remove":
       await context.save({
         HEDDLE_MODEL: undefined,
@@ -51,6 +51,24 @@ export async function setUpModel(context: SetupContext): Promise<StepResult> {
       return { state: "skipped", text: "The keys are removed; the demo model plays scripts." };
     default:
       return await askForModel(context, choice);
+  }
+}
+
+/** Named only where a model would be chosen otherwise: a key that is set later then counts. */
+async function useDemo(context: SetupContext): Promise<StepResult> {
+  await context.save({ HEDDLE_MODEL: undefined });
+  if (!hasModel(context))
+    return { state: "skipped", text: "The demo model plays scripts until a key is set." };
+  await context.save({ HEDDLE_MODEL: "demo" });
+  return { state: "skipped", text: "The demo model plays scripts, by HEDDLE_MODEL=demo; the keys stay." };
+}
+
+function hasModel(context: SetupContext): boolean {
+  try {
+    return "model" in chooseModel(context.config());
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return true;
   }
 }
 

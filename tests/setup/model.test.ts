@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
@@ -90,7 +90,7 @@ test("a service that does not answer is given up in time, and nothing is stored"
   expect(() => readFileSync(join(place.cwd, ".env"))).toThrow("ENOENT");
 });
 
-test("a second run tries what is set, keeps it at Enter, and takes it out when asked", async () => {
+test("a second run tries what is set and keeps it at Enter; the demo model stands in the way of no later key", async () => {
   const { stored, place } = await serviceWith();
   const env = { ...place.env, ANTHROPIC_API_KEY: key };
   const person = sitDown(setUpModel, { ...place, env });
@@ -101,8 +101,35 @@ test("a second run tries what is set, keeps it at Enter, and takes it out when a
   const again = sitDown(setUpModel, place);
   await again.sees("Number [1]: ");
   again.types("demo");
-  expect(await again.result).toMatchObject({ state: "skipped" });
-  expect(stored()).toEqual({ HEDDLE_MODEL: "demo" });
+  expect(await again.result).toMatchObject({
+    state: "skipped",
+    text: expect.stringContaining("until a key is set"),
+  });
+  // Where it is what is chosen anyway, it is not named.
+  expect(existsSync(join(place.cwd, ".env"))).toBe(false);
+
+  writeFileSync(join(place.cwd, ".env"), `ANTHROPIC_API_KEY=${key}\n`);
+  const third = sitDown(setUpModel, place);
+  await third.sees("Number [1]: ");
+  third.types("demo");
+  expect(await third.result).toMatchObject({ state: "skipped" });
+  expect(stored()).toEqual({ ANTHROPIC_API_KEY: key, HEDDLE_MODEL: "demo" });
+  const last = sitDown(setUpModel, place);
+  await last.sees("Number [1]: ");
+  last.types("anthropic");
+  await last.sees("Key: ");
+  last.types(key);
+  await last.sees("[anthropic/claude-sonnet-5-5]: ");
+  last.types("");
+  await last.sees("Saved in");
+  expect(await last.result).toMatchObject({ state: "ready" });
+  const removal = sitDown(setUpModel, place);
+  await removal.sees("Number [1]: ");
+  removal.types("remove");
+  await removal.sees(`Removed from ${join(place.cwd, ".env")}: HEDDLE_MODEL, ANTHROPIC_API_KEY.`);
+  expect(await removal.result).toMatchObject({ state: "skipped" });
+  expect(stored()).toEqual({});
+  expect(removal.transcript()).not.toContain("Saved in");
 });
 
 test("Ctrl-C ends it at any question, and what was stored before stays", async () => {
