@@ -46,9 +46,13 @@ export async function setUpDiscord(context: SetupContext): Promise<StepResult> {
 async function takeToken(context: SetupContext): Promise<StepResult> {
   const { dialog } = context;
   for (const line of tokenSteps) dialog.say(line);
+  let isRefused = false;
   for (;;) {
     const { kind, value } = readPasted(await dialog.ask("discord.token", "Bot token", { secret: true }));
+    if (value === "" && isRefused)
+      return { state: "failed", text: "Discord is not connected: what was entered does not work." };
     if (value === "") return { state: "skipped", text: "Discord is not connected." };
+    isRefused = true;
     if (kind !== "discord-token" && kind !== "unknown") {
       dialog.say(`  ✗ That is ${describePasted(kind)}.`);
       continue;
@@ -105,16 +109,21 @@ async function finish(context: SetupContext, token: string, application: Applica
 async function provideIntent(context: SetupContext, token: string, application: Application): Promise<void> {
   const { dialog } = context;
   const { messageContent } = context.config().settings.discord;
-  if (application.readsMessages || !messageContent) return;
-  const question =
-    "The app may not read messages that do not mention it (Message Content Intent). Shall Heddle switch that on?";
+  if (application.readsMessages && messageContent) return;
+  const question = application.readsMessages
+    ? "Every message has to mention the bot (discord.messageContent is false). Shall it read all messages of its threads?"
+    : "The app may not read messages that do not mention it (Message Content Intent). Shall Heddle switch that on?";
   if (await dialog.confirm("discord.messageContent", question)) {
-    const problem = await switchOnMessageContent(accessWith(context, token));
-    if (problem === undefined) return dialog.say("  ✓ The Message Content Intent is on.");
-    dialog.say(`  ✗ ${problem} Switch it on under Bot → Privileged Gateway Intents.`);
+    if (!application.readsMessages) {
+      const problem = await switchOnMessageContent(accessWith(context, token));
+      if (problem !== undefined)
+        return dialog.say(`  ✗ ${problem} Switch it on under Bot → Privileged Gateway Intents.`);
+      dialog.say("  ✓ The Message Content Intent is on.");
+    }
+    if (!messageContent) await context.setSetting(["discord", "messageContent"], true);
     return;
   }
-  await context.setSetting(["discord", "messageContent"], false);
+  if (messageContent) await context.setSetting(["discord", "messageContent"], false);
   dialog.say("  Every message has to mention the bot: discord.messageContent is false.");
 }
 

@@ -127,12 +127,15 @@ async function createApp(context: SetupContext): Promise<boolean> {
 async function takeTokens(context: SetupContext, tokens: Tokens): Promise<StepResult> {
   const { dialog } = context;
   const asked = new Set<string>();
+  let isRefused = false;
   for (;;) {
     const missing = !tokens.bot ? "bot" : !tokens.app ? "app" : undefined;
     if (missing) {
       const pasted = readPasted(await askToken(context, missing, asked));
-      if (pasted.value === "") return leave(tokens);
+      if (pasted.value === "") return leave(tokens, isRefused);
+      const known = { ...tokens };
       await place(context, tokens, pasted.kind, pasted.value);
+      isRefused = tokens.bot === known.bot && tokens.app === known.app;
       continue;
     }
     const { bot, app } = tokens;
@@ -159,8 +162,10 @@ function askToken({ dialog }: SetupContext, missing: "bot" | "app", asked: Set<s
   return dialog.ask(id === "bot" ? "slack.botToken" : "slack.appToken", text, { secret: true });
 }
 
-function leave(tokens: Tokens): StepResult {
+function leave(tokens: Tokens, isRefused: boolean): StepResult {
   const got = tokens.bot ? "the bot token" : tokens.app ? "the app-level token" : undefined;
+  if (!got && isRefused)
+    return { state: "failed", text: "Slack is not connected: what was entered does not work." };
   if (!got) return { state: "skipped", text: "Slack is not connected." };
   const text = `Slack waits for the other token; ${got} is right and was not saved, because Heddle does not start with one of the two. Come back to this step (\`heddle setup slack\`) when you have it.`;
   return { state: "waiting", text };

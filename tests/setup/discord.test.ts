@@ -86,5 +86,29 @@ test("an unknown token is asked for again, and a Discord that is not there is to
   person.types("2");
   await person.sees("Bot token: ");
   person.types("");
-  expect(await person.result).toMatchObject({ state: "skipped" });
+  expect(await person.result).toMatchObject({ state: "failed" });
+});
+
+test("a second run can take back that every message has to mention the bot", async () => {
+  const { discord, place, settings } = await discordWith({ messageContent: false });
+  const env = { ...place.env, DISCORD_TOKEN: discord.token };
+  writeFileSync(join(place.cwd, "heddle.yaml"), `access: { discord: { guilds: ["${discord.guild.id}"] } }\n`);
+  for (const [answer, isRead] of [
+    ["", false],
+    ["", false],
+    ["y", true],
+  ] as const) {
+    const person = sitDown(setUpDiscord, { ...place, env });
+    await person.sees("Number [1]: ");
+    person.types("");
+    await person.sees("[y/N]: ");
+    person.types(answer);
+    expect(await person.result).toMatchObject({ state: "ready" });
+    expect(parse(settings())).toMatchObject({ discord: { messageContent: isRead } });
+  }
+  const last = sitDown(setUpDiscord, { ...place, env });
+  await last.sees("Number [1]: ");
+  last.types("");
+  expect(await last.result).toMatchObject({ state: "ready" });
+  expect(last.transcript()).not.toContain("[y/N]");
 });

@@ -135,4 +135,10 @@ test("without a terminal a file answers, whose secrets may come from the environ
     code: 1,
     output: expect.stringMatching(/✗ .*ANTHROPIC_API_KEY was refused/),
   });
+  writeFileSync(join(cwd, "swapped.yaml"), "slack: tokens\nslack.botToken: xoxp-1-secret\n");
+  const refused = await run(newFolder(), ["slack", "--answers", join(cwd, "swapped.yaml")], env);
+  expect(refused).toMatchObject({
+    code: 1,
+    output: expect.stringMatching(/✗ That is a user token of Slack[^]*✗ Slack is not connected/),
+  });
 });
