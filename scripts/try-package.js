@@ -31,6 +31,10 @@ await reporting(async () => {
     await writeFile(join(folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }\n");
     console.log(run(folder, "npx", "--no-install", "heddle", "--version").trim());
     console.log(run(folder, "npx", "--no-install", "heddle", "doctor").trim());
+    await writeFile(join(folder, "answers.yaml"), "model: demo\n");
+    const setup = run(folder, "npx", "--no-install", "heddle", "setup", "model", "--answers", "answers.yaml");
+    if (!setup.includes("Start Heddle: npx heddle start"))
+      throw new SetupFailure(`heddle setup of the installed package says another way to start it: ${setup}`);
     const said = run(folder, "npx", "--no-install", "heddle", "run", "Write a calculator", "--out", "out");
     const files = await readdir(join(folder, "out"));
     if (!said.includes("calculator.py") || !files.includes("calculator.py"))

@@ -18,6 +18,7 @@ import type { Models } from "../app/models.ts";
 import { findStartWarnings } from "../app/process/start-warnings.ts";
 import { reportServing } from "../app/process/supervised.ts";
 import { startWorker } from "../app/worker.ts";
+import { calls } from "../app/process/package-info.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";
 import type { Role } from "./roles.ts";
@@ -219,7 +220,7 @@ function banner(
     ...(url && DISCORD_TOKEN ? [["discord", stateOf("discord")]] : []),
     ...(url ? describeConsole(url, byDefault) : []),
     ...(model === "demo" || (url && !SLACK_BOT_TOKEN && !SLACK_CLIENT_ID && !DISCORD_TOKEN)
-      ? [["setup", "`npm run heddle -- setup` connects a model, Slack and Discord, step by step"]]
+      ? [["setup", `\`${calls.command} setup\` connects a model, Slack and Discord, step by step`]]
       : []),
   ];
   return `Heddle is ready.\n${lines.map(([name = "", text = ""]) => `  ${name.padEnd(8)} ${text}\n`).join("")}`;

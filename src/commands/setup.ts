@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { checkConsole } from "../adapters/console/server/listen.ts";
 import { readInstance } from "../app/process/instance.ts";
+import { calls } from "../app/process/package-info.ts";
 import { createAnswersDialog, parseAnswers } from "../setup/answers.ts";
 import { createSetupContext, type SetupContext, type StepResult } from "../setup/context.ts";
 import { type Dialog, SetupCancelled } from "../setup/dialog.ts";
@@ -78,7 +79,7 @@ async function askThrough(dialog: Dialog, signal: AbortSignal, names: readonly S
   dialog.say(
     (await isServing(context))
       ? "\nHeddle is running: start it again, so that it reads the new settings."
-      : "\nStart Heddle: npm start",
+      : `\nStart Heddle: ${calls.start}`,
   );
   return results.some(({ state }) => state === "failed") ? 1 : 0;
 }
@@ -91,10 +92,13 @@ async function lookAround({ dialog }: SetupContext): Promise<StepResult> {
   const setup = await createCommandContext("silent");
   const looking = checks
     .filter(({ what }) => aroundUs.has(what))
-    .map(({ run }) => withDeadline(10_000, (signal) => run(setup, signal)));
+    .map(async ({ what, run }) => {
+      const found = await withDeadline(10_000, (signal) => run(setup, signal));
+      return found.map((finding) => ({ what, ...finding }));
+    });
   const findings = (await Promise.all(looking)).flat();
-  for (const { level, text } of findings)
-    dialog.say(`  ${signsOfFindings[level]} ${setup.masker.mask(text)}`);
+  for (const { what, level, text } of findings)
+    dialog.say(`  ${signsOfFindings[level]} ${what.padEnd(9)} ${setup.masker.mask(text)}`);
   const errors = findings.filter(({ level }) => level === "error").length;
   return errors === 0
     ? { state: "ready", text: "This machine has what Heddle needs." }

@@ -13,3 +13,8 @@ interface PackageInfo {
 export const packageInfo = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
 ) as PackageInfo;
+
+/** How people call the program: a clone sets up what is missing by npm, an installed package brings a command. */
+export const calls = import.meta.url.endsWith(".ts")
+  ? { start: "npm start", command: "npm run heddle --" }
+  : { start: "npx heddle start", command: "npx heddle" };

@@ -73,7 +73,7 @@ async function checkSettings({ config }: CommandContext): Promise<Finding[]> {
   const searchKey = findMissingSearchKey(config);
   return [
     settingsFile === undefined
-      ? { level: "ok", text: "no heddle.yaml, so the defaults hold (heddle.example.yaml has all of them)" }
+      ? { level: "ok", text: "no heddle.yaml, so the defaults apply (heddle.example.yaml has all of them)" }
       : { level: "ok", text: settingsFile },
     ...listUnknownVariables(variables).map((name): Finding => {
       const text = `${name} is set, but Heddle has no such setting: .env.example has the names. Ignore this if mcp.json or egress.credentials use it.`;
