@@ -22,6 +22,8 @@ import {
 export interface FakeDiscordOptions {
   /** Whether the app has switched the privileged intent on. Default true. */
   messageContent?: boolean;
+  /** The name by which it is reached, through a proxy. Default: 127.0.0.1. */
+  host?: string;
   /** How many shards Discord recommends. Default 1. */
   shards?: number;
   /** Permissions of the bot in the server. Default: those of our invite link. */
@@ -170,7 +172,8 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
   await once(server, "listening");
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("The fake does not listen on a port.");
-  const address = (path: string, scheme = "http") => `${scheme}://127.0.0.1:${bound.port}${path}`;
+  const { host = "127.0.0.1" } = options;
+  const address = (path: string, scheme = "http") => `${scheme}://${host}:${bound.port}${path}`;
 
   const world = new World(address, (dispatch) => gateway.dispatch(dispatch));
   const token = `${Buffer.from(world.applicationId).toString("base64url")}.fakefk.a-token-of-the-fake-discord`;

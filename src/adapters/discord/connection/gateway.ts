@@ -6,7 +6,9 @@ import {
   Options,
   SimpleShardingStrategy,
 } from "discord.js";
+import { namesProxy } from "../../../agent/proxy-environment.ts";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
+import { type GatewayTunnel, openGatewayTunnel } from "./gateway-tunnel.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";
 
 /** Which part of all servers this process serves. */
@@ -31,6 +33,9 @@ export interface GatewayOptions extends DiscordAccess {
   shards?: Shards;
 }
 
+/** What opens the client's connections. */
+type ShardManager = ConstructorParameters<typeof SimpleShardingStrategy>[0];
+
 /** What the client reports before it gives a connection up, by the words of `@discordjs/ws`. */
 const announcesClosing =
   /^(?:Authentication failed|Invalid shard|Sharding is required|Used (?:an invalid API version|invalid intents|disallowed intents))$/;
@@ -45,6 +50,11 @@ export function createGateway(
 ): { client: Client; close(): Promise<void> } {
   const { log, shards } = options;
   let preventReconnect = (): void => undefined;
+  const tunnel = namesProxy(process.env)
+    ? openGatewayTunnel((error) =>
+        log.warn({ err: error }, "The proxy gives no connection to Discord's gateway."),
+      )
+    : undefined;
   const client = new Client({
     intents: [
       GatewayIntentBits.Guilds,
@@ -70,6 +80,7 @@ export function createGateway(
     }),
     ws: {
       buildStrategy(manager) {
+        if (tunnel) connectThrough(manager, tunnel);
         // A shard that waits to reconnect ignores destroy(). It asks for its session first, so that never resolves.
         preventReconnect = () => {
           manager.options.retrieveSessionInfo = () => new Promise(() => undefined);
@@ -104,6 +115,21 @@ export function createGateway(
     async close() {
       preventReconnect();
       await client.destroy();
+      await tunnel?.close();
     },
+  };
+}
+
+/** Has every connection of the client opened by the tunnel, the first one and those that resume a session. */
+function connectThrough(manager: ShardManager, tunnel: GatewayTunnel): void {
+  const fetchInformation = manager.fetchGatewayInformation.bind(manager);
+  manager.fetchGatewayInformation = async (...options) => {
+    const information = await fetchInformation(...options);
+    return { ...information, url: tunnel.through(information.url) };
+  };
+  const { retrieveSessionInfo } = manager.options;
+  manager.options.retrieveSessionInfo = async (shard) => {
+    const session = await retrieveSessionInfo(shard);
+    return session && { ...session, resumeURL: tunnel.through(session.resumeURL) };
   };
 }
