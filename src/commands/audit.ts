@@ -59,6 +59,7 @@ export async function runAuditCommand(
     if (verb === "verify") return "";
     const entry = people.open(sealed);
     if (!isWanted(entry)) return "";
+    if (verb === "show" && values.json) return `${setup.masker.mask(JSON.stringify(entry))}\n`;
     if (verb === "show") return `${setup.masker.mask(stripControls(formatEntry(entry)))}\n`;
     return `${values.names ? JSON.stringify(entry) : line}\n`;
   };

@@ -32,7 +32,11 @@ export async function showConfig({ json }: { json?: true }): Promise<number> {
 }
 
 /** Takes back, as the operator, what an administrator has changed. */
-export async function resetSetting(setting: ChangeableSetting, of: string): Promise<number> {
+export async function resetSetting(
+  setting: ChangeableSetting,
+  of: string,
+  { json }: { json?: true },
+): Promise<number> {
   return await withContext(async ({ redis, telemetry }) => {
     const { before } = await removeChange(redis, { setting, of });
     if (before) {
@@ -40,11 +44,9 @@ export async function resetSetting(setting: ChangeableSetting, of: string): Prom
       const is = "as in the file";
       telemetry.audit({ action: "setting-changed", setting, of, was: formatChange(before), is, by });
     }
-    process.stdout.write(
-      before
-        ? `${setting} of ${of} is again what the file says.\n`
-        : `${setting} of ${of} was not changed.\n`,
-    );
+    const text = before ? "is again what the file says" : "was not changed";
+    const facts = { setting, of, reset: Boolean(before) };
+    process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${setting} of ${of} ${text}.\n`);
     return before ? 0 : 1;
   });
 }

@@ -25,17 +25,18 @@ export function listMcpServers({ json }: { json?: true }): Promise<number> {
 }
 
 /** Signs the installation in. */
-export function loginToMcp(name: string, { port }: { port: number }): Promise<number> {
+export function loginToMcp(name: string, options: { port: number; json?: true }): Promise<number> {
   return withAccounts((setup, accounts) =>
-    logIn({ name, endpoint: findEndpoint(setup, name), port }, accounts),
+    logIn({ name, endpoint: findEndpoint(setup, name), ...options }, accounts),
   );
 }
 
 /** Signs the installation out. */
-export function logoutOfMcp(name: string): Promise<number> {
+export function logoutOfMcp(name: string, { json }: { json?: true }): Promise<number> {
   return withAccounts(async (_setup, accounts) => {
     const was = await accounts.remove(name);
-    process.stdout.write(was ? `Signed out of ${name}.\n` : `Nobody was signed in to ${name}.\n`);
+    const text = was ? `Signed out of ${name}.` : `Nobody was signed in to ${name}.`;
+    process.stdout.write(json ? `${JSON.stringify({ server: name, signedOut: was })}\n` : `${text}\n`);
     return 0;
   });
 }
@@ -60,7 +61,7 @@ function describeAccount({ server, person }: { server: string; person: string })
 }
 
 /** Disconnects a person's account. @param person `platform:workspace:id` */
-export function disconnectPerson(server: string, person: string): Promise<number> {
+export function disconnectPerson(server: string, person: string, { json }: { json?: true }): Promise<number> {
   return withAccounts(async (setup, accounts, redis) => {
     const { was, revoked } = await disconnectAccount(accounts.of(person), server);
     if (!was)
@@ -71,7 +72,11 @@ export function disconnectPerson(server: string, person: string): Promise<number
     telemetry.audit({ action: "account-disconnected", server, of: person, by: operator });
     await telemetry.close();
     const there = revoked ? "" : ` ${server} was not told, or does not say that it has revoked it.`;
-    process.stdout.write(stripControls(`Disconnected ${person} from ${server}.${there}\n`));
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ server, person, disconnected: true, revoked })}\n`
+        : stripControls(`Disconnected ${person} from ${server}.${there}\n`),
+    );
     return 0;
   });
 }
@@ -146,7 +151,7 @@ function findEndpoint({ mcp, config }: CommandContext, name: string): HttpEndpoi
 }
 
 async function logIn(
-  { name, endpoint, port }: { name: string; endpoint: HttpEndpoint; port: number },
+  { name, endpoint, port, json }: { name: string; endpoint: HttpEndpoint; port: number; json?: true },
   accounts: AccountStore,
 ): Promise<number> {
   const redirectUrl = new URL(`http://127.0.0.1:${port}/callback`);
@@ -158,13 +163,18 @@ async function logIn(
   const state = signIn.url.searchParams.get("state");
   const answer = await awaitAnswer(redirectUrl, state, () =>
     process.stdout.write(
-      `Open this address and sign in:\n\n  ${signIn.url.href}\n\nIf the browser is on another machine, it ends at a page that does not load: paste that page's address here.\n`,
+      json
+        ? `${JSON.stringify({ server: name, open: signIn.url.href })}\n`
+        : `Open this address and sign in:\n\n  ${signIn.url.href}\n\nIf the browser is on another machine, it ends at a page that does not load: paste that page's address here.\n`,
     ),
   );
   const account = await signIn.finish(answer);
   await accounts.write(name, account);
+  const { scope } = account;
   process.stdout.write(
-    `Signed in to ${name}${account.scope ? ` (${account.scope})` : ""}. Turns use it from now on.\n`,
+    json
+      ? `${JSON.stringify({ server: name, signedIn: true, ...(scope && { scope }) })}\n`
+      : `Signed in to ${name}${scope ? ` (${scope})` : ""}. Turns use it from now on.\n`,
   );
   return 0;
 }

@@ -21,7 +21,7 @@ export async function decideFromTerminal(
   verb: "approve" | "deny",
   thread: string,
   id: string,
-  { reason = "", forThread = false }: { reason?: string; forThread?: boolean } = {},
+  { reason = "", forThread, json }: { reason?: string; forThread?: true; json?: true } = {},
 ): Promise<number> {
   return await withQuestions(async (questions, intake) => {
     const found = questions.find((question) => question.thread === thread && question.id === id);
@@ -29,7 +29,9 @@ export async function decideFromTerminal(
     if (forThread && found.forThread.length === 0)
       throw new UsageError("This call must be approved by itself: leave --for-thread out.");
     const problem = await decide(intake, found, forThread ? "approve-thread" : verb, reason);
-    process.stdout.write(problem ? `${problem}\n` : verb === "approve" ? "Approved.\n" : "Denied.\n");
+    const text = problem ?? (verb === "approve" ? "Approved." : "Denied.");
+    const facts = { thread, id, decided: problem === undefined, ...(problem && { problem }) };
+    process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${text}\n`);
     return problem ? 1 : 0;
   });
 }

@@ -18,14 +18,18 @@ export async function printSchedules({ json }: { json?: true }): Promise<number>
 }
 
 /** Cancels a schedule as the operator. */
-export async function cancelOneSchedule(thread: string, id: string): Promise<number> {
+export async function cancelOneSchedule(
+  thread: string,
+  id: string,
+  { json }: { json?: true },
+): Promise<number> {
   return await withContext(async ({ redis, telemetry }) => {
     const wasThere = await cancelSchedule(redis, thread, id);
     const by = { ...consoleAuthor(), id: "operator" };
     if (wasThere) telemetry.audit({ action: "schedule-cancelled", thread, schedule: id, by });
-    process.stdout.write(
-      wasThere ? `Schedule ${id} is cancelled.\n` : `There is no schedule ${id} in ${thread}.\n`,
-    );
+    const text = wasThere ? `Schedule ${id} is cancelled.` : `There is no schedule ${id} in ${thread}.`;
+    const facts = { thread, schedule: id, cancelled: wasThere };
+    process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${text}\n`);
     return wasThere ? 0 : 1;
   });
 }

@@ -32,17 +32,21 @@ const steps: Record<StepName, SetupStep> = {
 const interruptedCode = 130;
 
 /** Leads through what Heddle needs, one step after the other, or through one of them. */
-export async function runSetup(chosen: readonly StepName[], options: { answers?: string }): Promise<number> {
+export async function runSetup(
+  chosen: readonly StepName[],
+  { answers, json }: { answers?: string; json?: true },
+): Promise<number> {
   const names = chosen.length > 0 ? chosen : stepNames;
-  const { answers } = options;
-  if (answers !== undefined) return await runWithAnswers(answers, names);
+  if (answers !== undefined) return await runWithAnswers(answers, names, json);
+  if (json) throw new UsageError("--json goes with --answers.");
   if (!process.stdin.isTTY || !process.stdout.isTTY)
     throw new UsageError(
       "heddle setup asks at a terminal, and there is none: give it --answers <file> (docs/setup.md).",
     );
   const dialog = createTerminalDialog({ input: process.stdin, output: process.stdout });
   try {
-    return await askThrough(dialog, dialog.cancelled, names);
+    const results = await askThrough(dialog, dialog.cancelled, names);
+    return exitCodeOf(results);
   } catch (error) {
     if (!(error instanceof SetupCancelled)) throw error;
     dialog.say("\nEnded. What was saved stays; `heddle setup` goes on from there.");
@@ -54,19 +58,33 @@ export async function runSetup(chosen: readonly StepName[], options: { answers?:
   }
 }
 
-async function runWithAnswers(file: string, names: readonly StepName[]): Promise<number> {
+async function runWithAnswers(file: string, names: readonly StepName[], json?: true): Promise<number> {
   if (!existsSync(file)) throw new UsageError(`--answers ${file}: there is no such file.`);
   const variables = Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
   const answers = parseAnswers(readFileSync(file, "utf8"), file, variables);
-  const dialog = createAnswersDialog(answers, (text) => void process.stdout.write(`${text}\n`));
+  const words = json ? process.stderr : process.stdout;
+  const dialog = createAnswersDialog(answers, (text) => void words.write(`${text}\n`));
   const never = new AbortController().signal;
-  return await askThrough(dialog, never, names);
+  const results = await askThrough(dialog, never, names);
+  const code = exitCodeOf(results);
+  if (json) {
+    const ended = results.map((result, index) => ({ step: names[index], ...result }));
+    process.stdout.write(`${JSON.stringify({ ok: code === 0, steps: ended })}\n`);
+  }
+  return code;
 }
 
-/** Gives 1 when a step has failed. */
-async function askThrough(dialog: Dialog, signal: AbortSignal, names: readonly StepName[]): Promise<number> {
+function exitCodeOf(results: readonly StepResult[]): number {
+  return results.some(({ state }) => state === "failed") ? 1 : 0;
+}
+
+async function askThrough(
+  dialog: Dialog,
+  signal: AbortSignal,
+  names: readonly StepName[],
+): Promise<StepResult[]> {
   const context = createSetupContext({ dialog, signal, env: process.env, cwd: process.cwd() });
   dialog.say(
     "Heddle's set-up. Each step can be left out and repeated; Ctrl-C ends it and keeps what was saved.",
@@ -81,7 +99,7 @@ async function askThrough(dialog: Dialog, signal: AbortSignal, names: readonly S
       ? "\nHeddle is running: start it again, so that it reads the new settings."
       : `\nStart Heddle: ${calls.start}`,
   );
-  return results.some(({ state }) => state === "failed") ? 1 : 0;
+  return results;
 }
 
 /** What `heddle doctor` says of this machine; the rest has steps of its own. */

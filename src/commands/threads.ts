@@ -55,7 +55,7 @@ export async function printThread(
 }
 
 /** Deletes a thread with all that belongs to it, as the operator. */
-export async function deleteThreadByName(thread: string): Promise<number> {
+export async function deleteThreadByName(thread: string, { json }: { json?: true }): Promise<number> {
   const setup = await createCommandContext("warn");
   const context = await createAppContext(setup);
   try {
@@ -66,7 +66,7 @@ export async function deleteThreadByName(thread: string): Promise<number> {
     const { isDeleted, note = "Deleted, with its journal, files and notes." } = await openThreadRemoval(
       context,
     )(thread, operator);
-    process.stdout.write(`${note}\n`);
+    process.stdout.write(json ? `${JSON.stringify({ thread, isDeleted, note })}\n` : `${note}\n`);
     return isDeleted ? 0 : 1;
   } finally {
     await context.close();

@@ -36,13 +36,15 @@ export async function printTokens({ json }: { json?: true }): Promise<number> {
 }
 
 /** Ends a token: the next request with it is refused, and its streams close within seconds. */
-export async function revokeToken(id: string): Promise<number> {
+export async function revokeToken(id: string, { json }: { json?: true }): Promise<number> {
   return await withTokens(async (tokens, audit) => {
     const revoked = await tokens.revoke(id);
     if (!revoked) throw new UsageError(`There is no token ${id}; see heddle tokens list.`);
     const { name: person, role } = revoked;
     audit({ action: "token-revoked", token: id, person, role, by: operator });
-    return `The token ${id} of ${person} is revoked.\n`;
+    return json
+      ? `${JSON.stringify({ id, name: person, revoked: true })}\n`
+      : `The token ${id} of ${person} is revoked.\n`;
   });
 }
 

@@ -19,12 +19,16 @@ export async function printWorkspaces({ json }: { json?: true }): Promise<number
 }
 
 /** Writes a workspace as a tar archive. */
-export async function exportWorkspace(thread: string, file: string | undefined): Promise<number> {
+export async function exportWorkspace(
+  thread: string,
+  file: string | undefined,
+  { json }: { json?: true },
+): Promise<number> {
   return await withWorkspaces(async (workspaces) => {
     const target = resolve(file ?? `${thread.replaceAll(/[^A-Za-z0-9._-]/g, "-")}.tar`);
     if (!(await workspaces.export(thread, target)))
       throw new UsageError(`There is no workspace of ${thread}; see heddle workspaces list.`);
-    process.stdout.write(`${target}\n`);
+    process.stdout.write(json ? `${JSON.stringify({ thread, file: target })}\n` : `${target}\n`);
     return 0;
   });
 }

@@ -74,13 +74,17 @@ describe("The command line", () => {
     }
   });
 
-  test("gives JSON wherever something is listed or checked", () => {
-    const asks = listCommands(commandLine().program).filter((command) =>
-      ["list", "show", "verify", "usage", "doctor", "health", "run", "stop"].includes(command.name()),
+  test("gives JSON by every command, but those whose output is JSON lines or a script", () => {
+    const without = listCommands(commandLine().program).filter(
+      (command) => !command.options.some(({ long }) => long === "--json"),
     );
-    // What is shown of the audit log is exported as JSON lines.
-    const without = asks.filter((command) => !command.options.some(({ long }) => long === "--json"));
-    expect(without.map((command) => `${command.parent?.name()} ${command.name()}`)).toEqual(["audit show"]);
+    expect(without.map((command) => `${command.parent?.name()} ${command.name()}`)).toEqual([
+      // Its log is JSON lines.
+      "heddle start",
+      "audit export",
+      "heddle completion",
+      "heddle complete",
+    ]);
   });
 });
 

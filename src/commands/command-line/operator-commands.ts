@@ -75,8 +75,9 @@ function addThreads(program: Command, run: Runner): void {
     .command("delete")
     .description("delete a thread for good, with its journal, files and notes")
     .argument(...threadArgument)
-    .action((thread: string) =>
-      run(async () => (await import("../threads.ts")).deleteThreadByName(thread), ofRedis),
+    .option(...jsonOption)
+    .action((thread: string, options: Json) =>
+      run(async () => (await import("../threads.ts")).deleteThreadByName(thread, options), ofRedis),
     );
   addExamples(threads, [
     ["heddle threads list --limit 500", "more than the latest 100"],
@@ -96,8 +97,9 @@ function addWorkspaces(program: Command, run: Runner): void {
     .description("write a workspace as a tar archive")
     .argument(...threadArgument)
     .argument("[file]", "the archive; by default named after the thread")
-    .action((thread: string, file: string | undefined) =>
-      run(async () => (await import("../workspaces.ts")).exportWorkspace(thread, file)),
+    .option(...jsonOption)
+    .action((thread: string, file: string | undefined, options: Json) =>
+      run(async () => (await import("../workspaces.ts")).exportWorkspace(thread, file, options)),
     );
   workspaces
     .command("clean")
@@ -121,8 +123,8 @@ function addAudit(program: Command, run: Runner): void {
       .description(about)
       .option("--anchor <n:hash>", "a head that verify printed earlier: the log must still hold it")
       .addOption(wholeNumber("--unkeyed-until <n>", "entries up to this one need no key", 0));
-    if (verb === "verify") command.option(...jsonOption);
-    else
+    if (verb !== "export") command.option(...jsonOption);
+    if (verb !== "verify")
       command
         .option("--thread <thread>", "only what concerns this thread")
         .option("--workspace <platform:workspace>", "only what concerns this workspace")
@@ -167,8 +169,9 @@ function addSchedules(program: Command, run: Runner): void {
     .description("cancel one")
     .argument(...threadArgument)
     .argument("<id>", "as heddle schedules list prints it")
-    .action((thread: string, id: string) =>
-      run(async () => (await import("../schedules.ts")).cancelOneSchedule(thread, id), ofRedis),
+    .option(...jsonOption)
+    .action((thread: string, id: string, options: Json) =>
+      run(async () => (await import("../schedules.ts")).cancelOneSchedule(thread, id, options), ofRedis),
     );
 }
 
@@ -187,7 +190,8 @@ function addQuestions(program: Command, run: Runner): void {
     .argument(...threadArgument)
     .argument("<id>", "as heddle questions list prints it")
     .option("--for-thread", "and whatever else these rules ask about in the thread, from now on")
-    .action((thread: string, id: string, options: { forThread?: true }) =>
+    .option(...jsonOption)
+    .action((thread: string, id: string, options: Json & { forThread?: true }) =>
       run(async () => (await import("../questions.ts")).decideFromTerminal("approve", thread, id, options)),
     );
   questions
@@ -196,9 +200,12 @@ function addQuestions(program: Command, run: Runner): void {
     .argument(...threadArgument)
     .argument("<id>", "as heddle questions list prints it")
     .argument("[reason...]", "told to the agent")
-    .action((thread: string, id: string, words: string[]) =>
+    .option(...jsonOption)
+    .action((thread: string, id: string, words: string[], options: Json) =>
       run(async () =>
-        (await import("../questions.ts")).decideFromTerminal("deny", thread, id, { reason: words.join(" ") }),
+        (await import("../questions.ts")).decideFromTerminal("deny", thread, id, {
+          ...{ reason: words.join(" "), ...options },
+        }),
       ),
     );
 }
@@ -217,8 +224,9 @@ function addConfig(program: Command, run: Runner): void {
     .description("let the file decide again")
     .addArgument(new Argument("<setting>", "what was changed").choices(changeableSettings))
     .argument("<of>", "the person or the channel, as heddle config show prints it")
-    .action((setting: ChangeableSetting, of: string) =>
-      run(async () => (await import("../config.ts")).resetSetting(setting, of), ofRedis),
+    .option(...jsonOption)
+    .action((setting: ChangeableSetting, of: string, options: Json) =>
+      run(async () => (await import("../config.ts")).resetSetting(setting, of, options), ofRedis),
     );
   addExamples(config, [["heddle config reset person slack:T012345:U012345", ""]]);
   program
@@ -246,7 +254,8 @@ function addMcp(program: Command, run: Runner): void {
     .addOption(
       wholeNumber("--port <port>", "where this machine's browser brings the answer", 1, 65_535).default(8421),
     )
-    .action((server: string, options: { port: number }) =>
+    .option(...jsonOption)
+    .action((server: string, options: Json & { port: number }) =>
       run(async () => (await import("../mcp.ts")).loginToMcp(server, options)),
     );
   mcp
@@ -261,12 +270,16 @@ function addMcp(program: Command, run: Runner): void {
     .description("disconnect a person's account, and revoke it there")
     .argument(...serverArgument)
     .argument("<person>", "as heddle mcp accounts prints it")
-    .action((server: string, person: string) =>
-      run(async () => (await import("../mcp.ts")).disconnectPerson(server, person), ofRedis),
+    .option(...jsonOption)
+    .action((server: string, person: string, options: Json) =>
+      run(async () => (await import("../mcp.ts")).disconnectPerson(server, person, options), ofRedis),
     );
   mcp
     .command("logout")
     .description("forget the account")
     .argument(...serverArgument)
-    .action((server: string) => run(async () => (await import("../mcp.ts")).logoutOfMcp(server), ofRedis));
+    .option(...jsonOption)
+    .action((server: string, options: Json) =>
+      run(async () => (await import("../mcp.ts")).logoutOfMcp(server, options), ofRedis),
+    );
 }

@@ -29,7 +29,8 @@ export function addServingCommands(program: Command, run: Runner): void {
     .description("choose a model and connect chat platforms, step by step")
     .addArgument(new Argument("[step...]", "only these steps; without one all of them").choices(setupSteps))
     .option("--answers <file>", "take the answers from a YAML file instead of asking (docs/setup.md)")
-    .action((steps: SetupStep[], options: { answers?: string }) =>
+    .option("--json", "with --answers: print how each step has ended as JSON")
+    .action((steps: SetupStep[], options: { answers?: string; json?: true }) =>
       run(async () => (await import("../setup.ts")).runSetup(steps, options)),
     );
   addExamples(setup, [
@@ -86,11 +87,15 @@ export function addServingCommands(program: Command, run: Runner): void {
     .command("slack")
     .description("print the app manifest, for Socket Mode or for requests to a URL")
     .option("--url <url>", "the https address at which Slack reaches Heddle")
-    .action(({ url }: { url?: string }) =>
-      run(async () => (await import("../manifest.ts")).printManifest("slack", url)),
+    .option("--json", "print it as JSON, which Slack takes too")
+    .action((options: { url?: string; json?: true }) =>
+      run(async () => (await import("../manifest.ts")).printManifest("slack", options)),
     );
   manifest
     .command("discord")
     .description("print the invite link and the settings to switch on")
-    .action(() => run(async () => (await import("../manifest.ts")).printManifest("discord")));
+    .option(...jsonOption)
+    .action((options: { json?: true }) =>
+      run(async () => (await import("../manifest.ts")).printManifest("discord", options)),
+    );
 }

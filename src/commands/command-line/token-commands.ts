@@ -30,7 +30,10 @@ export function addTokens(program: Command, run: Runner): void {
     .command("revoke")
     .description("end a token at once")
     .argument("<id>", "as heddle tokens list prints it")
-    .action((id: string) => run(async () => (await import("../tokens.ts")).revokeToken(id)));
+    .option(...jsonOption)
+    .action((id: string, options: Json) =>
+      run(async () => (await import("../tokens.ts")).revokeToken(id, options)),
+    );
   addExamples(tokens, [
     ["heddle tokens create ada --role viewer --days 90", "Ada may read for three months"],
     ["heddle tokens revoke 1f0c9a3e", ""],

@@ -3,7 +3,10 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import type { DiscordAdapterOptions } from "../../../src/adapters/discord/adapter.ts";
 import { checkDiscord } from "../../../src/adapters/discord/installation/check.ts";
-import { discordManifest } from "../../../src/adapters/discord/installation/manifest.ts";
+import {
+  discordManifest,
+  formatDiscordManifest,
+} from "../../../src/adapters/discord/installation/manifest.ts";
 import { neededBits } from "../../../src/adapters/discord/installation/permissions.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { adapterFor, fakeDiscord, recordingIntake, startAdapter } from "./connected-adapter.ts";
@@ -124,7 +127,7 @@ describe("checkDiscord", () => {
 describe("the manifest", () => {
   test("links to the application of the token, with exactly the permissions that are needed", async () => {
     const { token, applicationId } = await fakeDiscord();
-    const text = discordManifest({ token, messageContent: true });
+    const text = formatDiscordManifest(discordManifest({ token, messageContent: true }));
     const link = new URL(/https:\S+/.exec(text)?.[0] ?? "");
     expect(Object.fromEntries(link.searchParams)).toEqual({
       client_id: applicationId,
@@ -136,7 +139,7 @@ describe("the manifest", () => {
   });
 
   test("says what to put in when there is no token, and which intents are not needed", () => {
-    const text = discordManifest({ token: undefined, messageContent: false });
+    const text = formatDiscordManifest(discordManifest({ token: undefined, messageContent: false }));
     expect(text).toContain("client_id=APPLICATION_ID");
     expect(text).toContain("none, as discord.messageContent is false");
   });

@@ -10,28 +10,40 @@ export function inviteLink(applicationId: string): string {
   return `https://discord.com/oauth2/authorize?${query.toString()}`;
 }
 
-/**
- * What to set and to open, for the operator.
- *
- * @param token with it the link names the application, whose id is the first part of it
- */
+/** What to set and to open. */
+export interface DiscordManifest {
+  invite: string;
+  /** Otherwise the link has a word in the place of the application's id. */
+  isKnown: boolean;
+  permissions: readonly string[];
+  messageContent: boolean;
+}
+
+/** @param token with it the link names the application, whose id is the first part of it */
 export function discordManifest({
   token,
   messageContent,
 }: {
   token: string | undefined;
   messageContent: boolean;
-}): string {
+}): DiscordManifest {
   const id = Buffer.from(token?.split(".")[0] ?? "", "base64url").toString();
   const isKnown = /^\d{17,20}$/.test(id);
+  const invite = inviteLink(isKnown ? id : "APPLICATION_ID");
+  return { invite, isKnown, permissions: neededNames, messageContent };
+}
+
+/** The same for the operator to read. */
+export function formatDiscordManifest(manifest: DiscordManifest): string {
+  const { invite, isKnown, permissions, messageContent } = manifest;
   return [
     "Invite link:",
-    `  ${inviteLink(isKnown ? id : "APPLICATION_ID")}`,
+    `  ${invite}`,
     ...(isKnown
       ? []
       : ["  (Set DISCORD_TOKEN, or replace APPLICATION_ID by the id under General Information.)"]),
     "Permissions:",
-    ...neededNames.map((name) => `  ${name}`),
+    ...permissions.map((name) => `  ${name}`),
     "Privileged intents, under Bot:",
     messageContent
       ? "  Message Content Intent (without it set discord.messageContent to false)"
