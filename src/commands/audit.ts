@@ -1,5 +1,3 @@
-import { open } from "node:fs/promises";
-import { resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Redis } from "ioredis";
@@ -14,6 +12,7 @@ import { readPeople } from "../telemetry/audit/people.ts";
 import { type VerifyOptions, verifyLog } from "../telemetry/audit/verify.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { openOutput } from "./output-file.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 export interface AuditOptions extends EntryOptions {
@@ -43,7 +42,7 @@ export async function runAuditCommand(
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
   const days = { since: readDay("--since", values.since, 0), until: readDay("--until", values.until, 1) };
   const setup = await createCommandContext("warn");
-  const out = file === undefined ? process.stdout : await writerOf(resolve(file));
+  const out = file === undefined ? process.stdout : await openOutput(file);
   const { config } = setup;
   const options = {
     anchor,
@@ -66,20 +65,11 @@ export async function runAuditCommand(
   try {
     return await withAuditLock(log.redis, () => read(log, out, print, values.json));
   } catch (error) {
-    // Whoever reads the output has seen enough, as in `heddle audit show | head`.
-    if (hasErrorCode(error, "EPIPE")) return 1;
+    // Whoever reads the output has seen enough, as in `heddle audit show | head`. Nothing was found to be broken so far.
+    if (hasErrorCode(error, "EPIPE")) return 0;
     throw error;
   } finally {
     await server.close();
-  }
-}
-
-async function writerOf(path: string): Promise<Writable> {
-  try {
-    return (await open(path, "w", 0o600)).createWriteStream();
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`The log cannot be written to ${path} (${why}): name another file.`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { pipeline } from "node:stream/promises";
 import type { Redis } from "ioredis";
 import { replay } from "../agent/replay.ts";
 import type { JournalRecord } from "../agent/journal.ts";
@@ -9,9 +10,11 @@ import { openThreadRemoval } from "../app/remove-thread.ts";
 import { makeTitle } from "../chat/title.ts";
 import { describeCall } from "../progress/describe.ts";
 import { keys } from "../queue/redis/keys.ts";
-import { readBackward } from "../queue/session/journal.ts";
+import { readBackward, readForward } from "../queue/session/journal.ts";
 import { createOverview, type SessionLine } from "../queue/session/overview.ts";
+import { hasErrorCode } from "../sandbox/system-error.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { openOutput } from "./output-file.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 const titleChars = 60;
@@ -52,6 +55,30 @@ export async function printThread(
     const older = from > 0 ? `(older: heddle threads show ${thread} --before ${from + 1})\n` : "";
     return `${older}${renderTranscript(records)}\n`;
   });
+}
+
+/** Writes the whole journal of a thread as JSON lines, whatever its length. */
+export async function exportThread(thread: string, file: string | undefined): Promise<number> {
+  const setup = await createCommandContext("warn");
+  const server = await openRedis(setup.config, setup.log, { adopts: false });
+  try {
+    const redis = server.connect();
+    if ((await redis.exists(keys.log(thread))) === 0)
+      throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
+    async function* lines(): AsyncGenerator<string> {
+      for await (const { records } of readForward(redis, thread))
+        yield records.map((record) => `${setup.masker.mask(JSON.stringify(record))}\n`).join("");
+    }
+    const out = file === undefined ? process.stdout : await openOutput(file);
+    await pipeline(lines, out, { end: out !== process.stdout });
+    return 0;
+  } catch (error) {
+    // Whoever reads the output has seen enough, as in `heddle threads export … | head`.
+    if (hasErrorCode(error, "EPIPE")) return 0;
+    throw error;
+  } finally {
+    await server.close();
+  }
 }
 
 /** Deletes a thread with all that belongs to it, as the operator. */

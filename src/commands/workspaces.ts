@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { resolve } from "node:path";
+import { promisify } from "node:util";
 import { openSandboxBackend, readCleanPolicy } from "../app/sandbox.ts";
 import type { Config } from "../config/load.ts";
 import type { CleanReport, Workspaces } from "../sandbox/sandbox.ts";
@@ -7,15 +9,38 @@ import { createCommandContext, UsageError } from "./context.ts";
 /** Lists the workspaces of this host. */
 export async function printWorkspaces({ json }: { json?: true }): Promise<number> {
   return await withWorkspaces(async (workspaces) => {
-    const found = await workspaces.list();
-    const lines = found.map(
-      ({ threadId, usedAt, folder = "archived" }) =>
-        `${new Date(usedAt).toISOString()}  ${threadId}  ${folder}\n`,
-    );
+    const listed = await workspaces.list();
+    const sizes = await measureFolders(listed.flatMap(({ folder }) => folder ?? []));
+    const found = listed.map((info) => {
+      const bytes = info.folder === undefined ? undefined : sizes.get(info.folder);
+      return { ...info, ...(bytes !== undefined && { bytes }) };
+    });
+    const lines = found.map(({ threadId, usedAt, folder = "archived", bytes }) => {
+      const size = bytes === undefined ? "" : `${(bytes / 1_048_576).toFixed(1)}M`;
+      return `${new Date(usedAt).toISOString()}  ${size.padStart(9)}  ${threadId}  ${folder}\n`;
+    });
     const text = lines.join("") || "There are no workspaces yet.\n";
     process.stdout.write(json ? `${JSON.stringify({ workspaces: found })}\n` : text);
     return 0;
   });
+}
+
+/** So many folders are named in one call. */
+const atOnce = 200;
+
+/** Bytes that folders take on the disk. A folder of which something cannot be read counts with the rest of it. */
+async function measureFolders(folders: readonly string[]): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  for (let from = 0; from < folders.length; from += atOnce) {
+    const call = promisify(execFile)("du", ["-sk", "--", ...folders.slice(from, from + atOnce)], {
+      maxBuffer: 1_000_000,
+    });
+    // It has an exit code for what it could not read, and prints the rest all the same.
+    const { stdout } = await call.catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }));
+    for (const [, kibibytes, folder = ""] of stdout.matchAll(/^(\d+)\t(.*)$/gm))
+      sizes.set(folder, Number(kibibytes) * 1_024);
+  }
+  return sizes;
 }
 
 /** Writes a workspace as a tar archive. */

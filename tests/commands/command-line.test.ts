@@ -81,6 +81,7 @@ describe("The command line", () => {
     expect(without.map((command) => `${command.parent?.name()} ${command.name()}`)).toEqual([
       // Its log is JSON lines.
       "heddle start",
+      "threads export",
       "audit export",
       "heddle completion",
       "heddle complete",
@@ -97,7 +98,7 @@ describe("Completion", () => {
     [["st"], ["start", "stop"]],
     [
       ["threads", ""],
-      ["list", "show", "delete", "help"],
+      ["list", "show", "export", "delete", "help"],
     ],
     [["start", "--r"], ["--role"]],
     [

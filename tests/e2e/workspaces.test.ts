@@ -12,7 +12,7 @@ test("the files of a task are listed, exported as tar, and kept by a clean-up", 
 
   const list = here.place.start(["workspaces", "list"]);
   expect(await list.ended).toBe(0);
-  const [, thread = ""] = /^\S+ {2}(local:\S+) {2}\S+\/workspaces\/\w+$/m.exec(list.output()) ?? [];
+  const [, thread = ""] = /^\S+ +\d+\.\dM {2}(local:\S+) {2}\S+\/workspaces\/\w+$/m.exec(list.output()) ?? [];
 
   const exported = here.place.start(["workspaces", "export", thread, "work.tar"]);
   expect(await exported.ended).toBe(0);

@@ -53,7 +53,7 @@ export function addOperatorCommands(program: Command, run: Runner): void {
 function addThreads(program: Command, run: Runner): void {
   const threads = program
     .command("threads")
-    .description("list threads, print a transcript, or delete a thread");
+    .description("list threads, print a transcript, export or delete a thread");
   threads
     .command("list")
     .description("list threads, the latest first")
@@ -70,6 +70,14 @@ function addThreads(program: Command, run: Runner): void {
     .option("--json", "print the records of the journal as JSON")
     .action((thread: string, options: Json & { before?: number }) =>
       run(async () => (await import("../threads.ts")).printThread(thread, options), ofRedis),
+    );
+  threads
+    .command("export")
+    .description("write all records of a thread as JSON lines")
+    .argument(...threadArgument)
+    .argument("[file]", "where to; standard output by default")
+    .action((thread: string, file: string | undefined) =>
+      run(async () => (await import("../threads.ts")).exportThread(thread, file), ofRedis),
     );
   threads
     .command("delete")
@@ -89,7 +97,7 @@ function addWorkspaces(program: Command, run: Runner): void {
   const workspaces = program.command("workspaces").description("list, export or archive the threads' files");
   workspaces
     .command("list")
-    .description("list the workspaces of this host")
+    .description("list the workspaces of this host, with what they take on the disk")
     .option(...jsonOption)
     .action((options: Json) => run(async () => (await import("../workspaces.ts")).printWorkspaces(options)));
   workspaces

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
@@ -54,6 +54,10 @@ describe("Other commands", () => {
     expect(await older.ended).toBe(0);
     expect(older.output()).toContain(`task ${first - 1}.`);
     expect(older.output()).not.toContain(`task ${first}.`);
+    const exported = heddle(["threads", "export", thread, "all.jsonl"]);
+    expect(await exported.ended).toBe(0);
+    const lines = (await readFile(join(here.place.folder, "all.jsonl"), "utf8")).trim().split("\n");
+    expect(lines.map((line): unknown => JSON.parse(line))).toHaveLength(3_000);
     const wrong = heddle(["threads", "show", thread, "--before", "yesterday"]);
     expect(await wrong.ended).toBe(2);
   });
