@@ -4,7 +4,7 @@
  */
 
 /** The form may come up empty: then the manifest is pasted. */
-export function describeForm(file: string, link: string): string[] {
+export function describeForm(file: string, link: string, icon: string): string[] {
   return [
     "  1. Open this address, choose your workspace and press Create:",
     `     ${link}`,
@@ -13,6 +13,7 @@ export function describeForm(file: string, link: string): string[] {
     "  2. Press Install to Workspace and allow it. In some workspaces an administrator has to approve that first:",
     "     then come back to this step (`heddle setup slack`) when it is approved.",
     ...describeTokens("  3."),
+    ...describeIcon(icon),
   ];
 }
 
@@ -22,6 +23,14 @@ export function describeTokens(number: string): string[] {
     "     - the bot token (xoxb-…) is under OAuth & Permissions,",
     "     - the app-level token (xapp-…) is under Basic Information → App-Level Tokens → Generate, with the scope",
     "       connections:write. It is shown once.",
+  ];
+}
+
+/** Nothing but the page of the app, or a configuration token, can set it. */
+export function describeIcon(file: string): string[] {
+  return [
+    "     An icon is optional: under Basic Information → Display Information you can upload",
+    `     ${file}.`,
   ];
 }
 

@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { slackManifest } from "../adapters/slack/installation/manifest.ts";
 import {
   createSlackApp,
+  iconFile,
   type TokenTrial,
   type TrialOptions,
   tryAppToken,
@@ -12,7 +13,7 @@ import {
 import type { SetupContext, StepResult } from "./context.ts";
 import { describeSecret } from "./dialog.ts";
 import { describePasted, type PastedKind, readPasted } from "./pasted.ts";
-import { configurationTokenSteps, describeForm, describeTokens } from "./slack-texts.ts";
+import { configurationTokenSteps, describeForm, describeIcon, describeTokens } from "./slack-texts.ts";
 
 /** The two tokens, and what Slack has said of each. */
 interface Tokens {
@@ -90,7 +91,8 @@ async function showForm(context: SetupContext): Promise<void> {
   await writeFile(file, `${manifest}\n`);
   dialog.copy(manifest);
   const query = new URLSearchParams({ new_app: "1", manifest_json: JSON.stringify(parse(manifest)) });
-  for (const line of describeForm(file, `https://api.slack.com/apps?${query.toString()}`)) dialog.say(line);
+  const link = `https://api.slack.com/apps?${query.toString()}`;
+  for (const line of describeForm(file, link, iconFile)) dialog.say(line);
 }
 
 /** With a configuration token, which is used once. */
@@ -119,6 +121,7 @@ async function createApp(context: SetupContext): Promise<boolean> {
     dialog.say(`  ✓ Slack has made the app ${made.appId}. Install it into your workspace at`);
     dialog.say(`    ${made.installUrl}`);
     for (const line of describeTokens("  Then:")) dialog.say(line);
+    if (!made.hasIcon) for (const line of describeIcon(iconFile)) dialog.say(line);
     return true;
   }
 }

@@ -37,6 +37,7 @@ test("What is published holds the program, its skills and its schema, and nothin
   const others = paths.filter((path) => !/^(dist\/|skills\/|LICENSE$|README\.md$|package\.json$)/.test(path));
   expect(others.toSorted()).toEqual([
     "docs/heddle.schema.json",
+    "docs/images/icon.png",
     "heddle.example.yaml",
     "src/agent/README.md",
   ]);

@@ -222,13 +222,30 @@ describe("an app made with a configuration token", () => {
     person.types(configurationToken);
     await person.sees("Slack has made the app A0HEDDLE");
     await person.sees("/oauth/v2/authorize?client_id=");
+    expect(slack.calls.map(({ method }) => method)).toContain("apps.icon.set");
     await person.sees("Bot token");
     person.types(slack.botToken);
     await person.sees("App-level token");
     person.types(slack.appToken);
     expect(await person.result).toMatchObject({ state: "ready" });
+    expect(person.transcript()).not.toContain("icon.png");
     expect(Object.values(stored())).not.toContain(configurationToken);
     expect(person.transcript()).not.toContain(configurationToken);
+  });
+
+  test("is made also when Slack refuses its icon, and it is said where that can be uploaded", async () => {
+    const { slack, place } = await slackWith();
+    slack.fail("apps.icon.set", { kind: "refuse", error: "ratelimited" });
+    const person = sitDown(setUpSlack, place);
+    await person.sees("Number [1]: ");
+    person.types("create");
+    await person.sees("Configuration token");
+    person.types(configurationToken);
+    await person.sees("Slack has made the app A0HEDDLE");
+    await person.sees("docs/images/icon.png");
+    await person.sees("Bot token");
+    person.types("");
+    expect(await person.result).toMatchObject({ state: "skipped" });
   });
 
   test("is not made when Slack refuses the manifest or the token, and the reason is shown", async () => {

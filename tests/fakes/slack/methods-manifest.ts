@@ -28,6 +28,7 @@ function check(args: Arguments): void {
  * Apps made from a manifest, with a configuration token.
  * https://docs.slack.dev/reference/methods/apps.manifest.validate
  * https://docs.slack.dev/reference/methods/apps.manifest.create
+ * https://docs.slack.dev/reference/methods/apps.icon.set
  */
 export const manifestMethods: Record<string, Method> = {
   "apps.manifest.validate": {
@@ -35,6 +36,19 @@ export const manifestMethods: Record<string, Method> = {
     args: "manifest app_id",
     run: (args) => {
       check(args);
+      return {};
+    },
+  },
+  "apps.icon.set": {
+    token: "configuration",
+    args: "app_id file url",
+    run: (args, { workspace }) => {
+      if (args.text("app_id") !== workspace.appId) throw new Refusal("invalid_app");
+      const file = Buffer.from(args.text("file"), "base64");
+      // The signature and the first chunk of a PNG: https://www.w3.org/TR/png-3/#11IHDR
+      if (file.toString("latin1", 1, 4) !== "PNG") throw new Refusal("error_bad_format");
+      const sides = [file.readUInt32BE(16), file.readUInt32BE(20)];
+      if (sides.some((side) => side < 512 || side > 2_000)) throw new Refusal("invalid_icon_size");
       return {};
     },
   },

@@ -94,7 +94,7 @@ export class WebApi {
   }
 
   async #call(name: string, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
-    const args = new Arguments(readArguments(request.headers["content-type"] ?? "", body));
+    const args = new Arguments(await readArguments(request.headers["content-type"] ?? "", body));
     const call: Call = { method: name, args: args.shown() };
     this.calls.push(call);
     const fault = this.#faults.get(name)?.shift();
@@ -207,7 +207,16 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function readArguments(type: string, body: Buffer): Record<string, unknown> {
+/** A file of a form is given as base64. */
+async function readArguments(type: string, body: Buffer): Promise<Record<string, unknown>> {
+  if (type.startsWith("multipart/form-data")) {
+    const form = await readForm(type, body);
+    const values = [...form].map(async ([name, value]) => [
+      name,
+      typeof value === "string" ? value : Buffer.from(await value.arrayBuffer()).toString("base64"),
+    ]);
+    return Object.fromEntries(await Promise.all(values)) as Record<string, unknown>;
+  }
   if (type.startsWith("application/json")) return JSON.parse(body.toString()) as Record<string, unknown>;
   return Object.fromEntries(new URLSearchParams(body.toString()));
 }
@@ -216,8 +225,12 @@ function bearer(request: IncomingMessage): string | undefined {
   return /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
 }
 
+function readForm(type: string, body: Buffer): Promise<FormData> {
+  return new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+}
+
 async function firstFile(type: string, body: Buffer): Promise<Buffer> {
-  const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+  const form = await readForm(type, body);
   for (const value of form.values())
     if (typeof value !== "string") return Buffer.from(await value.arrayBuffer());
   throw new Error("The upload holds no file.");

@@ -1,7 +1,12 @@
-import type { AppsManifestValidateArguments } from "@slack/web-api";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { AppsManifestValidateArguments, WebClient } from "@slack/web-api";
 import { pino } from "pino";
 import { createWebClient, refusalCode, type SlackServer } from "../connection/web.ts";
 import { checkToken, identify, createSlackTokenError } from "./check.ts";
+
+/** Comes with the program. */
+export const iconFile = fileURLToPath(new URL("../../../../docs/images/icon.png", import.meta.url));
 
 /** Where to try, and for how long. */
 export interface TrialOptions {
@@ -53,7 +58,7 @@ export async function tryAppToken(
 }
 
 export type AppCreation =
-  | { ok: true; appId: string; installUrl: string }
+  | { ok: true; appId: string; installUrl: string; hasIcon: boolean }
   /** One line each. */
   | { ok: false; problems: string[] };
 
@@ -74,9 +79,20 @@ export async function createSlackApp(
     const { app_id: appId, oauth_authorize_url: installUrl } = await client.apps.manifest.create(argument);
     if (!appId || !installUrl)
       return { ok: false, problems: ["Slack did not name the app that it has made."] };
-    return { ok: true, appId, installUrl };
+    return { ok: true, appId, installUrl, hasIcon: await setIcon(client, appId) };
   } catch (error) {
     return { ok: false, problems: listProblems(error) };
+  }
+}
+
+/** A manifest cannot name one. The app works as well without, so that a refusal is only told. */
+async function setIcon(client: WebClient, appId: string): Promise<boolean> {
+  try {
+    // The SDK (8.2.0) has no name for it. https://docs.slack.dev/reference/methods/apps.icon.set
+    const { ok } = await client.apiCall("apps.icon.set", { app_id: appId, file: await readFile(iconFile) });
+    return ok;
+  } catch {
+    return false;
   }
 }
 
