@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { isIP, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { buildConnector } from "undici";
+import { connectWithinMs, describeClosedPort, judgeAddresses, toDestination } from "./egress/destination.ts";
 import { type Dialer, publicDialer } from "./egress/dialer.ts";
-import { isLinkLocalAddress, isPublicAddress } from "./egress/private-addresses.ts";
 
 /** An address that is not asked, as a sentence without its end. Nothing was sent. */
 export class AddressRefused extends Error {
@@ -20,9 +20,6 @@ export interface GuardedFetchOptions {
 }
 
 export type GuardedFetch = (address: string | URL, init?: RequestInit) => Promise<Response>;
-
-const ports = ["", "80", "443"];
-const connectWithinMs = 10_000;
 
 /**
  * `fetch` for addresses that others than the operator may have chosen. A name is looked up once, and what was judged is
@@ -43,33 +40,20 @@ const connectWithinMs = 10_000;
  * ```
  */
 export function createGuardedFetch({ named, dialer = publicDialer }: GuardedFetchOptions): GuardedFetch {
-  const isNamed = (url: URL) => named.some((entry) => matches(entry, url));
-  return createSender({ isNamed, dialer });
-}
-
-function matches(entry: URL | string, url: URL): boolean {
-  if (typeof entry !== "string") return entry.protocol === url.protocol && entry.host === url.host;
-  return entry === url.host;
-}
-
-interface SenderOptions {
-  isNamed(url: URL): boolean;
-  dialer: Dialer;
-}
-
-/** The library is loaded with the first request: most processes ask nobody. */
-function createSender({ isNamed, dialer }: SenderOptions): GuardedFetch {
-  const opening = () => openAgent({ isNamed, dialer });
+  const rules: Rules = { isNamed: (url) => named.some((entry) => matches(entry, url)), dialer };
+  const opening = () => openAgent(rules);
   let opened: ReturnType<typeof opening> | undefined;
   return async (address, init = {}) => {
     const url = new URL(address);
     const redirect = init.redirect === "error" ? "error" : "manual";
-    if (!isNamed(url) && !ports.includes(url.port))
-      throw new AddressRefused(`port ${url.port} of ${url.hostname} is closed; only 80 and 443 are open`);
+    const closed = rules.isNamed(url) ? undefined : describeClosedPort(toDestination(url));
+    if (closed !== undefined) throw new AddressRefused(closed);
     if (process.env["NODE_USE_ENV_PROXY"] === "1") {
-      await resolveJudged(url, { isNamed, dialer, mayFail: true });
+      // The proxy looks the name up again, and may know it where this machine does not.
+      await resolveJudged(url, { ...rules, resolve: (host) => dialer.resolve(host).catch(() => []) });
       return await fetch(url, { ...init, redirect });
     }
+    // Loaded with the first request: most processes ask nobody.
     opened ??= opening();
     const { fetch: send, dispatcher } = await opened;
     try {
@@ -81,25 +65,36 @@ function createSender({ isNamed, dialer }: SenderOptions): GuardedFetch {
   };
 }
 
-async function openAgent(options: SenderOptions) {
+function matches(entry: URL | string, url: URL): boolean {
+  if (typeof entry !== "string") return entry.protocol === url.protocol && entry.host === url.host;
+  return entry === url.host;
+}
+
+interface Rules {
+  isNamed(url: URL): boolean;
+  dialer: Dialer;
+}
+
+async function openAgent(rules: Rules) {
   const { Agent, fetch } = await import("undici");
   const connect: buildConnector.connector = ({ protocol, host, hostname }, callback) => {
-    void dial(new URL(`${protocol}//${host ?? hostname}`), options, callback);
+    void dial(new URL(`${protocol}//${host ?? hostname}`), rules, callback);
   };
   return { fetch, dispatcher: new Agent({ connect }) };
 }
 
 /** Connects to what was judged; each of its addresses is tried. */
-async function dial(url: URL, options: SenderOptions, callback: buildConnector.Callback): Promise<void> {
+async function dial(url: URL, rules: Rules, callback: buildConnector.Callback): Promise<void> {
+  const { dialer } = rules;
   const isSecure = url.protocol === "https:";
-  const port = Number(url.port) || (isSecure ? 443 : 80);
-  let failure = new Error(`${url.hostname} has no address`);
+  const { host, port } = toDestination(url);
+  let failure = new Error(`${host} has no address`);
   try {
-    for (const address of await resolveJudged(url, options)) {
-      const socket = options.dialer.connect(address, port);
+    for (const address of await resolveJudged(url, { ...rules, resolve: (name) => dialer.resolve(name) })) {
+      const socket = dialer.connect(address, port);
       try {
         await awaitEvent(socket, "connect");
-        const secured = isSecure ? options.dialer.secure(socket, hostOf(url)) : socket;
+        const secured = isSecure ? dialer.secure(socket, host) : socket;
         if (isSecure) await awaitEvent(secured, "secureConnect");
         return callback(null, secured);
       } catch (error) {
@@ -128,29 +123,12 @@ async function awaitEvent(socket: Socket, event: string): Promise<void> {
   }
 }
 
-/** @param options.mayFail somebody else looks the name up again; then there may be no address at all */
 async function resolveJudged(
   url: URL,
-  { isNamed, dialer, mayFail = false }: SenderOptions & { mayFail?: boolean },
+  { isNamed, resolve }: { isNamed: Rules["isNamed"]; resolve: Dialer["resolve"] },
 ): Promise<string[]> {
-  const host = hostOf(url);
-  const found = await dialer.resolve(host).catch((error: unknown) => {
-    if (mayFail) return [];
-    throw error;
-  });
-  const mayDial = isNamed(url)
-    ? (address: string) => isIP(host) !== 0 || !isLinkLocalAddress(address)
-    : isPublicAddress;
-  const judged = found.filter(mayDial);
-  if (judged.length > 0 || (mayFail && found.length === 0)) return judged;
-  throw new AddressRefused(
-    isNamed(url)
-      ? `${host} is at a link-local address, where clouds keep their credentials`
-      : `${host} is at a private address`,
-  );
-}
-
-/** A name may end with the dot of the root, and an address of version 6 stands in brackets. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/\.$/, "").replace(/^\[(.*)\]$/, "$1");
+  const { host } = toDestination(url);
+  const { addresses, problem } = judgeAddresses(host, await resolve(host), { isNamed: isNamed(url) });
+  if (problem !== undefined) throw new AddressRefused(problem);
+  return addresses;
 }

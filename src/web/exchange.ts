@@ -3,6 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { untilAborted } from "../agent/until-aborted.ts";
 import type { Allowance } from "../sandbox/egress/allowance.ts";
+import { describeClosedPort, toDestination } from "../sandbox/egress/destination.ts";
 import { dialPublic, refusedFor } from "../sandbox/egress/dial.ts";
 import type { Dialer } from "../sandbox/egress/dialer.ts";
 
@@ -96,28 +97,22 @@ function findFault(url: URL | null): string | undefined {
     return "only addresses with http:// or https:// can be fetched.";
   if (url.username !== "" || url.password !== "")
     return "it holds a name or a password, which is never sent.";
-  if (url.port !== "" && url.port !== "80" && url.port !== "443") {
-    return `port ${url.port} is closed; only 80 and 443 are open.`;
-  }
-  return undefined;
+  const closed = describeClosedPort(toDestination(url));
+  return closed && `${closed}.`;
 }
 
 async function ask(url: URL, options: ExchangeOptions): Promise<IncomingMessage> {
   const { dialer, allowance, isAllowed, signal } = options;
-  // A name may end with the dot of the root, and an address of version 6 stands in brackets.
-  const host = url.hostname.replace(/\.$/, "").replace(/^\[(.*)\]$/, "$1");
-  const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
-  const dialled = await dialPublic(
-    { host, port },
-    {
-      ...{ dialer, allowance, isAllowed },
-      isWanted: () => !signal.aborted,
-      onSocket(socket) {
-        signal.addEventListener("abort", () => socket.destroy(), { once: true });
-        socket.on("error", () => {});
-      },
+  const destination = toDestination(url);
+  const { host } = destination;
+  const dialled = await dialPublic(destination, {
+    ...{ dialer, allowance, isAllowed },
+    isWanted: () => !signal.aborted,
+    onSocket(socket) {
+      signal.addEventListener("abort", () => socket.destroy(), { once: true });
+      socket.on("error", () => {});
     },
-  );
+  });
   if (!dialled.ok) throw new ExchangeError(`${dialled.reason}.`, dialled.status === 502);
   const { socket } = dialled;
   const sent = request({

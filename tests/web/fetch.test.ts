@@ -75,7 +75,11 @@ test.each([
   ["an IPv4 address within IPv6", "http://[::ffff:10.0.0.1]/", "::ffff:a00:1 is at a private address."],
   ["a name of the private network", "http://inside.example/", "inside.example is at a private address."],
   ["a name that maps to it", "http://mapped.example/", "mapped.example is at a private address."],
-  ["another port", "http://site.example:8080/", "port 8080 is closed; only 80 and 443 are open."],
+  [
+    "another port",
+    "http://site.example:8080/",
+    "port 8080 of site.example is closed; only 80 and 443 are open.",
+  ],
   ["another scheme", "file:///etc/passwd", "only addresses with http:// or https:// can be fetched."],
   ["a password", "http://ada:pw@site.example/", "it holds a name or a password, which is never sent."],
 ])("a redirect to %s is refused, and nothing there is dialled", async (_, to, said) => {

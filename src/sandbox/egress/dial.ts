@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Allowance } from "./allowance.ts";
+import { connectWithinMs, describeClosedPort, type Destination, judgeAddresses } from "./destination.ts";
 import type { Dialer } from "./dialer.ts";
-import { isPublicAddress } from "./private-addresses.ts";
 import { refuse, type Status } from "./refusal.ts";
 
 /** A connection to a host that was allowed and looked up, or why there is none. */
@@ -17,15 +17,12 @@ export const refusedFor = {
   ),
 };
 
-const ports = [80, 443];
-const connectWithinMs = 10_000;
-
 export interface DialOptions {
   allowance: Allowance;
   dialer: Dialer;
   /**
    * Whether the operator lets the thread reach that host. `as named`: the settings name this very host and port, which may
-   * be private.
+   * be private (see {@link judgeAddresses}).
    */
   isAllowed(host: string): boolean | "as named";
   /** Whether somebody still waits for the connection, asked after the look-up. */
@@ -38,28 +35,24 @@ export interface DialOptions {
  * The one way out of Heddle for what a thread asks for: the proxy of its sandbox and its web tools go through it. The
  * port, the operator's list, the bytes of the day and the address are checked in this order. The name is looked up
  * once and the address that was checked is dialled, so that no second answer can lead elsewhere.
- *
- * @param host a name, or an address without brackets
  */
 export async function dialPublic(
-  { host, port }: { host: string; port: number },
+  destination: Destination,
   { allowance, dialer, isAllowed, isWanted, onSocket }: DialOptions,
 ): Promise<Dialled> {
+  const { host, port } = destination;
   const allowed = isAllowed(host);
   const isNamed = allowed === "as named";
-  if (!isNamed && !ports.includes(port)) {
-    return refuse(403, `port ${port} is closed; only 80 and 443 are open`);
-  }
+  const closed = isNamed ? undefined : describeClosedPort(destination);
+  if (closed !== undefined) return refuse(403, closed);
   if (!allowed) return refuse(403, `${host} is not on the list of reachable hosts`);
   const permission = await allowance.take(0);
   if (permission !== "granted") return refusedFor[permission];
-  const addresses = await dialer.resolve(host).catch(() => []);
-  const address = isNamed ? addresses[0] : addresses.find(isPublicAddress);
-  if (address === undefined) {
-    return addresses.length > 0
-      ? refuse(403, `${host} is at a private address`)
-      : refuse(502, `the name ${host} could not be resolved`);
-  }
+  const found = await dialer.resolve(host).catch(() => []);
+  const { addresses, problem } = judgeAddresses(host, found, { isNamed });
+  if (problem !== undefined) return refuse(403, problem);
+  const [address] = addresses;
+  if (address === undefined) return refuse(502, `the name ${host} could not be resolved`);
   if (!isWanted()) return refuse(502, "the sandbox has hung up");
   const socket = dialer.connect(address, port);
   onSocket(socket);
