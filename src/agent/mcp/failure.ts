@@ -19,8 +19,16 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof Error && (unreachable.has(readCode(error)) || isUnreachable(error.cause));
 }
 
+/**
+ * Answers to open requests can no longer arrive. The SDKs would go on waiting for them, and an SSE stream that is opened
+ * anew belongs to a session without a handshake.
+ */
+export function endsConnection(error: unknown): boolean {
+  return error instanceof SseError || isUnreachable(error) || isTooLong(error);
+}
+
 /** A stream brought an event that was too long. The SDK hands on its error as a text. */
-export function isTooLong(error: unknown): boolean {
+function isTooLong(error: unknown): boolean {
   return error instanceof Error && error.message.includes(`${AnswerTooLarge.name}: `);
 }
 

@@ -4,8 +4,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { untilAborted } from "../until-aborted.ts";
 import type { HttpEndpoint } from "./config.ts";
-import { isTooLong, isUnreachable } from "./failure.ts";
-import { capabilities, type Link, type LinkEvents, withoutOwnTimeout } from "./link.ts";
+import { capabilities, type Link, type LinkEvents, watchEnd, withoutOwnTimeout } from "./link.ts";
 
 /**
  * A link over streamable HTTP, to servers of the protocol without sessions (2026-07-28 on) and to older ones: which it
@@ -24,18 +23,7 @@ export function createHttpLink(
     { name: "heddle", version },
     { capabilities, versionNegotiation: { mode: "auto" } },
   );
-  let ended = false;
-
-  /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK's client is no EventTarget */
-  client.onclose = () => {
-    ended = true;
-    events.onEnd();
-  };
-  client.onerror = (error) => {
-    // As in open-link.ts.
-    if (isUnreachable(error) || isTooLong(error)) setImmediate(() => void transport.close());
-  };
-  /* oxlint-enable unicorn/prefer-add-event-listener */
+  const ended = watchEnd(client, transport, events);
   client.setRequestHandler("elicitation/create", async ({ params }) => {
     const asked = ElicitRequestSchema.parse({ method: "elicitation/create", params });
     return await events.onElicit(asked.params);
@@ -48,7 +36,7 @@ export function createHttpLink(
       const connecting = client.connect(transport, { signal, ...withoutOwnTimeout });
       await untilAborted(Promise.race([connecting, broken]), signal);
     },
-    ended: () => ended,
+    ended,
     explain,
     async close() {
       // A server that is gone cannot be told; its session went with it.

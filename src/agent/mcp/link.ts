@@ -2,6 +2,7 @@ import type { ElicitRequest, ElicitResult, Progress } from "@modelcontextprotoco
 import type { z } from "zod";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import type { AccountStore } from "../mcp-account.ts";
+import { endsConnection } from "./failure.ts";
 
 /** For requests that a {@link startDeadline} bounds: disables the SDK's own time-out of 60 s. */
 export const withoutOwnTimeout = { timeout: 2 ** 31 - 1 };
@@ -34,6 +35,36 @@ export interface LinkEvents {
   onToolsChanged(): void;
   /** The server wants to know something of a person, in the middle of a call. */
   onElicit(params: ElicitRequest["params"]): Promise<ElicitResult>;
+}
+
+/** The part of both packages' clients that tells how the connection does. */
+interface WatchedClient {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+}
+
+/**
+ * Tells of the connection's end, and brings it about when an error shows that no answer can arrive any more.
+ *
+ * @returns whether it has ended
+ */
+export function watchEnd(
+  client: WatchedClient,
+  transport: { close(): Promise<void> },
+  { onEnd }: Pick<LinkEvents, "onEnd">,
+): () => boolean {
+  let ended = false;
+  /* oxlint-disable unicorn/prefer-add-event-listener -- the SDKs' clients are no EventTargets */
+  client.onclose = () => {
+    ended = true;
+    onEnd();
+  };
+  client.onerror = (error) => {
+    // Not at once, so that the request that met the error still learns of it.
+    if (endsConnection(error)) setImmediate(() => void transport.close());
+  };
+  /* oxlint-enable unicorn/prefer-add-event-listener */
+  return () => ended;
 }
 
 /** Heddle answers no sampling or roots requests of a server. */

@@ -1,14 +1,21 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createGuardedFetch } from "../../sandbox/guarded-fetch.ts";
 import { untilAborted } from "../until-aborted.ts";
 import type { AnswerTooLarge } from "./bounded-answer.ts";
 import type { EnabledServer, HttpEndpoint, McpEndpoint } from "./config.ts";
-import { describeError, isForbidden, isRefusedLogin, isTooLong, isUnreachable } from "./failure.ts";
+import { describeError, isForbidden, isRefusedLogin } from "./failure.ts";
 import { fetchWithLimits } from "./http.ts";
 import { createHttpLink } from "./http-link.ts";
-import { capabilities, type Link, type LinkEvents, type LinkOptions, withoutOwnTimeout } from "./link.ts";
+import {
+  capabilities,
+  type Link,
+  type LinkEvents,
+  type LinkOptions,
+  watchEnd,
+  withoutOwnTimeout,
+} from "./link.ts";
 import { startSandboxed } from "./sandboxed-process.ts";
 import { createSignedFetch } from "./sign-in/token-source.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio.ts";
@@ -24,21 +31,7 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
   }
   const carrier = createCarrier(name, endpoint, options);
   const client = new Client({ name: "heddle", version: options.version }, { capabilities });
-  let ended = false;
-
-  /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK's client is no EventTarget */
-  client.onclose = () => {
-    ended = true;
-    events.onEnd();
-  };
-  client.onerror = (error) => {
-    // All mean that answers to open requests can no longer arrive. The SDK would go on waiting for them, and
-    // an SSE stream that it opens anew belongs to a session without a handshake.
-    // Not at once, so that the request that met the error still learns of it.
-    if (error instanceof SseError || isUnreachable(error) || isTooLong(error))
-      setImmediate(() => void carrier.transport.close());
-  };
-  /* oxlint-enable unicorn/prefer-add-event-listener */
+  const ended = watchEnd(client, carrier.transport, events);
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => events.onElicit(params));
   client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onToolsChanged());
 
@@ -49,7 +42,7 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
       // An SSE stream that opens and then stays silent does not look at the signal.
       await untilAborted(connecting, signal);
     },
-    ended: () => ended,
+    ended,
     explain: (error) => carrier.explain(error),
     close: () => carrier.transport.close(),
   };
