@@ -255,7 +255,7 @@ test.each([true, false])(
 );
 
 test("What an account may not do is said, remembered, and asked for with the next sign-in beside what it had", async () => {
-  const { store, oauth, open } = await scene({ guarded: { tool: "echo", scope: "notes:write" } });
+  const { store, oauth, open, redis } = await scene({ guarded: { tool: "echo", scope: "notes:write" } });
   const server = { name: "notes", url: new URL(oauth.mcp) };
   const signIn = async () => {
     const wanted = listWanted(await store.read("notes"));
@@ -268,6 +268,10 @@ test("What an account may not do is said, remembered, and asked for with the nex
   expect(await call()).toContain(
     "its account there may not do this: heddle mcp login notes asks for what it lacks",
   );
+  // Each writing seals it anew.
+  const sealed = await redis.client().hget(keys.mcpAccounts, "notes");
+  await call();
+  expect(await redis.client().hget(keys.mcpAccounts, "notes")).toBe(sealed);
   expect(await signIn()).toBe("notes notes:write");
   expect(listWanted(await store.read("notes"))).toBeUndefined();
   expect(await call()).toBe("a");

@@ -70,9 +70,12 @@ async function noteWanted(
   const { error, scope } = extractWWWAuthenticateParams(response);
   if (error !== "insufficient_scope" || scope === undefined || scope.length > 500 || !scopes.test(scope))
     return;
+  // A call that is refused is often made again.
+  if (account.wanted === scope) return;
   await store.renewAlone(server, async () => {
     const latest = await store.read(server);
-    if (latest?.accessToken === account.accessToken) await store.write(server, { ...latest, wanted: scope });
+    if (latest?.accessToken === account.accessToken && latest.wanted !== scope)
+      await store.write(server, { ...latest, wanted: scope });
   });
 }
 
