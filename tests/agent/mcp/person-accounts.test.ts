@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import type { Asker } from "../../../src/agent/mcp/asker.ts";
 import type { McpPool } from "../../../src/agent/mcp/pool.ts";
@@ -175,6 +177,35 @@ test("What was disconnected is revoked there, and no call is made with it, also 
   expect(answer.status).toBe(401);
   expect(await disconnectAccount(accounts.of(ada.person), "notes")).toEqual({ was: false, revoked: false });
   expect(await accounts.list()).toEqual([{ server: "notes", person: bob.person }]);
+});
+
+test("A token is revoked at a private address only where the operator has named that host", async () => {
+  const { connect, accounts } = await scene();
+  const asked: string[] = [];
+  const inside = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.end();
+  }).listen(0, "127.0.0.1");
+  await once(inside, "listening");
+  onTestFinished(() => void inside.close());
+  const bound = inside.address();
+  const host = `127.0.0.1:${typeof bound === "object" ? bound?.port : ""}`;
+  const disconnectAt = async (endpoint: string, hosts: string[] = []) => {
+    await connect(ada);
+    const store = accounts.of(ada.person);
+    const account = await store.read("notes");
+    if (!account) throw new Error("There is an account.");
+    const metadata = { ...account.metadata, revocation_endpoint: endpoint };
+    await store.write("notes", { ...account, metadata, hosts });
+    const said = await disconnectAccount(store, "notes");
+    expect(await store.read("notes")).toBeUndefined();
+    return said;
+  };
+  for (const there of [`http://${host}/revoke`, "https://169.254.169.254/revoke", "https://localhost/revoke"])
+    expect(await disconnectAt(there)).toEqual({ was: true, revoked: false });
+  expect(asked).toEqual([]);
+  expect(await disconnectAt(`http://${host}/revoke`, [host])).toEqual({ was: true, revoked: true });
+  expect(asked).toEqual(["POST /revoke", "POST /revoke"]);
 });
 
 test("A renewal that is under way does not bring back what is disconnected meanwhile", async () => {

@@ -6,6 +6,7 @@ import { createAccountStore } from "../../../src/queue/stores/mcp-accounts.ts";
 import { startHttpFixture } from "../../agent/mcp/servers/http.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import { startFakeOAuth } from "../../fakes/oauth.ts";
+import { startProxy } from "../../fakes/proxy.ts";
 import { useSetting } from "../hooks.ts";
 
 const here = useSetting();
@@ -46,6 +47,39 @@ test("heddle mcp login signs the installation in, and logout out again, without 
   expect(wrong.output()).toContain('Put "signIn": true into the entry of plain in');
   for (const { output } of [login, list, doctor, logout])
     for (const token of oauth.tokens) expect(output()).not.toContain(token);
+});
+
+test("heddle mcp login asks through the environment's proxy, which does not lead it to private addresses either", async () => {
+  const fixture = await startHttpFixture("http");
+  const [oauth, hostile, proxy] = await Promise.all([
+    startFakeOAuth({ upstream: fixture.url }),
+    startFakeOAuth({
+      upstream: fixture.url,
+      metadata: { registration_endpoint: "https://169.254.169.254/register" },
+    }),
+    startProxy(),
+  ]);
+  onTestFinished(async () => {
+    await Promise.all([oauth.close(), hostile.close(), proxy.close(), fixture.stop()]);
+  });
+  const servers = { notes: { url: oauth.mcp, signIn: true }, odd: { url: hostile.mcp, signIn: true } };
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const login = async (server: string) =>
+    here.place.start(["mcp", "login", server, "--port", String(await freePort())], {
+      ...{ REDIS_URL: here.redis.path, HEDDLE_SEAL_KEY: sealKey },
+      // Set by hand, so that this machine is asked through it, too.
+      ...{ NODE_USE_ENV_PROXY: "1", HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url },
+    });
+  const good = await login("notes");
+  const address = (await good.line(/\/authorize\?/)).trim();
+  await fetch(await oauth.agree(address));
+  expect(await good.ended).toBe(0);
+  expect(proxy.asked).toContain("GET 127.0.0.1");
+  expect(proxy.asked.filter((line) => line === "POST 127.0.0.1").length).toBeGreaterThanOrEqual(3);
+  const bad = await login("odd");
+  expect(await bad.ended).not.toBe(0);
+  expect(bad.output()).toContain("169.254.169.254 is at a private address");
+  expect(proxy.asked.join()).not.toContain("169.254");
 });
 
 test("heddle mcp accounts lists what people have connected, and disconnect ends one of them", async () => {
