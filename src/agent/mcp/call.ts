@@ -26,8 +26,11 @@ export type CallRequest = Asked & {
 /** How a call went. Only `answered` and `refused` come from the server itself. */
 export type McpCallOutcome =
   | { kind: "answered"; result: CallResult }
-  /** The server answered with a protocol error. `forbidden`: whoever the call was made for may not make it. */
-  | { kind: "refused"; problem: string; forbidden?: true }
+  /**
+   * The server answered with a protocol error. `forbidden`: whoever the call was made for may not make it; `outdated`: the
+   * tool wants other headers than its definition told.
+   */
+  | { kind: "refused"; problem: string; forbidden?: true; outdated?: true }
   | { kind: "timed-out" }
   | { kind: "stopped" }
   /** The server cannot be reached, and the call has not run. */
@@ -40,8 +43,16 @@ export type McpCallOutcome =
   /** The connection ended during the call: nobody knows whether it ran. */
   | { kind: "lost"; problem: string };
 
-/** Makes one call over one connection. Closes the connection when the call shows that it is dead. */
-export async function callTool(link: Link, request: CallRequest, executeMs: number): Promise<McpCallOutcome> {
+/**
+ * Makes one call over one connection. Closes the connection when the call shows that it is dead.
+ *
+ * @param options.headers those that repeat arguments
+ */
+export async function callTool(
+  link: Link,
+  request: CallRequest,
+  { executeMs, headers }: { executeMs: number; headers: Record<string, string> },
+): Promise<McpCallOutcome> {
   const deadline = startDeadline(executeMs, request.signal);
   try {
     const options = { signal: deadline.signal, onprogress: request.onProgress, ...withoutOwnTimeout };
@@ -56,7 +67,7 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
         : await link.client.request(
             { method: "tools/call", params: { name: request.tool, arguments: request.input, ...meta } },
             callResultSchema,
-            options,
+            { ...options, headers },
           );
     return { kind: "answered", result };
   } catch (error) {
@@ -71,6 +82,7 @@ export async function callTool(link: Link, request: CallRequest, executeMs: numb
       return { kind: "unavailable", problem };
     }
     if (isForbidden(error)) return { kind: "refused", problem: link.explain(error), forbidden: true };
+    if (isHeaderMismatch(error)) return { kind: "refused", problem, outdated: true };
     if (isNetworkFailure(error)) await link.close();
     return link.ended() ? { kind: "lost", problem: link.explain(error) } : { kind: "refused", problem };
   } finally {
@@ -83,6 +95,11 @@ const resourceSchema = z
   .looseObject({ contents: z.array(z.unknown()) })
   .transform(({ contents }) => contents.map((resource) => ({ type: "resource", resource })))
   .transform((content): CallResult => ({ content, isError: false }));
+
+/** https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http */
+function isHeaderMismatch(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === -32_020;
+}
 
 /**
  * A restarted server does not know the session any more: 404 by the specification, 400 in many servers. Either

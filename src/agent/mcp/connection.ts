@@ -1,13 +1,13 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
-import { startDeadline } from "./deadline.ts";
+import { startDeadline, waitFor } from "./deadline.ts";
 import type { Link } from "./link.ts";
 import { createLink } from "./open-link.ts";
 import { type Listing, nothingListed } from "./listing.ts";
-import { readListing } from "./read-listing.ts";
+import { toParamHeaders } from "./param-headers.ts";
+import { type FreshListing, readListing } from "./read-listing.ts";
 import type { AccountStore } from "../mcp-account.ts";
 
 /**
@@ -105,6 +105,11 @@ class ServerConnection implements Connection {
     const first = await this.#findLink(request.signal);
     if (!("client" in first)) return first;
     const outcome = await this.#callOver(first, request);
+    if (outcome.kind === "refused" && outcome.outdated) {
+      this.#listSoon(first);
+      await this.relist(request.signal);
+      return await this.#callOver(first, request);
+    }
     if (outcome.kind !== "unavailable" && !(outcome.kind === "lost" && repeatable)) return outcome;
     const second = await this.#findLink(request.signal);
     return "client" in second ? await this.#callOver(second, request) : second;
@@ -112,9 +117,16 @@ class ServerConnection implements Connection {
 
   async #callOver(link: Link, request: CallRequest): Promise<McpCallOutcome> {
     this.#calls.add(request);
-    const outcome = await callTool(link, request, this.#options.timeouts.executeMs);
+    const { executeMs } = this.#options.timeouts;
+    const outcome = await callTool(link, request, { executeMs, headers: this.#repeatArguments(request) });
     this.#calls.delete(request);
     return "problem" in outcome ? { ...outcome, problem: this.#options.mask(outcome.problem) } : outcome;
+  }
+
+  #repeatArguments(request: CallRequest): Record<string, string> {
+    if ("uri" in request) return {};
+    const tool = this.#listing.tools.find(({ name }) => name === request.tool);
+    return toParamHeaders(tool?.paramHeaders ?? [], request.input);
   }
 
   /** A request does not say which call it belongs to: of several, nobody is asked in another's place. */
@@ -165,7 +177,7 @@ class ServerConnection implements Connection {
     if ("link" in opened) {
       this.#failures = 0;
       this.#listing = opened.listing;
-      this.#state = { kind: "ready", link: opened.link, listAt: Infinity };
+      this.#state = { kind: "ready", link: opened.link, listAt: this.#options.now() + opened.freshMs };
       this.#options.log("info", `connected, ${this.#listing.tools.length} tools`);
     } else {
       this.#listing = nothingListed;
@@ -186,7 +198,7 @@ class ServerConnection implements Connection {
     return waitMs;
   }
 
-  async #openLink(): Promise<{ link: Link; listing: Listing } | { problem: string }> {
+  async #openLink(): Promise<({ link: Link } & FreshListing) | { problem: string }> {
     const deadline = startDeadline(this.#options.timeouts.connectMs, this.#life.signal);
     const { timeouts, ...given } = this.#options;
     const link: Link = createLink(
@@ -200,7 +212,7 @@ class ServerConnection implements Connection {
     );
     try {
       await link.connect(deadline.signal);
-      return { link, listing: await this.#readListing(link, deadline.signal) };
+      return { link, ...(await this.#readListing(link, deadline.signal)) };
     } catch (error) {
       const problem = link.explain(
         deadline.expired() ? `no answer within ${this.#options.timeouts.connectMs / 1000} s` : error,
@@ -212,9 +224,11 @@ class ServerConnection implements Connection {
     }
   }
 
-  async #readListing(link: Link, signal: AbortSignal): Promise<Listing> {
-    const listing = await readListing(link.client, signal);
-    return { ...listing, instructions: this.#options.mask(listing.instructions) };
+  async #readListing(link: Link, signal: AbortSignal): Promise<FreshListing> {
+    // First, so that no change falls between the two.
+    void link.follow();
+    const { listing, freshMs } = await readListing(link, signal);
+    return { freshMs, listing: { ...listing, instructions: this.#options.mask(listing.instructions) } };
   }
 
   #loseLink(link: Link): void {
@@ -239,8 +253,9 @@ class ServerConnection implements Connection {
       const fresh = await this.#readListing(link, deadline.signal);
       if (this.#state.kind !== "ready" || this.#state.link !== link) return;
       this.#failures = 0;
-      this.#listing = fresh;
-      this.#state = { kind: "ready", link, listAt: this.#state.listAt };
+      this.#listing = fresh.listing;
+      const listAt = Math.min(this.#state.listAt, this.#options.now() + fresh.freshMs);
+      this.#state = { kind: "ready", link, listAt };
       this.#options.log("info", `listed again, ${this.#listing.tools.length} tools`);
     } catch (error) {
       const problem = `its changed tools could not be listed: ${this.#options.mask(link.explain(error))}`;
@@ -278,18 +293,4 @@ class ServerConnection implements Connection {
     if (last.kind === "connecting") await last.settled;
     if (last.kind === "ready") await last.link.close();
   }
-}
-
-/** Settles with the promise, the time-out or the signal, whichever is first. */
-async function waitFor(settled: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
-  const waiting = new AbortController();
-  const onAbort = () => waiting.abort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  await Promise.race([
-    settled,
-    sleep(Math.max(ms, 0), undefined, { signal: waiting.signal }).catch(() => {}),
-  ]);
-  signal.removeEventListener("abort", onAbort);
-  waiting.abort();
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** A signal that ends with `outer` or after a time, whichever comes first. */
 export interface Deadline {
   readonly signal: AbortSignal;
@@ -29,4 +31,18 @@ export function startDeadline(ms: number, outer: AbortSignal): Deadline {
       outer.removeEventListener("abort", onOuter);
     },
   };
+}
+
+/** Settles with the promise, the time-out or the signal, whichever is first. */
+export async function waitFor(settled: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+  const waiting = new AbortController();
+  const onAbort = () => waiting.abort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  await Promise.race([
+    settled,
+    sleep(Math.max(ms, 0), undefined, { signal: waiting.signal }).catch(() => {}),
+  ]);
+  signal.removeEventListener("abort", onAbort);
+  waiting.abort();
 }

@@ -24,6 +24,8 @@ export function createHttpLink(
     { capabilities, versionNegotiation: { mode: "auto" } },
   );
   const ended = watchEnd(client, transport, events);
+  const isStateless = () => client.getProtocolEra() === "modern";
+  let following: Promise<unknown> | undefined;
   client.setRequestHandler("elicitation/create", async ({ params }) => {
     const asked = ElicitRequestSchema.parse({ method: "elicitation/create", params });
     return await events.onElicit(asked.params);
@@ -35,6 +37,15 @@ export function createHttpLink(
     async connect(signal) {
       const connecting = client.connect(transport, { signal, ...withoutOwnTimeout });
       await untilAborted(Promise.race([connecting, broken]), signal);
+    },
+    mirrorsArguments: isStateless,
+    async follow() {
+      if (!isStateless() || following || !client.getServerCapabilities()?.tools?.listChanged) return;
+      // One that ends, as in a long silence, is asked for with the next listing: until then nothing is missed that the
+      // list's own lifetime does not tell.
+      following = client.listen({ toolsListChanged: true }).then(({ closed }) => closed);
+      await following.catch(() => {});
+      following = undefined;
     },
     ended,
     explain,

@@ -12,7 +12,13 @@ export interface ProtocolClient {
   request<T>(
     request: { method: string; params?: Record<string, unknown> },
     schema: z.ZodType<T>,
-    options: { signal: AbortSignal; timeout: number; onprogress?: (progress: Progress) => void },
+    options: {
+      signal: AbortSignal;
+      timeout: number;
+      onprogress?: (progress: Progress) => void;
+      /** Of this request, where the transport has any. */
+      headers?: Record<string, string>;
+    },
   ): Promise<T>;
   getServerCapabilities(): { tools?: object | undefined; resources?: object | undefined } | undefined;
   getInstructions(): string | undefined;
@@ -23,6 +29,10 @@ export interface Link {
   readonly client: ProtocolClient;
   /** Starts the server or opens the stream, and completes the handshake. */
   connect(signal: AbortSignal): Promise<void>;
+  /** Whether arguments are repeated in headers where a tool's schema wants that; known once it is connected. */
+  mirrorsArguments(): boolean;
+  /** Asks to be told of changes, where that must be asked for (2026-07-28). Again after each listing; never rejects. */
+  follow(): Promise<void>;
   /** The connection has ended, by either side. */
   ended(): boolean;
   /** One clause about what went wrong, with the last words of a server process. */

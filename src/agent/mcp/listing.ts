@@ -1,9 +1,13 @@
+import type { ParamHeader } from "./param-headers.ts";
+
 /** A tool as its server describes it, in a form that every model API accepts. */
 export interface ServerTool {
   /** The server's own name for it. */
   name: string;
   description: string;
   schema: Record<string, unknown>;
+  /** Arguments that are repeated in headers; none where the server is not of a version and transport that has them. */
+  paramHeaders: readonly ParamHeader[];
   /** What the server says about it; nobody has checked it. */
   claims: { readOnly: boolean; idempotent: boolean };
 }

@@ -42,6 +42,8 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
       // An SSE stream that opens and then stays silent does not look at the signal.
       await untilAborted(connecting, signal);
     },
+    mirrorsArguments: () => false,
+    follow: async () => {},
     ended,
     explain: (error) => carrier.explain(error),
     close: () => carrier.transport.close(),

@@ -33,8 +33,6 @@ const reasons: Record<string, string> = {
   "auth/wif-jwt-bearer": grants,
   "auth/dpop": "an extension: tokens are not bound to a key",
   "auth/dpop-nonce": "an extension: tokens are not bound to a key",
-  "http-custom-headers": "arguments are not repeated in headers (`x-mcp-header`)",
-  "http-invalid-tool-headers": "tools with a faulty `x-mcp-header` are not left out",
 };
 
 interface Scenario {

@@ -21,7 +21,14 @@ import type { Tool } from "../../../../src/agent/tools/tool.ts";
 const url = process.argv.at(-1) ?? "";
 const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
 const given = z
-  .object({ client_id: z.string().optional(), client_secret: z.string().optional() })
+  .object({
+    client_id: z.string().optional(),
+    client_secret: z.string().optional(),
+    /** What a model would be told to call. */
+    toolCalls: z
+      .array(z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }))
+      .default([]),
+  })
   .parse(JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}"));
 
 const signal = new AbortController().signal;
@@ -119,7 +126,8 @@ async function answerQuestion(question: string): Promise<void> {
 
 /** Calls it as a model would that was told to try it, and answers what the server asks on the way. */
 async function call(tool: Tool): Promise<string> {
-  const input = {
+  const told = given.toolCalls.find((each) => tool.name === `${name}__${each.name}`);
+  const input = told?.arguments ?? {
     ...(scenario === "tools_call" && { a: 5, b: 3 }),
     ...(tool.name.endsWith("read_resource") && { uri: "file:///path/to/file%20name.txt" }),
     ...(scenario === "json-schema-2020-12-preservation" && { schema: tool.schema }),

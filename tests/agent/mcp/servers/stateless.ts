@@ -1,7 +1,13 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { acceptedContent, createMcpHandler, inputRequired, McpServer } from "@modelcontextprotocol/server";
+import {
+  acceptedContent,
+  createMcpHandler,
+  fromJsonSchema,
+  inputRequired,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 
@@ -9,6 +15,20 @@ export interface StatelessFixture {
   url: string;
   /** The protocol's version that each request names, and its method, as the headers say; newest last. */
   requests: { version: string | undefined; method: string | undefined; name: string | undefined }[];
+  /** Headers of the newest call that repeat arguments. */
+  params: Record<string, string>;
+  /** What it offers beside the rest, from now on. */
+  offer(tools: readonly OfferedTool[], told?: "told"): void;
+  /** How many streams are open that changes are told on. */
+  listening(): number;
+  /** Ends all connections, as a proxy does that has had enough. */
+  hangUp(): void;
+}
+
+/** A tool with these properties, which answers with its arguments. */
+export interface OfferedTool {
+  name: string;
+  properties: Record<string, object>;
 }
 
 /**
@@ -16,8 +36,11 @@ export interface StatelessFixture {
  * versions too.
  */
 export async function startStatelessServer(legacy: "stateless" | "reject"): Promise<StatelessFixture> {
-  const handler = createMcpHandler(createFixture, { legacy });
+  let offered: readonly OfferedTool[] = [];
+  const handler = createMcpHandler(() => createFixture(offered), { legacy });
   const requests: StatelessFixture["requests"] = [];
+  const streams = new Set<ServerResponse>();
+  const fixture: Pick<StatelessFixture, "params"> = { params: {} };
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const read = (name: string) => {
       const value = request.headers[name];
@@ -28,6 +51,12 @@ export async function startStatelessServer(legacy: "stateless" | "reject"): Prom
       method: read("mcp-method"),
       name: read("mcp-name"),
     });
+    if (read("mcp-method") === "tools/call")
+      fixture.params = Object.fromEntries(
+        Object.keys(request.headers)
+          .filter((name) => name.startsWith("mcp-param-"))
+          .map((name) => [name, read(name) ?? ""]),
+      );
     const body = Buffer.concat(await Array.fromAsync<Buffer>(request));
     if (read("mcp-name") === "long") return refuse(body, response);
     const answered = await handler.fetch(
@@ -40,6 +69,10 @@ export async function startStatelessServer(legacy: "stateless" | "reject"): Prom
         ...(body.length > 0 && { body }),
       }),
     );
+    if (read("mcp-method") === "subscriptions/listen") {
+      streams.add(response);
+      response.once("close", () => streams.delete(response));
+    }
     response.writeHead(answered.status, Object.fromEntries(answered.headers));
     if (answered.body) Readable.from(answered.body).pipe(response);
     else response.end();
@@ -56,7 +89,16 @@ export async function startStatelessServer(legacy: "stateless" | "reject"): Prom
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the fixture does not listen on TCP");
-  return { url: `http://127.0.0.1:${address.port}/mcp`, requests };
+  return Object.assign(fixture, {
+    url: `http://127.0.0.1:${address.port}/mcp`,
+    requests,
+    listening: () => streams.size,
+    hangUp: () => server.closeAllConnections(),
+    offer(tools: readonly OfferedTool[], told?: "told") {
+      offered = tools;
+      if (told) handler.notify.toolsChanged();
+    },
+  });
 }
 
 /** https://modelcontextprotocol.io/extensions/tasks: a server that can answer with a task alone. */
@@ -71,7 +113,7 @@ function refuse(body: Buffer, response: ServerResponse): void {
   response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
 }
 
-function createFixture(): McpServer {
+function createFixture(offered: readonly OfferedTool[]): McpServer {
   const server = new McpServer({ name: "fixture", version: "1.0.0" }, { instructions: "Echo first." });
   const say = (text: string) => ({ content: [{ type: "text" as const, text }] });
   server.registerTool("echo", { inputSchema: z.object({ say: z.string() }) }, async (input) =>
@@ -97,6 +139,12 @@ function createFixture(): McpServer {
       },
     });
   });
+  for (const { name, properties } of offered)
+    server.registerTool(
+      name,
+      { inputSchema: fromJsonSchema<Record<string, unknown>>({ type: "object", properties }) },
+      async (input) => say(JSON.stringify(input)),
+    );
   // Answered above.
   server.registerTool("long", { inputSchema: z.object({}) }, async () => say(""));
   return server;
