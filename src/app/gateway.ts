@@ -7,6 +7,7 @@ import type { Config } from "../config/load.ts";
 import { createAccessTokens } from "../operations/access-tokens.ts";
 import { createWorkspaceFiles } from "../operations/files.ts";
 import { openOperations } from "../operations/open.ts";
+import { describeSettings } from "./configuration/describe-settings.ts";
 import { reportUnreadable } from "../queue/redis/unreadable.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
@@ -106,6 +107,7 @@ export async function startGateway(
     triggerBudgets: () => listTriggerBudgets(configuration.current().settings),
     approvers: () => configuration.current().settings.access.approve,
     limits: readSandboxLimits(config.settings.sandbox),
+    settings: () => describeSettings(configuration),
     auditFolder: auditFolder(config),
     files,
     audit: context.telemetry.audit,

@@ -13,6 +13,8 @@ import type { WorkspaceFiles } from "./files.ts";
 import { openHeardMessages } from "./heard.ts";
 import { createThreadManager } from "./manage.ts";
 import type { Operations } from "./operations.ts";
+import type { SettingsReport } from "./reports.ts";
+import { reportSettings } from "./settings.ts";
 import { listNeeds } from "./needs.ts";
 import { createOutlines } from "./outline.ts";
 import { type Approvers, listQuestions } from "./questions.ts";
@@ -31,6 +33,8 @@ export interface OperationsOptions {
   approvers(): Approvers;
   skills: ListedSkills;
   limits: SandboxLimits;
+  /** What is configured and in force, without names of channels; masked here. */
+  settings(): SettingsReport;
   auditFolder: string;
   files: Pick<WorkspaceFiles, "remove">;
   audit(event: ThreadAuditEvent): void;
@@ -60,6 +64,7 @@ export function openOperations(options: OperationsOptions): Operations & { close
         days,
       ),
     system: () => reportSystem({ ...options, threads }),
+    settings: () => reportSettings(redis, options.settings(), mask),
     audit: (query, mayRead) =>
       reportAudit({ redis, folder: options.auditFolder, mask, threads, mayRead }, query),
     close() {

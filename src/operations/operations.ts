@@ -15,7 +15,7 @@ import type {
 } from "./finding.ts";
 import type { HeardMessages } from "./heard.ts";
 import type { ThreadManager } from "./manage.ts";
-import type { Figures, UsageReport, SystemReport } from "./reports.ts";
+import type { Figures, SettingsReport, UsageReport, SystemReport } from "./reports.ts";
 import type { InnerCallList, TimelinePage, TransientEvent } from "./timeline-entry.ts";
 
 /**
@@ -38,6 +38,8 @@ export interface Operations {
   export(line: ThreadLine, format: ExportFormat): AsyncIterable<string>;
   usage(days: number): Promise<UsageReport>;
   system(): Promise<SystemReport>;
+  /** What is configured and in force. */
+  settings(): Promise<SettingsReport>;
   /**
    * The newest entries of the audit log that are asked for.
    *

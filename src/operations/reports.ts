@@ -97,6 +97,35 @@ export interface StoredList {
   bytes?: number;
 }
 
+/** What is configured and in force, as the process that answers has it; no secret is in it. */
+export interface SettingsReport {
+  /** Where the settings come from; absent where there is no file. */
+  file?: string;
+  /** Of what is in force; the same in every process that has read the same. */
+  hash: string;
+  /** Since when it is in force, ms. */
+  at: number;
+  /** Why what the files say at the moment is not in force, in one sentence. */
+  problem?: string;
+  /** Settings that have changed and wait for a restart. */
+  restart: readonly string[];
+  /** What administrators have changed in chat and does not count. */
+  ignored: { setting: string; of: string; why: string }[];
+  settings: SettingLine[];
+  /** Those of which something is said, with what holds there. */
+  channels: { id: string; name?: string; settings: SettingLine[] }[];
+}
+
+/** `value` is empty where there is nothing. */
+export interface SettingLine {
+  name: string;
+  value: string;
+  from: SettingOrigin;
+}
+
+/** `everywhere`: what holds in a channel because it holds in all of which nothing else is said. */
+export type SettingOrigin = "default" | "file" | "environment" | "chat" | "everywhere";
+
 export interface SystemReport {
   redis: { kind: "url" | "system" | "embedded"; describe: string; warnings: string[] };
   queue: { waiting: number; active: number; delayed: number; failed: number };

@@ -1,11 +1,12 @@
 /** No finding of axe-core in any state of the console, in light and dark. */
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { askChoice } from "../adapters/console/sessions.ts";
 import { expectAccessible, violations } from "./axe.ts";
 import { chromiumPath, noChromium } from "./chromium.ts";
 import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
-import { budgets, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
+import { budgets, configuration, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
 
 const onError = (error: unknown) => {
   throw error;
@@ -18,7 +19,7 @@ describe("axe finds nothing", () => {
 
   test("on a console where nothing has happened", async () => {
     await using at = await openConsolePage({
-      budgets,
+      ...{ budgets, configuration },
       async prepare({ redis }) {
         await redis.client().flushdb();
       },
@@ -42,35 +43,53 @@ describe("axe finds nothing", () => {
     }
   });
 
-  test("on the pages of a console in use, and its dialogs", async () => {
-    let running = "";
-    await using at = await openConsolePage({
-      budgets,
+  /** Threads of all kinds, made once. */
+  let running: string | undefined;
+  const openUsed = async () =>
+    await openConsolePage({
+      ...{ budgets, configuration },
       async prepare(console) {
+        if (running !== undefined) return;
         ({ running } = await runSampleThread(console));
         await fillWorkspace(console);
         await askChoice(console.redis.client(), "slack:T1:C9OPS:180.1", "U1", ["Red", "Blue"]);
       },
     });
-    const { page, console } = at;
-    const presence = await startPresence({ redis: console.redis.client(), describe: worker, onError });
+  const look = async (page: Page, url: string, hash: string, text: string) => {
+    await page.goto(`${url}/${hash}`);
+    await page.locator("main").getByText(text, { exact: true }).first().waitFor();
+    await page.locator("#thread-list a").first().waitFor();
+    await page.evaluate("for (const fold of document.querySelectorAll('#report details')) fold.open = true");
+    await expectAccessible(page, hash);
+  };
+
+  test("on threads of a console in use, and the lists of them", async () => {
+    await using at = await openUsed();
     for (const [hash, text] of [
       ["#/t/abcdefgh12345678", "Both are right"],
       ["#/needs", "Which colour?"],
       ["#/threads", "Which invoices of May are unpaid?"],
-      [`#/s/${encodeURIComponent(running)}`, "Step 92"],
+      [`#/s/${encodeURIComponent(running ?? "")}`, "Step 92"],
+    ] as const)
+      await look(at.page, at.console.url, hash, text);
+  });
+
+  test("on the other pages of a console in use", async () => {
+    await using at = await openUsed();
+    const presence = await startPresence({ redis: at.console.redis.client(), describe: worker, onError });
+    for (const [hash, text] of [
       ["#/usage", "Everyone"],
       ["#/system", "csv-report"],
+      ["#/settings", "tools.rules"],
       ["#/audit", "message: 173.4"],
-    ] as const) {
-      await page.goto(`${console.url}/${hash}`);
-      await page.locator("main").getByText(text, { exact: true }).first().waitFor();
-      await page.locator("#thread-list a").first().waitFor();
-      await page.evaluate(
-        "for (const fold of document.querySelectorAll('#report details')) fold.open = true",
-      );
-      await expectAccessible(page, hash);
-    }
+    ] as const)
+      await look(at.page, at.console.url, hash, text);
+    await presence.close();
+  });
+
+  test("in the viewer, the list of keys and the drawer of a phone", async () => {
+    await using at = await openConsolePage({ prepare: fillWorkspace });
+    const { page, console } = at;
     await page.goto(`${console.url}/#/t/abcdefgh12345678`);
     await page.locator("#file-list button").first().click();
     await page.locator("#viewer[open]").waitFor();
@@ -82,7 +101,6 @@ describe("axe finds nothing", () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole("button", { name: "Threads" }).click();
     expect(await violations(page)).toEqual([]);
-    await presence.close();
   });
 
   test("on a running turn, an open question with its dialog, and words of failure", async () => {

@@ -41,7 +41,15 @@ interface ConsolePage extends AsyncDisposable {
 interface ConsolePageOptions
   extends Pick<
     ConsoleSettings,
-    "token" | "budgets" | "triggerBudgets" | "port" | "proxies" | "identity" | "setup" | "hearing"
+    | "token"
+    | "budgets"
+    | "configuration"
+    | "triggerBudgets"
+    | "port"
+    | "proxies"
+    | "identity"
+    | "setup"
+    | "hearing"
   > {
   browser?: BrowserContextOptions;
   /** Before the page is opened. */

@@ -9,7 +9,14 @@ import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
 import { chromiumPath, noChromium, shot } from "./chromium.ts";
 import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
-import { budgets, fillWorkspace, runSampleThread, triggerBudgets, worker } from "./sample-threads.ts";
+import {
+  budgets,
+  configuration,
+  fillWorkspace,
+  runSampleThread,
+  triggerBudgets,
+  worker,
+} from "./sample-threads.ts";
 import { overflow, poorContrast, walk } from "./visibility.ts";
 
 const dark = { colorScheme: "dark" as const };
@@ -57,7 +64,7 @@ describe("the console's pages for operators", () => {
   let woven: { running: string } | undefined;
   const opened = async (browser = {}) =>
     openConsolePage({
-      ...{ budgets, triggerBudgets, browser },
+      ...{ budgets, triggerBudgets, configuration, browser },
       async prepare(console) {
         woven ??= await runSampleThread(console);
       },
@@ -275,6 +282,35 @@ describe("the console's pages for operators", () => {
     at.expectInnocent();
   });
 
+  test("the settings in force: what was refused, what differs from the defaults, all of them, and what holds in a channel", async () => {
+    await using at = await opened();
+    const { page } = at;
+    await page.getByRole("link", { name: "System" }).click();
+    await page.getByRole("link", { name: "Settings in force" }).click();
+    await page.getByText("/etc/heddle/heddle.yaml").waitFor();
+    expect(await page.locator("#report [role=alert]").allTextContents()).toEqual([
+      expect.stringMatching(/^What the files say now was refused.*agent\.maxStep: unknown key/),
+      "Changed, and waiting for a restart: sandbox.",
+      expect.stringContaining("model of slack:T1:C9OPS was changed in chat, which does not count"),
+    ]);
+    const names = () => page.locator(".settings tbody code").allTextContents();
+    const changed = ["model", "agent.maxSteps", "access.slack.users", "tools.rules"];
+    expect(await names()).toEqual([...changed, "providers.house.headers.X-Team", "verbosity", "tools"]);
+    await page.getByRole("heading", { name: "ops · slack:T1:C9OPS" }).waitFor();
+    await page.getByLabel("Also what is as by default").check();
+    expect(await names()).toHaveLength(11);
+    const inChannel = page.getByRole("group", { name: /Settings of ops/ }).getByRole("row");
+    expect(await inChannel.nth(1).locator("th, td").allTextContents()).toEqual([
+      ...["model", "anthropic/claude-opus-4-6", "as everywhere"],
+    ]);
+    await shot(page, "settings-all");
+    await page.getByLabel("Search settings").fill("MINUTES");
+    expect(await names()).toEqual(["agent.maxMinutes"]);
+    await page.getByLabel("Search settings").fill("nothing of that kind");
+    await page.getByText("No setting is like that.").waitFor();
+    at.expectInnocent();
+  });
+
   test("by keyboard: every page, the list of keys, lines, and the appearance, which stays", async () => {
     await using at = await opened();
     const { page } = at;
@@ -316,6 +352,7 @@ describe("the console's pages for operators", () => {
       { name: "timeline", hash: `#/s/${encodeURIComponent(woven?.running ?? "")}`, text: "Step 92" },
       { name: "usage", hash: "#/usage", text: "Everyone" },
       { name: "system", hash: "#/system", text: "csv-report" },
+      { name: "settings", hash: "#/settings", text: "tools.rules" },
       { name: "audit", hash: "#/audit", text: "message: 173.4" },
     ];
     for (const { name, hash, text } of pages) {

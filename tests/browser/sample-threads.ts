@@ -1,6 +1,7 @@
 /** A day in a team's life, for whoever looks at the pages of operators. */
 import { noUsage } from "../../src/agent/model.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
+import type { SettingsReport } from "../../src/operations/reports.ts";
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
@@ -8,6 +9,39 @@ import type { TestConsole } from "../adapters/console/start-console.ts";
 
 export const triggerBudgets = { alerts: { cost: 10 }, "watch:slack:T1:C9OPS": { cost: 1 } };
 export const budgets = { day: { cost: 20 }, user: { cost: 5 }, channel: { tokens: 2_000_000 } };
+/** As a file of some length and its administrators have it. */
+export const configuration: SettingsReport = {
+  file: "/etc/heddle/heddle.yaml",
+  ...{ hash: "4be1f09a77c2", at: Date.parse("2026-11-20T08:12:00Z") },
+  problem: "agent.maxStep: unknown key; known here: maxSteps, maxMinutes. Did you mean maxSteps?",
+  restart: ["sandbox"],
+  ignored: [{ setting: "model", of: "slack:T1:C9OPS", why: "The file does not name none/such." }],
+  settings: [
+    { name: "model", value: "anthropic/claude-opus-4-6", from: "environment" },
+    { name: "agent.maxSteps", value: "80", from: "file" },
+    { name: "agent.maxMinutes", value: "60", from: "default" },
+    { name: "fallbackModels", value: "", from: "default" },
+    { name: "access.slack.users", value: "T1:U9", from: "chat" },
+    {
+      name: "tools.rules",
+      value:
+        "- tool: bash\n  command: git push*\n  action: ask\n- tool: bash\n  command: npm publish*\n  action: deny",
+      from: "file",
+    },
+    { name: "providers.house.headers.X-Team", value: "(not shown)", from: "file" },
+  ],
+  channels: [
+    {
+      ...{ id: "slack:T1:C9OPS", name: "ops" },
+      settings: [
+        { name: "model", value: "anthropic/claude-opus-4-6", from: "everywhere" },
+        { name: "verbosity", value: "quiet", from: "chat" },
+        { name: "tools", value: "bash, read_file, github__*", from: "file" },
+        { name: "instructions", value: "", from: "everywhere" },
+      ],
+    },
+  ],
+};
 const onError = (error: unknown) => {
   throw error;
 };

@@ -1,7 +1,7 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { SystemReport } from "../../src/operations/reports.ts";
+import type { SettingsReport, SystemReport } from "../../src/operations/reports.ts";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { modelEnvironment } from "./environment.ts";
@@ -52,6 +52,14 @@ test("a file that is wrong changes nothing; a right one counts for a running tur
   const system = async () => (await (await fetch(`${api}/system`)).json()) as SystemReport;
   const ownHash = (await system()).configuration.processes[0]?.hash;
   expect((await system()).configuration.problems.join()).toMatch(/refuses .*instruction: unknown key/);
+  const settings = async () => (await (await fetch(`${api}/v1/settings`)).json()) as SettingsReport;
+  expect(await settings()).toMatchObject({
+    file: join(here.place.folder, "heddle.yaml"),
+    problem: expect.stringContaining("agent.instruction: unknown key"),
+    settings: expect.arrayContaining([
+      { name: "agent.instructions", value: "Words of the first file.", from: "file" },
+    ]),
+  });
   await save("");
   await program.line(/heddle\.yaml is gone or empty/);
   await save(
@@ -64,6 +72,11 @@ tools: { rules: [{ tool: bash, command: "echo *", action: deny, why: Not any mor
   const [own] = (await system()).configuration.processes;
   expect(own).toMatchObject({ role: "gateway and worker", restart: ["sandbox"] });
   expect(own?.hash).not.toBe(ownHash);
+  const now = await settings();
+  expect(now).toMatchObject({ restart: ["sandbox"] });
+  expect(now).not.toHaveProperty("problem");
+  // It holds the key that the model's service takes.
+  expect(JSON.stringify(now)).not.toContain(model.apiKey);
   go.resolve();
   await expect.poll(() => model.bodies.length, { timeout: patienceMs }).toBe(2);
   expect(JSON.stringify(model.bodies[1]?.messages.at(-1))).toContain("Not any more.");

@@ -114,6 +114,7 @@ const policies: Record<string, Policy> = {
     "/api/v1/usage": reads,
     "/api/v1/audit": reads,
     "/api/v1/system": reads,
+    "/api/v1/settings": reads,
     "/api/v1/questions": reads,
     "/api/v1/sessions/:thread/queue": reads,
     "/api/v1/needs": reads,

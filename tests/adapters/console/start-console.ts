@@ -22,6 +22,7 @@ import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
 import type { WorkspaceFiles } from "../../../src/operations/files.ts";
+import type { SettingsReport } from "../../../src/operations/reports.ts";
 import { openOperations } from "../../../src/operations/open.ts";
 import type { BudgetSettings } from "../../../src/queue/budgets/budgets.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
@@ -94,6 +95,8 @@ export interface ConsoleSettings {
   mayUse?: Services["mayUse"];
   recheckMs?: number;
   budgets?: Partial<BudgetSettings>;
+  /** What is configured and in force. */
+  configuration?: SettingsReport;
   /** What triggers may use in a day, by name. */
   triggerBudgets?: Record<string, { cost?: number; tokens?: number }>;
   setup?: Partial<ConsoleSetupOptions>;
@@ -152,6 +155,8 @@ export async function startConsole(settings: ConsoleSettings = {}): Promise<Test
     approvers: () => "requester",
     skills: createSkillLibrary({ folders: [shippedSkills] }),
     limits: defaultLimits,
+    settings: () =>
+      settings.configuration ?? { hash: "0", at: 1, restart: [], ignored: [], settings: [], channels: [] },
     ...{ auditFolder, files },
     audit: (event) => void audited.push(event),
     mask: (text) => masker.mask(text),

@@ -1,7 +1,7 @@
 import { replyJson } from "../server/http.ts";
 import { mayRead } from "./role-check.ts";
 import type { Route } from "./route.ts";
-import { auditPage, systemReport, usageReport } from "./schemas/reports.ts";
+import { auditPage, settingsReport, systemReport, usageReport } from "./schemas/reports.ts";
 import { auditQuery, days } from "./schemas/requests.ts";
 import { withQuery } from "./with-thread.ts";
 
@@ -36,5 +36,13 @@ export const reportRoutes: readonly Route[] = [
     summary: "Queue, workers, limits, skills and storage",
     answers: systemReport,
     answer: async ({ operations }) => replyJson(200, await operations.system()),
+  },
+  {
+    method: "GET",
+    path: "/api/v1/settings",
+    needs: "oversee",
+    summary: "The settings in force, everywhere and in channels of their own, without secrets",
+    answers: settingsReport,
+    answer: async ({ operations }) => replyJson(200, await operations.settings()),
   },
 ];

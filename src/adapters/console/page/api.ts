@@ -16,7 +16,7 @@ import type {
   Outline,
   TurnSpan,
 } from "../../../operations/operations.ts";
-import type { SystemReport, UsageReport } from "../../../operations/reports.ts";
+import type { SettingsReport, SystemReport, UsageReport } from "../../../operations/reports.ts";
 import type { ThreadLine } from "../../../operations/finding.ts";
 import type { TimelinePage, TransientEvent } from "../../../operations/timeline-entry.ts";
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
@@ -351,6 +351,11 @@ function toQuery(fields: object): string {
 
 export function getSystem(): Promise<SystemReport> {
   return request("GET", "/api/v1/system");
+}
+
+/** What is configured and in force. */
+export function getSettings(): Promise<SettingsReport> {
+  return request("GET", "/api/v1/settings");
 }
 
 /** How the set-up stands, whole, with each change. Returns what closes it. */

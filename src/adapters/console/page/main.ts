@@ -15,6 +15,7 @@ import { openAudit } from "./operations/audit.ts";
 import { openConnect } from "./operations/connect.ts";
 import { openNeeds } from "./operations/needs-you.ts";
 import type { OpenPage } from "./operations/report.ts";
+import { openSettings } from "./operations/settings.ts";
 import { openSystem } from "./operations/system.ts";
 import { openTimeline } from "./operations/timeline.ts";
 import { openUsage } from "./operations/usage.ts";
@@ -39,6 +40,7 @@ const reports = new Map<string, { title: string; show: OpenPage; live: boolean }
   ["audit", { title: "Audit log", show: openAudit, live: false }],
   ["connect", { title: "Connect", show: openConnect, live: true }],
   ["system", { title: "System", show: openSystem, live: false }],
+  ["settings", { title: "Settings in force", show: openSettings, live: false }],
 ]);
 
 const report = byId("report");
@@ -63,7 +65,7 @@ function open(): void {
   const { page, act } = pageAt(location.hash);
   document.body.dataset.page = page;
   for (const link of document.querySelectorAll<HTMLAnchorElement>("#pages a")) {
-    if (link.hash === `#/${page}`) link.setAttribute("aria-current", "page");
+    if (link.hash === `#/${page === "settings" ? "system" : page}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   report.replaceChildren();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { processReport } from "../../../../operations/configurations.ts";
 import type { AuditPage } from "../../../../operations/finding.ts";
-import type { SystemReport, UsageReport } from "../../../../operations/reports.ts";
+import type { SettingsReport, SystemReport, UsageReport } from "../../../../operations/reports.ts";
 import { excerpt, figureFields, problem, time } from "./common.ts";
 
 const count = z.number();
@@ -81,4 +81,22 @@ export const systemReport: z.ZodType<SystemReport> = z.strictObject({
   limits: z.array(z.strictObject({ name: text, value: text })),
   skills: z.array(z.strictObject({ name: text, description: text })),
   skillProblems: z.array(z.strictObject({ path: text, reason: text })),
+});
+
+const settingLines = z.array(
+  z.strictObject({
+    ...{ name: text, value: text },
+    from: z.literal(["default", "file", "environment", "chat", "everywhere"]),
+  }),
+);
+
+export const settingsReport: z.ZodType<SettingsReport> = z.strictObject({
+  file: text.exactOptional(),
+  ...{ hash: text, at: time, problem: text.exactOptional() },
+  restart: z.array(text).describe("what has changed and waits for a restart"),
+  ignored: z
+    .array(z.strictObject({ setting: text, of: text, why: text }))
+    .describe("what administrators have changed in chat and does not count"),
+  settings: settingLines,
+  channels: z.array(z.strictObject({ id: text, name: text.exactOptional(), settings: settingLines })),
 });

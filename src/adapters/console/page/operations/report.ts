@@ -34,6 +34,11 @@ export function failure(error: unknown, onRetry: () => unknown): HTMLElement {
   );
 }
 
+/** What an operator should do something about. */
+export function alert(text: string): HTMLElement {
+  return element("div", { class: "failure", role: "alert" }, icon("failed"), element("p", {}, text));
+}
+
 /** A word with its sign, so that neither colour nor shape has to say it alone. */
 export function chip(sign: IconName, word: string): HTMLElement {
   return element("span", { class: `chip ${sign}` }, icon(sign), word);

@@ -5,7 +5,7 @@ import { sessionAddress } from "../addresses.ts";
 import { getSystem } from "../api.ts";
 import { type Child, element, formatBytes, icon, type IconName, timeElement } from "../dom.ts";
 import { formatCount, pluralize } from "../format.ts";
-import { chip, type Column, emptyNote, facts, failure, section, table } from "./report.ts";
+import { alert, chip, type Column, emptyNote, facts, failure, section, table } from "./report.ts";
 
 /** Workers report every 5 seconds. */
 const refreshEveryMs = 10_000;
@@ -89,18 +89,12 @@ function workersOf({ workers }: SystemReport): HTMLElement {
   if (workers.length === 0) {
     const how =
       "No worker has reported in the last 15 seconds, so no turn runs. Start one: heddle start --role worker.";
-    return section(
-      "Workers",
-      element("div", { class: "failure", role: "alert" }, icon("failed"), element("p", {}, how)),
-    );
+    return section("Workers", alert(how));
   }
   return section("Workers", element("div", { class: "cards" }, ...workers.map(workerCard)));
 }
 
 function configurationOf({ configuration: { processes, problems, changes } }: SystemReport): HTMLElement {
-  const alerts = problems.map((text) =>
-    element("div", { class: "failure", role: "alert" }, icon("failed"), element("p", {}, text)),
-  );
   const rows = processes.map(({ host, pid, role, hash, at }) => [
     role,
     element("span", {}, host, element("span", { class: "soft" }, ` · process ${pid}`)),
@@ -112,8 +106,9 @@ function configurationOf({ configuration: { processes, problems, changes } }: Sy
   const changeColumns = ["Setting", "Of", "Value", "By", "Since"].map((name): Column => [name, false]);
   return section(
     "Configuration",
-    ...alerts,
+    ...problems.map(alert),
     table("Configuration of each process", columns, rows),
+    element("p", {}, element("a", { class: "action", href: "#/settings" }, "Settings in force")),
     ...(changed.length > 0
       ? [element("h5", {}, "Changed in chat"), table("Changed in chat", changeColumns, changed)]
       : []),
