@@ -111,6 +111,19 @@ describe("the console's page", () => {
     opened.expectInnocent();
   });
 
+  test("code is headed by its language where it names one, and by nothing else", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Show me");
+    const markdown = "```\nplain\n```\n\n```python\nprint(1)\n```\n\n    indented\n";
+    await console.surface.post(thread, { kind: "answer", markdown }, "answer");
+    const code = article(page, "answer").locator(".code");
+    await expect.poll(() => code.count()).toBe(3);
+    expect(await code.locator("pre").allInnerTexts()).toEqual(["plain", "print(1)", "indented"]);
+    expect(await code.locator(".code-head").allInnerTexts()).toEqual(["", "python", ""]);
+    opened.expectInnocent();
+  });
+
   test("the last message is sent again, as it was and edited", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
+import type { UsageReport } from "../../src/operations/reports.ts";
 import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
@@ -222,7 +223,28 @@ describe("the console's pages for operators", () => {
     await page.getByRole("heading", { name: "Tokens by day" }).waitFor();
     await page.getByRole("combobox", { name: "Period" }).selectOption("7 days");
     await page.getByText("in 7 days").waitFor();
+    // Days as people write them.
+    const labels = await page.locator("svg text[text-anchor=middle]").allTextContents();
+    expect(labels.filter((label) => !/^[A-Z][a-z]+ \d+$/.test(label))).toEqual([]);
     at.expectInnocent();
+  });
+
+  test("usage without a cache has a dash where it was 0 %, and little is said not to be nothing", async () => {
+    await using at = await opened();
+    const { page } = at;
+    let cacheRead = 0;
+    await page.route("**/api/v1/usage**", async (route) => {
+      const answer = await route.fetch();
+      const report = (await answer.json()) as UsageReport;
+      const days = report.days.map((day) => ({ ...day, cacheRead }));
+      await route.fulfill({ json: { ...report, days } });
+    });
+    const fromCache = page.locator(".tiles > div").filter({ hasText: "From cache" }).locator("dd");
+    await page.getByRole("link", { name: "Usage" }).click();
+    await expect.poll(() => fromCache.allTextContents()).toEqual(["–"]);
+    cacheRead = 1;
+    await page.getByRole("combobox", { name: "Period" }).selectOption("7 days");
+    await expect.poll(() => fromCache.allTextContents()).toEqual(["under 1 %"]);
   });
 
   test("the system with what to do when no worker is there; the audit log, the newest first, with a way to the thread", async () => {
@@ -332,11 +354,42 @@ describe("the console's pages for operators", () => {
     await page.locator(".timeline-head").waitFor();
     await page.keyboard.press("u");
     await page.getByRole("img", { name: /Cost by day/ }).waitFor();
-    await page.getByRole("combobox", { name: "Appearance" }).selectOption("Dark");
+    const appearance = page.getByRole("group", { name: "Appearance" });
+    await appearance.getByRole("radio", { name: "Light" }).focus();
+    await page.keyboard.press("ArrowRight");
     await page.reload();
     await page.getByRole("img", { name: /Cost by day/ }).waitFor();
     expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("dark");
-    expect(await page.getByRole("combobox", { name: "Appearance" }).inputValue()).toBe("dark");
+    expect(await appearance.getByRole("radio", { name: "Dark" }).isChecked()).toBe(true);
+    at.expectInnocent();
+  });
+
+  test("the appearance is chosen by one press, kept, and never flashes while the page loads", async () => {
+    await using at = await opened({ colorScheme: "light" });
+    const { page } = at;
+    const radio = (name: string) =>
+      page.getByRole("group", { name: "Appearance" }).getByRole("radio", { name });
+    expect(await radio("As the system has it").isChecked()).toBe(true);
+    await radio("Dark").click();
+    // In each frame that is drawn, the first one included.
+    await page.addInitScript(`
+      window.backgrounds = new Set();
+      const look = () => {
+        if (document.body) window.backgrounds.add(getComputedStyle(document.body).backgroundColor);
+        requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    `);
+    const seen = async () => {
+      await page.reload();
+      await page.locator("#thread-list a").first().waitFor();
+      return await page.evaluate("[...window.backgrounds].filter((color) => color !== 'rgba(0, 0, 0, 0)')");
+    };
+    expect(await seen()).toEqual(["rgb(20, 22, 27)"]);
+    await radio("As the system has it").click();
+    expect(await seen()).toEqual(["rgb(246, 242, 233)"]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await seen()).toEqual(["rgb(20, 22, 27)"]);
     at.expectInnocent();
   });
 

@@ -13,18 +13,22 @@
       return "system";
     }
   };
+  const store = (choice: string) => {
+    try {
+      localStorage.setItem(key, choice);
+    } catch {
+      // As above.
+    }
+  };
   show(load());
   document.addEventListener("DOMContentLoaded", () => {
-    const select = document.querySelector<HTMLSelectElement>("select#appearance");
-    if (!select) return;
-    select.value = document.documentElement.dataset.theme ?? "system";
-    select.addEventListener("change", () => {
-      show(select.value);
-      try {
-        localStorage.setItem(key, select.value);
-      } catch {
-        // As above.
-      }
-    });
+    const chosen = document.documentElement.dataset.theme ?? "system";
+    for (const input of document.querySelectorAll<HTMLInputElement>("#appearance input")) {
+      input.checked = input.value === chosen;
+      input.addEventListener("change", () => {
+        show(input.value);
+        store(input.value);
+      });
+    }
   });
 }
