@@ -382,7 +382,7 @@ describe("the console's pages for operators", () => {
     `);
     const seen = async () => {
       await page.reload();
-      await page.locator("#thread-list a").first().waitFor();
+      await page.locator("#facts dd").first().waitFor();
       return await page.evaluate("[...window.backgrounds].filter((color) => color !== 'rgba(0, 0, 0, 0)')");
     };
     expect(await seen()).toEqual(["rgb(20, 22, 27)"]);

@@ -4,9 +4,11 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createAccessTokens } from "../../src/operations/access-tokens.ts";
 import { begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
+import { Conversations } from "../../src/adapters/console/conversations/conversations.ts";
 import type { Role } from "../../src/chat/roles.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
 import { browserPatienceMs, chromiumPath, noChromium, shot } from "./chromium.ts";
+import { longConversation, writeMessages, writeRecords } from "./large-console.ts";
 import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
 
 const token = "correct-horse-battery";
@@ -25,6 +27,12 @@ describe.skipIf(!chromiumPath)(chromiumPath ? "a link to a thread" : noChromium,
     const lease = await begin(redis, thread);
     await lease.append([calling(1, [{ type: "text", text: "They are sorted." }])]);
     await end(lease, { kind: "answered", text: "They are sorted.", steps: 1, usage: usageOf(0) });
+  };
+
+  /** The messages of a console thread that say this. */
+  const idsOf = async (console: TestConsole, thread: string, ...words: string[]) => {
+    const messages = await new Conversations(console.redis.client(), Date.now).messages(thread);
+    return words.map((word) => messages.find((one) => JSON.stringify(one).includes(word))?.id ?? "");
   };
 
   /** Another person, in a browser of their own, who presses a link in a page of another site. */
@@ -86,6 +94,97 @@ describe.skipIf(!chromiumPath)(chromiumPath ? "a link to a thread" : noChromium,
     await page.goto(`${console.url}/#/usage`);
     await page.getByRole("heading", { name: "Usage" }).waitFor();
     expect(await page.getByRole("button", { name: "Copy the link to this thread" }).isVisible()).toBe(false);
+  });
+
+  test("to one message is copied by its button, and opens a long conversation there, marked, also where it was folded", async () => {
+    await using at = await openConsolePage({
+      browser: clipboard,
+      prepare: ({ redis }) => writeMessages(redis.client(), 400),
+    });
+    const { page, console } = at;
+    const [asked, answered] = await idsOf(console, longConversation, "Question 42:", "Answer 43:");
+    await page.goto(`${console.url}/#/t/${longConversation}/${asked}`);
+    const linked = page.locator("#log article[aria-current]");
+    await linked.getByText("Question 42").waitFor();
+    // In the view with all its parts, as its text alone is what is far away.
+    const isInView = () =>
+      page.evaluate(`(() => {
+        const { top, bottom } = document.querySelector("#log [aria-current]").getBoundingClientRect();
+        const view = document.querySelector("#scroller").getBoundingClientRect();
+        return top >= view.top && bottom <= view.bottom;
+      })()`);
+    await expect.poll(isInView).toBe(true);
+    expect(await linked.getAttribute("class")).not.toContain("far");
+    expect(await page.evaluate("document.activeElement.matches('[aria-current]')")).toBe(true);
+    await shot(page, "linked-message");
+
+    await page.locator("#log article", { hasText: "Answer 43" }).hover();
+    await page
+      .locator("#log article", { hasText: "Answer 43" })
+      .getByRole("button", { name: "Copy the link to this message" })
+      .click();
+    const link = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(link).toBe(`${console.url}/#/t/${longConversation}/${answered}`);
+    await page.goto(`${console.url}/#/usage`);
+    await page.getByRole("heading", { name: "Usage" }).waitFor();
+    await page.goto(link);
+    await linked.getByText("Answer 43").waitFor();
+    await expect.poll(isInView).toBe(true);
+    // The thread's own link leads to the thread.
+    await page.getByRole("button", { name: "Copy the link to this thread" }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+      `${console.url}/#/t/${longConversation}`,
+    );
+
+    await page.goto(`${console.url}/#/t/${longConversation}/m999`);
+    await page.getByRole("alert").getByText("The message of this link is gone").waitFor();
+    await page.getByText("Answer 399").waitFor();
+    expect(await linked.count()).toBe(0);
+    at.expectInnocent();
+  });
+
+  test("to one message leads there by itself where the browser does not let a page copy", async () => {
+    await using at = await openConsolePage({
+      prepare: ({ redis }) => writeMessages(redis.client(), 4, "shortconversation"),
+    });
+    const { page, console } = at;
+    await page.addInitScript("delete Navigator.prototype.clipboard");
+    await page.goto(`${console.url}/?again#/t/shortconversation`);
+    await page.locator("#log article", { hasText: "Answer 1" }).hover();
+    await page
+      .locator("#log article", { hasText: "Answer 1" })
+      .getByRole("link", { name: "Link to this message" })
+      .click();
+    await page.locator("#log article[aria-current]").getByText("Answer 1").waitFor();
+    const [id] = await idsOf(console, "shortconversation", "Answer 1:");
+    expect(page.url()).toBe(`${console.url}/?again#/t/shortconversation/${id}`);
+    at.expectInnocent();
+  });
+
+  test("to a record of a timeline is its time, and opens the timeline there", async () => {
+    const thread = "slack:T1:C9OPS:177.7";
+    await using at = await openConsolePage({
+      prepare: ({ redis }) => writeRecords(redis.client(), thread, 600),
+    });
+    const { page, console } = at;
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(thread)}/100`);
+    const read = page.locator(".timeline .reading");
+    await read.waitFor();
+    const positionOf = () =>
+      page.evaluate("document.querySelector('.reading').closest('[data-position]').dataset.position");
+    // A result is shown with its call, whose model's reply stands some records before it.
+    const position = Number(await positionOf());
+    expect(position).toBeGreaterThan(95);
+    expect(position).toBeLessThanOrEqual(100);
+    const time = page.locator(".timeline .entry a.when").first();
+    const address = (await time.getAttribute("href")) ?? "";
+    expect(address).toMatch(/^#\/s\/slack%3AT1%3AC9OPS%3A177\.7\/\d+$/);
+    await time.click();
+    await expect.poll(() => page.evaluate("location.hash")).toBe(address);
+    await expect.poll(positionOf).toBe(address.split("/").at(-1));
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(thread)}/99999`);
+    await page.getByRole("alert").getByText("There is no such record in this thread.").waitFor();
+    at.expectInnocent();
   });
 
   test("to a direct message of others says only that it is one", async () => {

@@ -51,6 +51,7 @@ const focused = `(() => {
   const inside = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
   return [window.stops.get(stop), shown && inside ? "" : stop.outerHTML.slice(0, 120)];
 })()`;
+/** Of a group of radio buttons the chosen one is the only stop; arrow keys lead to the others. */
 const missedStops = `[...document.querySelectorAll("a[href], button, select, input, textarea, summary")]
-  .filter((stop) => !stop.disabled && stop.checkVisibility({ visibilityProperty: true }) && !window.stops.has(stop))
+  .filter((stop) => !stop.disabled && (stop.type !== "radio" || stop.checked) && stop.checkVisibility({ visibilityProperty: true }) && !window.stops.has(stop))
   .map((stop) => stop.outerHTML.slice(0, 120))`;

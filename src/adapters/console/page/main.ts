@@ -8,7 +8,7 @@ import {
   stopRunning,
 } from "./conversation/conversation.ts";
 import { byId } from "./dom.ts";
-import { shortThread } from "./addresses.ts";
+import { readSessionAddress, readThreadAddress, shortThread } from "./addresses.ts";
 import { openDrawer, setUpDrawers } from "./drawers.ts";
 import { openAllThreads } from "./operations/all-threads.ts";
 import { openAudit } from "./operations/audit.ts";
@@ -83,12 +83,12 @@ interface PageAt {
 }
 
 function pageAt(hash: string): PageAt {
-  const thread = /^#\/t\/([a-z0-9]{8,32})$/.exec(hash)?.[1];
-  if (thread) return { page: "conversation", act: () => [openConversation(thread, frame)] };
-  const session = sessionIn(hash);
+  const conversation = readThreadAddress(hash);
+  if (conversation) return { page: "conversation", act: () => [openConversation(conversation, frame)] };
+  const session = readSessionAddress(hash);
   if (session) {
     const show: OpenPage = (root, on) => openTimeline(root, session, on);
-    return reportPage("timeline", { title: "", show, live: true }, shortThread(session));
+    return reportPage("timeline", { title: "", show, live: true }, shortThread(session.thread));
   }
   const name = hash.slice(2);
   const known = reports.get(name);
@@ -123,14 +123,6 @@ function reportPage(
     return [show(report, frame)];
   };
   return { page, act };
-}
-
-function sessionIn(hash: string): string {
-  try {
-    return decodeURIComponent(/^#\/s\/(.+)$/.exec(hash)?.[1] ?? "");
-  } catch {
-    return "";
-  }
 }
 
 /** Signs in if needed, then shows everything. */

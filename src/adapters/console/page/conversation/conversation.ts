@@ -1,7 +1,7 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
-import { sessionAddress, shortThread, threadAddress, wholeThread } from "../addresses.ts";
+import { sessionAddress, shortThread, type ThreadGoal, threadAddress, wholeThread } from "../addresses.ts";
 import {
   ApiError,
   type Connection,
@@ -13,8 +13,6 @@ import {
   pressAction,
   randomId,
   replyOf,
-  sendFile,
-  sendThumbnail,
   stopThread,
 } from "../api.ts";
 import { copyButton } from "../copy.ts";
@@ -27,8 +25,8 @@ import { may } from "../person.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
-import { drawThumbnail } from "./draw-thumbnail.ts";
 import { Conversation, type ReadingPlace } from "./messages.ts";
+import { forgetSent, sendOnce } from "./sent-files.ts";
 import { colorOf, ThreadList } from "./thread-list.ts";
 
 /** With fewer of them nobody searches. */
@@ -50,7 +48,12 @@ const composer = new Composer(send);
 const threadSearch = byId("thread-search", HTMLInputElement);
 threadSearch.addEventListener("input", () => threads.search(threadSearch.value));
 
-linkCopy.append(...copyButton("Copy the link to this thread", () => location.href));
+linkCopy.append(
+  ...copyButton(
+    "Copy the link to this thread",
+    () => new URL(current === null ? "#/" : threadAddress(current), location.href).href,
+  ),
+);
 
 followNeeds(({ first }) => {
   const needs = first.flatMap(({ thread, kind }) => {
@@ -61,16 +64,18 @@ followNeeds(({ first }) => {
 });
 
 let current: string | null = null;
+/** The message that the address names, until the conversation has come. */
+let wanted: string | undefined;
 /** The thread that the first message of a new one makes: the same for every attempt to send it. */
 let next = randomId();
 /** How often a stop was asked for. */
 let stops = 0;
-/** Ids of files that went with an attempt that failed later: they are not sent twice. */
-const sent = new WeakMap<File, { thread: string; id: string }>();
 
 /** Opens a thread, or with null the page for a new one; returns what ends it. */
-export function openConversation(thread: string | null, on: Connection): () => void {
+export function openConversation(goal: ThreadGoal | null, on: Connection): () => void {
+  const thread = goal?.thread ?? null;
   current = thread;
+  wanted = goal?.at;
   composer.open(thread);
   conversation.clear();
   files.open(null);
@@ -124,6 +129,18 @@ function rememberPlace(thread: string): void {
   else places.delete(thread);
 }
 
+/** Shows what the address names, or else where somebody was reading. */
+function showPlace(thread: string): void {
+  const message = wanted;
+  wanted = undefined;
+  const place = places.get(thread);
+  if (message === undefined) {
+    if (place) conversation.goTo(place);
+  } else if (!conversation.point(message))
+    showToast("The message of this link is gone: it was deleted, or newer ones have taken its place.");
+  showJump();
+}
+
 function leave(): void {
   current = null;
   conversation.clear();
@@ -151,8 +168,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     if (current === null) return;
     const shown = current;
     keepEndInView(() => conversation.replace(shown, messages), first);
-    const place = first ? places.get(shown) : undefined;
-    if (place) conversation.goTo(place);
+    if (first && thread) showPlace(shown);
     showRunning();
     if (thread && first) files.open(shown);
   },
@@ -175,11 +191,11 @@ async function send(text: string, key: string, chosen: File[]): Promise<boolean>
   const thread = current ?? next;
   try {
     const attachments: string[] = [];
-    for (const file of chosen) attachments.push(await fileId(thread, file));
+    for (const file of chosen) attachments.push(await sendOnce(thread, file));
     await postMessage(thread, text, key, attachments);
   } catch (error) {
     // Its files may be too old by now: the next attempt sends them again.
-    if (error instanceof ApiError && error.status === 400) for (const file of chosen) sent.delete(file);
+    if (error instanceof ApiError && error.status === 400) for (const file of chosen) forgetSent(file);
     showToast(messageOf(error));
     return false;
   }
@@ -188,17 +204,6 @@ async function send(text: string, key: string, chosen: File[]): Promise<boolean>
   if (thread === next) next = randomId();
   if (current === null) location.hash = threadAddress(thread);
   return true;
-}
-
-async function fileId(thread: string, file: File): Promise<string> {
-  const known = sent.get(file);
-  if (known?.thread === thread) return known.id;
-  const id = await sendFile(thread, file);
-  sent.set(file, { thread, id });
-  const picture = await drawThumbnail(file);
-  // The file goes without one where that fails.
-  if (picture) await sendThumbnail(thread, id, picture).catch(() => undefined);
-  return id;
 }
 
 /** Stops what the open conversation runs; false when there is nothing. */

@@ -1,9 +1,9 @@
 /** A message of a conversation with all its parts. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
-import { wholeThread } from "../addresses.ts";
+import { messageAddress, wholeThread } from "../addresses.ts";
 import { thumbnailAddress, uploadAddress } from "../api.ts";
-import { copyButton } from "../copy.ts";
+import { copyButton, linkButton } from "../copy.ts";
 import { element, formatBytes, icon, type IconName, redraw, timeElement } from "../dom.ts";
 import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
 import { viewFile } from "../viewer/viewer.ts";
@@ -78,14 +78,13 @@ export function messageView(article: HTMLElement, { stop, press, retry, edit }: 
       showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });
     }
     const written = textOf(message);
-    redraw(tools, [message.kind, written], () => {
-      const copy = written
+    redraw(tools, [thread, message.id, message.kind, written], () => [
+      ...(message.kind === "person" && written ? resendButtons(written, { retry, edit }) : []),
+      ...(written
         ? copyButton(message.kind === "answer" ? "Copy answer" : "Copy message", () => written)
-        : [];
-      return message.kind === "person" && written
-        ? [...resendButtons(written, { retry, edit }), ...copy]
-        : copy;
-    });
+        : []),
+      linkButton("Copy the link to this message", messageAddress(thread, message.id)),
+    ]);
     const offered = listOffers(message);
     redraw(actions, offered, () =>
       offered.map((one) =>

@@ -113,6 +113,19 @@ export class Conversation {
     return true;
   }
 
+  /** Shows the message in the middle of the view, marked; false where it is gone. */
+  point(id: string): boolean {
+    const article = this.#entries.get(id)?.article;
+    if (!article) return false;
+    this.#log.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    article.setAttribute("aria-current", "true");
+    this.goTo({ id, top: this.#scroller.clientHeight / 4 });
+    // From here on by the keyboard, and by what a screen reader says.
+    article.tabIndex = -1;
+    article.focus({ preventScroll: true });
+    return true;
+  }
+
   /** Draws what is near the view, and leaves of what is far from it its text. */
   look(): void {
     const { top, bottom, height } = this.#scroller.getBoundingClientRect();

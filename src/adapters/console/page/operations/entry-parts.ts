@@ -1,8 +1,11 @@
 /** What the entries of a timeline have in common. */
 import type { Excerpt } from "../../../../operations/finding.ts";
 import type { Figures } from "../../../../operations/reports.ts";
-import { type Child, element } from "../dom.ts";
-import { formatCost, formatCount, pluralize, sumTokens } from "../format.ts";
+import type { TimelineEntry } from "../../../../operations/timeline-entry.ts";
+import { type Child, element, icon, timeElement } from "../dom.ts";
+import { formatCost, formatCount, formatDuration, pluralize, sumTokens } from "../format.ts";
+import { renderMarkdown } from "../markdown/render.ts";
+import { toEndingState } from "../states.ts";
 
 /** Tokens read from a cache apart: they cost a tenth. */
 export function figuresOf(figures: Figures): HTMLElement {
@@ -23,6 +26,16 @@ export function figuresOf(figures: Figures): HTMLElement {
       .map(([name, tokens]) => element("span", {}, `${formatCount(tokens)} ${name}`)),
     element("span", {}, formatCost(figures.cost, figures.priceUnknown)),
   );
+}
+
+/** When it was, as the link to it. */
+export function timeOf(
+  { at, position }: { at?: number; position: number },
+  { addressOf }: { addressOf(position: number): string },
+): HTMLElement[] {
+  if (at === undefined) return [];
+  const attributes = { class: "when", href: addressOf(position), title: "Link to this record" };
+  return [element("a", attributes, timeElement(at))];
 }
 
 /** Tokens of the next request, before and after. */
@@ -50,4 +63,32 @@ export function renderOmitted({ omitted }: Excerpt): HTMLElement[] {
 
 export function imagesOf(images = 0): Child {
   return images ? element("span", { class: "soft" }, ` · ${pluralize(images, "image")}`) : "";
+}
+
+/** A line of the timeline. */
+export function item(kind: string, ...children: Child[]): HTMLElement {
+  return element("li", { class: `entry ${kind}` }, ...children);
+}
+
+/** How a turn ended. @param startedAt ms since the epoch */
+export function renderEnding(
+  entry: Extract<TimelineEntry, { kind: "turn-end" }>,
+  startedAt: number | undefined,
+): HTMLElement {
+  const { ended, detail, text, steps, figures, at } = entry;
+  const took = startedAt === undefined || at === undefined ? "" : ` · ${formatDuration(at - startedAt)}`;
+  const [sign, word] = toEndingState(ended);
+  return item(
+    `end ${sign}`,
+    element(
+      "p",
+      {},
+      icon(sign),
+      element("strong", {}, word),
+      detail ? ` ${detail}` : "",
+      ` · ${pluralize(steps, "step")}${took}`,
+    ),
+    figuresOf(figures),
+    ...(text.text ? [element("div", { class: "body" }, ...renderMarkdown(text.text))] : []),
+  );
 }

@@ -1,10 +1,20 @@
 /** The entries of a timeline. A tool's result is shown with its call, wherever the two come from. */
 import type { TransientEvent, TimelineEntry } from "../../../../operations/timeline-entry.ts";
-import { type Child, element, icon, timeElement } from "../dom.ts";
+import { element, icon } from "../dom.ts";
 import { formatDuration, pluralize } from "../format.ts";
 import { renderMarkdown } from "../markdown/render.ts";
-import { decisionOf, toEndingState } from "../states.ts";
-import { excerptOf, figuresOf, foldExcerpt, formatSizes, imagesOf, renderOmitted } from "./entry-parts.ts";
+import { decisionOf } from "../states.ts";
+import {
+  excerptOf,
+  figuresOf,
+  foldExcerpt,
+  formatSizes,
+  imagesOf,
+  item,
+  renderEnding,
+  renderOmitted,
+  timeOf,
+} from "./entry-parts.ts";
 import { toolCall, type ToolCallView, type ToolResult } from "./tool-call.ts";
 
 type EntryOf<Kind extends TimelineEntry["kind"]> = Extract<TimelineEntry, { kind: Kind }>;
@@ -14,9 +24,17 @@ const mostElements = 2_000;
 /** Of so many entries none goes, whatever they hold. */
 const leastEntries = 20;
 
+/** What the entries do not know of themselves. */
+interface Around {
+  /** What stands with the heading of a turn. */
+  headTurn(turn: string): HTMLElement;
+  /** The page's address of a record. */
+  addressOf(position: number): string;
+}
+
 export class Entries {
   readonly #list: HTMLElement;
-  readonly #headTurn: (turn: string) => HTMLElement;
+  readonly #around: Around;
   readonly #calls = new Map<string, ToolCallView>();
   /** Results whose call is on no page that was loaded. */
   readonly #orphans = new Map<string, { entry: ToolResult; line: HTMLElement }>();
@@ -30,10 +48,9 @@ export class Entries {
   /** Whether calls come unfolded. */
   areUnfolded = false;
 
-  /** @param headTurn what stands with the heading of a turn */
-  constructor(list: HTMLElement, headTurn: (turn: string) => HTMLElement) {
+  constructor(list: HTMLElement, around: Around) {
     this.#list = list;
-    this.#headTurn = headTurn;
+    this.#around = around;
   }
 
   /** Position of the record behind the last. */
@@ -123,13 +140,19 @@ export class Entries {
         return item(
           "turn",
           element("h3", {}, `Turn ${entry.turn}`),
-          ...timeOf(entry),
-          this.#headTurn(entry.turn),
+          ...timeOf(entry, this.#around),
+          this.#around.headTurn(entry.turn),
         );
       case "message":
         return item(
           "said",
-          element("p", { class: "who" }, entry.author, imagesOf(entry.images)),
+          element(
+            "p",
+            { class: "who" },
+            entry.author,
+            imagesOf(entry.images),
+            ...timeOf(entry, this.#around),
+          ),
           element("p", { class: "plain" }, ...excerptOf(entry.text)),
         );
       case "enclosure":
@@ -242,7 +265,7 @@ export class Entries {
                 formatDuration(tookMs),
               ),
             ]),
-        ...timeOf(entry),
+        ...timeOf(entry, this.#around),
       ),
       figuresOf(figures),
       ...(troubles.text
@@ -269,31 +292,4 @@ export class Entries {
     this.#orphans.set(entry.call, { entry, line });
     return line;
   }
-}
-
-function timeOf({ at }: TimelineEntry): HTMLElement[] {
-  return at === undefined ? [] : [timeElement(at)];
-}
-
-function item(kind: string, ...children: Child[]): HTMLElement {
-  return element("li", { class: `entry ${kind}` }, ...children);
-}
-
-function renderEnding(entry: EntryOf<"turn-end">, startedAt: number | undefined): HTMLElement {
-  const { ended, detail, text, steps, figures, at } = entry;
-  const took = startedAt === undefined || at === undefined ? "" : ` · ${formatDuration(at - startedAt)}`;
-  const [sign, word] = toEndingState(ended);
-  return item(
-    `end ${sign}`,
-    element(
-      "p",
-      {},
-      icon(sign),
-      element("strong", {}, word),
-      detail ? ` ${detail}` : "",
-      ` · ${pluralize(steps, "step")}${took}`,
-    ),
-    figuresOf(figures),
-    ...(text.text ? [element("div", { class: "body" }, ...renderMarkdown(text.text))] : []),
-  );
 }

@@ -3,6 +3,7 @@
  * rest, and who scrolls there finds it.
  */
 import type { TimelinePage, TransientEvent } from "../../../../operations/timeline-entry.ts";
+import { recordAddress } from "../addresses.ts";
 import { getTimeline, messageOf } from "../api.ts";
 import { element } from "../dom.ts";
 import { pluralize } from "../format.ts";
@@ -43,9 +44,10 @@ export class TimelineWindow {
   constructor(root: HTMLElement, thread: string) {
     this.#root = root;
     this.#thread = thread;
-    this.#entries = new Entries(this.#list, (turn) =>
-      waterfall(thread, turn, (position) => void this.goTo(position)),
-    );
+    this.#entries = new Entries(this.#list, {
+      headTurn: (turn) => waterfall(thread, turn, (position) => void this.goTo(position)),
+      addressOf: (position) => recordAddress(thread, position),
+    });
     for (const event of ["wheel", "touchmove"])
       root.addEventListener(event, this.#onTouch, { passive: true });
     this.#endScroll = onScroll(root, () => void this.#look());

@@ -1,13 +1,13 @@
 /** A thread of any platform as a timeline of its journal, read from its end, and live. */
 import type { TransientEvent, TimelinePage } from "../../../../operations/timeline-entry.ts";
 import type { ThreadLine } from "../../../../operations/finding.ts";
-import { threadAddress } from "../addresses.ts";
+import { type ThreadGoal, threadAddress } from "../addresses.ts";
 import { getTimeline, watchSession } from "../api.ts";
 import { element } from "../dom.ts";
 import { files } from "../files.ts";
 import { formatCost } from "../format.ts";
 import { stateOf } from "../states.ts";
-import { showTitle } from "../toast.ts";
+import { showTitle, showToast } from "../toast.ts";
 import { manageMenu } from "./manage-menu.ts";
 import { chip, emptyNote, failure, type Frame } from "./report.ts";
 import { actionButtons } from "./thread-actions.ts";
@@ -18,7 +18,7 @@ import { TimelineWindow } from "./timeline-window.ts";
 /** Shows the page in `root`; returns what ends it. */
 export function openTimeline(
   root: HTMLElement,
-  thread: string,
+  { thread, at }: ThreadGoal,
   { changed, connected, refused }: Frame,
 ): () => void {
   const head = timelineHead(thread, changed);
@@ -42,6 +42,7 @@ export function openTimeline(
       view.show(page);
       if (page.length === 0) now.before(emptyNote("No turn has started yet. It will appear here."));
       root.scrollTop = root.scrollHeight;
+      if (at !== undefined) void showRecord(Number(at), page.length);
       end = watchSession(thread, page.from + page.entries.length, {
         line: showLine,
         entries: grow,
@@ -52,6 +53,12 @@ export function openTimeline(
     } catch (error) {
       if (!closed) root.replaceChildren(failure(error, begin));
     }
+  }
+
+  /** What the address names. */
+  async function showRecord(position: number, length: number): Promise<void> {
+    if (position < length) await view.goTo(position);
+    else showToast("There is no such record in this thread.");
   }
 
   function grow(page: TimelinePage): void {
