@@ -75,7 +75,7 @@ interface Sample {
 }
 
 /** What each of several threads waits that clone at the same moment, the first time and once clones are kept for them. */
-export async function measureTogether(
+async function measureTogether(
   files: number,
   rounds: number,
 ): Promise<Record<"first" | "later", number[]>> {
