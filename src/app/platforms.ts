@@ -112,13 +112,12 @@ export async function openAdapters({
     );
   }
   if (environment.DISCORD_TOKEN) {
-    const nobody = findClosedDiscord(settings.access);
-    if (nobody) log.warn(nobody);
     const { createDiscordAdapter } = await import("../adapters/discord/adapter.ts");
     adapters.push(
       createDiscordAdapter({
         ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
         ...settings.discord,
+        closed: findClosedDiscord(settings.access),
         isWatched: isWatched("discord"),
         downtime,
         onWritable: (thread) => sendKept(redis, queue, threadId(thread)),

@@ -25,6 +25,8 @@ import { createInteractions } from "./interactions/interactions.ts";
 import type { Choices } from "./interactions/options.ts";
 
 export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
+  /** What to tell the operator at start where nobody is listed who may give work. */
+  closed?: string | undefined;
   /** Emoji that stop a turn; of custom ones the name. */
   stopReactions: readonly string[];
   /** Emoji that give a message to the agent; of custom ones the name. Default: none. */

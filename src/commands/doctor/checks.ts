@@ -267,7 +267,7 @@ async function checkSignIn(config: Config): Promise<Finding[]> {
 async function checkSlackApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {
   const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CLIENT_ID, SLACK_API_URL } = environment;
   if (!SLACK_BOT_TOKEN && !SLACK_APP_TOKEN && !SLACK_CLIENT_ID) {
-    const text = "not used: SLACK_BOT_TOKEN and SLACK_APP_TOKEN connect it (README, “Slack”)";
+    const text = "not used: `heddle setup slack` connects it";
     return [{ level: "note", text }];
   }
   const [{ checkSlack }, { resolveTransport, resolveTeams }] = await Promise.all([
@@ -285,17 +285,16 @@ async function checkSlackApp({ config: { environment, settings } }: CommandConte
 async function checkDiscordApp({ config: { environment, settings } }: CommandContext): Promise<Finding[]> {
   const { DISCORD_TOKEN, DISCORD_API_URL } = environment;
   if (!DISCORD_TOKEN) {
-    return [{ level: "note", text: "not used: DISCORD_TOKEN connects it (README, “Discord”)" }];
+    return [{ level: "note", text: "not used: `heddle setup discord` connects it" }];
   }
   const { checkDiscord } = await import("../../adapters/discord/installation/check.ts");
-  const findings = await checkDiscord({
+  return await checkDiscord({
     token: DISCORD_TOKEN,
     ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
     messageContent: settings.discord.messageContent,
+    closed: findClosedDiscord(settings.access),
     watched: listWatched(settings, "discord"),
   });
-  const text = findClosedDiscord(settings.access);
-  return text === undefined ? findings : [...findings, { level: "warning", text }];
 }
 
 async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Finding[]> {

@@ -31,6 +31,16 @@ describe("start", () => {
     expect(await start(await fakeDiscord())).toBe("");
   });
 
+  test("offers what to write into heddle.yaml where nobody is listed who may give work", async () => {
+    const discord = await fakeDiscord();
+    const other = discord.addGuild("Dyers");
+    const said = await start(discord, { closed: "Nobody may give work." });
+    const example = `access: { discord: { guilds: ["${discord.guild.id}", "${other.id}"] } }`;
+    expect((JSON.parse(said) as { msg: string }).msg).toBe(
+      `Nobody may give work. For all members of Weavers, Dyers: ${example}`,
+    );
+  });
+
   test.each<[string, (discord: FakeDiscord) => string, RegExp]>([
     ["a prefix", ({ token }) => `Bot ${token}`, /^DISCORD_TOKEN begins with “Bot ”: remove that prefix\.$/],
     ["a client secret", () => "abcdef", /^DISCORD_TOKEN is not a bot token: copy it from Bot → Reset Token/],

@@ -37,10 +37,14 @@ interface Installation {
   warnings: string[];
 }
 
-/** Asks Discord what the token is good for; throws an error that says what is wrong with it. */
+/**
+ * Asks Discord what the token is good for; throws an error that says what is wrong with it.
+ *
+ * @param options.closed what to tell the operator where nobody is listed who may give work
+ */
 export async function identify(
   rest: REST,
-  { token, messageContent }: { token: string; messageContent: boolean },
+  { token, messageContent, closed }: { token: string; messageContent: boolean; closed?: string | undefined },
 ): Promise<Installation> {
   if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: remove that prefix.");
   if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
@@ -70,6 +74,7 @@ export async function identify(
       : [`In the server ${name} the bot lacks ${missing.join(", ")}: invite it again with ${invite}.`];
   });
   if (guilds.length === 0) warnings.push(`The bot is in no server: invite it with ${invite}.`);
+  if (closed) warnings.push(guilds.length === 0 ? closed : `${closed} ${offerAccess(guilds)}`);
   const description = `${bot.username} in ${listGuilds(guilds)}`;
   const identity = { applicationId, botId: bot.id };
   return { identity, name: bot.username, readsMessages, description, guilds, warnings };
@@ -77,6 +82,14 @@ export async function identify(
 
 /** Servers that are named; more would fill the screen. */
 const mostNamed = 5;
+
+/** To be copied into heddle.yaml. */
+function offerAccess(guilds: { id: string; name: string }[]): string {
+  const named = guilds.slice(0, mostNamed);
+  const ids = named.map(({ id }) => `"${id}"`).join(", ");
+  const names = named.map(({ name }) => name).join(", ");
+  return `For all members of ${names}: access: { discord: { guilds: [${ids}] } }`;
+}
 
 /** With their ids, which the operator lists in heddle.yaml. */
 function listGuilds(guilds: { id: string; name: string }[]): string {
@@ -133,7 +146,11 @@ const surveyed = 10;
 
 /** Checks the token without connecting, and what the bot may do in which server. */
 export async function checkDiscord(
-  access: Omit<DiscordAccess, "log"> & { messageContent: boolean; watched?: readonly WatchedChannel[] },
+  access: Omit<DiscordAccess, "log"> & {
+    messageContent: boolean;
+    closed?: string | undefined;
+    watched?: readonly WatchedChannel[];
+  },
 ): Promise<Finding[]> {
   const rest = createRest(access, { timeoutMs: 8_000 });
   try {
