@@ -32,7 +32,7 @@ export function dependenciesStep(root, node, { development }) {
       say(
         adds
           ? "adding the packages for development of package-lock.json (npm install)"
-          : "installing the packages of package-lock.json (npm ci)",
+          : "installing the packages of package-lock.json into node_modules (npm ci)",
       );
       // Written again at the end, so an interrupted installation is not taken for a complete one.
       rmSync(installedRecord(root), { force: true });

@@ -58,7 +58,7 @@ export function nodeStep(root, version = process.versions.node) {
       if (isMusl())
         throw new SetupFailure(`${why}, and the one it brings does not run with musl (Alpine Linux). ${way}`);
 
-      say(`${why}: installing Node ${pinned} into .node (56 MB, once)`);
+      say(`${why}: installing Node ${pinned} into .node (56 MB, once: npm install ${name})`);
       // npm would take the remains of an interrupted installation for a complete one.
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
       await npm(

@@ -101,19 +101,21 @@ function sayWithoutSandbox(why, remedy) {
  * @param {readonly string[]} privilege
  */
 async function installFirst(tries, install, privilege) {
+  const [sudo, ...options] = privilege;
   /** @param {string} command */
   const asRoot = (command) => {
     const env = ["DEBIAN_FRONTEND=noninteractive", ...command.split(" ")];
-    const [sudo, ...options] = privilege;
     return sudo === undefined ? runQuietly("env", env) : runQuietly(sudo, [...options, "env", ...env]);
   };
   /** @type {import("./commands.js").CommandFailure | undefined} */
   let failure;
   for (const [index, { packages, what }] of tries.entries()) {
     const command = `${install} ${packages.join(" ")}`;
-    say(`${index === 0 ? "" : "that failed; "}installing ${what} (${command})`);
     // A fresh system knows no packages, an old one those of yesterday. It may go wrong for sources of no interest.
-    if (index === 0 && command.startsWith("apt-get")) await asRoot("apt-get update");
+    const first = index === 0 && command.startsWith("apt-get") ? ["apt-get update"] : [];
+    const calls = [...first, command].map((call) => (sudo ? `sudo ${call}` : call));
+    say(`${index === 0 ? "" : "that failed; "}installing ${what} (as root: ${calls.join("; ")})`);
+    for (const call of first) await asRoot(call);
     failure = await asRoot(command);
     if (!failure) return undefined;
   }

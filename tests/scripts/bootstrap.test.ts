@@ -34,7 +34,9 @@ describe("a start", () => {
   });
 
   test("says a line for what it sets up, and nothing when nothing is to do", async () => {
-    expect((await start()).stderr).toBe("heddle: installing the packages of package-lock.json (npm ci)\n");
+    expect((await start()).stderr).toBe(
+      "heddle: installing the packages of package-lock.json into node_modules (npm ci)\n",
+    );
     expect((await start()).stderr).toBe("");
     expect(await checkout.npmLog()).toEqual([npmCi]);
   });
@@ -174,7 +176,7 @@ describe("Node", () => {
   test("of the repository's own is installed where the system's is too old, once", async () => {
     const { stdout, stderr } = await start({ preload: oldNode });
     expect(stderr).toMatch(
-      /^heddle: Heddle does not run on Node 20\.1\.0: installing Node 26\.10\.0 into \.node \(/,
+      /^heddle: Heddle does not run on Node 20\.1\.0: installing Node 26\.10\.0 into \.node \(56 MB, once: npm install node-/,
     );
     expect(JSON.parse(stdout).path).toMatch(/\/a folder\/\.node\/node_modules\/node-[a-z0-9-]+\/bin:/);
     expect((await checkout.npmLog())[0]).toMatch(
@@ -222,7 +224,7 @@ describe.runIf(process.platform === "linux")("bubblewrap", () => {
     const { code, stderr } = await start({ preload: "process.getuid = () => 0;" });
     expect(code).toBe(0);
     expect(stderr).toContain(
-      "heddle: installing bubblewrap, the sandbox of the agent's commands (apt-get install ",
+      "heddle: installing bubblewrap, the sandbox of the agent's commands (as root: apt-get update; apt-get install ",
     );
     expect(await log()).toMatch(/apt-get update\n.*apt-get install -y .* bubblewrap\n$/);
   });
@@ -236,7 +238,7 @@ describe.runIf(process.platform === "linux")("bubblewrap", () => {
     const { code, stderr } = await start({ preload: ordinaryUser });
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: expect.stringContaining("(dnf install -y bubblewrap)"),
+      stderr: expect.stringContaining("(as root: sudo dnf install -y bubblewrap)"),
     });
     expect(await log()).toMatch(/^sudo\nsudo\n/);
   });
@@ -305,7 +307,7 @@ describe.runIf(process.platform === "linux")("a Redis server", () => {
     const { code, stderr } = await start(asRoot);
     expect(code).toBe(0);
     expect(stderr).toContain(
-      "heddle: installing bubblewrap, the sandbox of the agent's commands, and Redis or Valkey, which keeps what must survive (apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 bubblewrap redis-tools)\n",
+      "heddle: installing bubblewrap, the sandbox of the agent's commands, and Redis or Valkey, which keeps what must survive (as root: apt-get update; apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=120 bubblewrap redis-tools)\n",
     );
     expect((await log()).split("\n")).toHaveLength(2);
     expect((await start(asRoot)).stderr).toBe("");
