@@ -30,6 +30,27 @@ describe("Other commands", () => {
     expect(stop.output()).toContain("Nothing is running");
   });
 
+  test("threads list says how many there are beyond the limit, and reaches the oldest", async () => {
+    const author = { id: "U1", name: "Ada" };
+    const pipeline = here.redis.client().pipeline();
+    for (let n = 0; n < 150; n += 1) {
+      const thread = `slack:T1:C1:${n}.0`;
+      const message = { role: "user", id: `m${n}`, author, text: `task ${n}.`, at: n };
+      pipeline.rpush(keys.log(thread), JSON.stringify({ type: "user", message }));
+      pipeline.zadd(keys.threads, n, thread);
+    }
+    await pipeline.exec();
+    const list = heddle(["threads", "list"]);
+    expect(await list.ended).toBe(0);
+    expect(list.output()).toContain("Ada: task 149.");
+    expect(list.output()).not.toContain("Ada: task 0.");
+    expect(list.output()).toMatch(/\n100 of 150 threads; --limit 150 lists them all\.$/);
+    const all = heddle(["threads", "list", "--limit", "150"]);
+    expect(await all.ended).toBe(0);
+    expect(all.output()).toContain("Ada: task 0.");
+    expect(all.output()).not.toContain("lists them all");
+  });
+
   test("threads shows the last part of a long thread, and the older one when asked for it", async () => {
     const thread = "slack:T1:C1:1.2";
     const author = { id: "U1", name: "Ada" };
