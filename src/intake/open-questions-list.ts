@@ -25,7 +25,7 @@ export async function listOpenQuestions(
   options: OpenQuestionsOptions,
   thread: ThreadRef,
 ): Promise<string | undefined> {
-  const all = await readChannelQuestions(options.redis, thread);
+  const all = await readChannelQuestions(options.redis, thread, options.now());
   const isOwn = (one: ChannelQuestion) => one.thread.thread === thread.thread;
   const open = new Set(
     await keepOpen(

@@ -52,7 +52,8 @@ export function openOperations(options: OperationsOptions): Operations & { close
     threads,
     calls: createCallIndex(redis, mask),
     outlines: createOutlines(redis, mask),
-    questions: () => listQuestions(redis, options.approvers(), mask, now()),
+    questions: (thread) =>
+      listQuestions(redis, options.approvers(), mask, now(), thread === undefined ? undefined : [thread]),
     waiting: (thread) => listWaitingLines(redis, thread, mask),
     needs: () => listNeeds(redis, threads, options.approvers(), mask, now()),
     heard: openHeardMessages(redis, feed, mask),

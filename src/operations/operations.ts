@@ -26,8 +26,8 @@ export interface Operations {
   threads: ThreadIndex;
   calls: CallIndex;
   outlines: ThreadOutlines;
-  /** What agents ask people and nobody has decided, on all platforms. */
-  questions(): Promise<QuestionLine[]>;
+  /** What agents ask people and nobody has decided, on all platforms or in that thread. */
+  questions(thread?: ThreadId): Promise<QuestionLine[]>;
   /** What no turn of that thread has taken, in order. */
   waiting(thread: ThreadId): Promise<WaitingLine[]>;
   /** All that goes on only when a person does something, those first whose time is over first. */

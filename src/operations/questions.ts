@@ -4,7 +4,7 @@ import { toolCalls } from "../agent/messages.ts";
 import { describeQuestion, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import { toVisibleCall } from "../chat/visible-call.ts";
-import { keys } from "../queue/redis/keys.ts";
+import { type AskingThread, readAskingThreads } from "../queue/session/asking-threads.ts";
 import { readJournalSlice } from "../queue/session/journal.ts";
 import { readUndecidedQuestions } from "../queue/session/open-questions.ts";
 import type { Mask } from "./excerpt.ts";
@@ -13,8 +13,7 @@ import type { QuestionLine } from "./operations.ts";
 /** Who may decide about a call; see `access.approve`. */
 export type Approvers = "everyone" | "requester" | "administrators";
 
-/** Of so many threads with something to do it is known what they ask, and the call is among so many records. */
-const mostThreads = 1_000;
+/** The call is among so many records. */
 const lastRecords = 300;
 
 /**
@@ -29,17 +28,23 @@ export async function listQuestions(
   now: number,
   among?: readonly ThreadId[],
 ): Promise<QuestionLine[]> {
-  // A turn that waits for people is listed until their time is over.
-  const threads = among ?? (await redis.zrange(keys.waiting, "0", String(mostThreads - 1)));
+  const asking = among ? await readAsking(redis, among) : await readAskingThreads(redis, now);
   const lines = await Promise.all(
-    threads.map(async (thread) => {
-      const questions = await readUndecidedQuestions(redis, thread);
+    asking.map(async ({ thread, questions }) => {
       const open = questions.filter(({ expiresAt }) => expiresAt > now);
       const calls = open.length > 0 ? await readCalls(redis, thread) : undefined;
       return open.map((question) => lineOf(thread, question, calls?.get(question.callId), approvers, mask));
     }),
   );
   return lines.flat().toSorted((a, b) => a.until - b.until);
+}
+
+async function readAsking(redis: Redis, threads: readonly ThreadId[]): Promise<AskingThread[]> {
+  const read = async (thread: ThreadId) => ({
+    thread,
+    questions: await readUndecidedQuestions(redis, thread),
+  });
+  return await Promise.all(threads.map(read));
 }
 
 async function readCalls(redis: Redis, thread: ThreadId): Promise<Map<string, ToolCall>> {

@@ -207,6 +207,10 @@ export const keys = {
    * time when their questions expire. The sweeper walks what is not in the future.
    */
   waiting: "heddle:waiting",
+  /** Sorted set: threads that ask people something, or have done so, by when; see session/asking-threads.ts. */
+  asking: "heddle:asking",
+  /** Present for ten minutes after that set was made whole. */
+  askingWhole: "heddle:asking:whole",
 } as const;
 
 /** Channels of pub/sub. */

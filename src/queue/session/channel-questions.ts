@@ -8,6 +8,7 @@ import {
   type ThreadRef,
 } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
+import { type AskingThread, readAskingThreads } from "./asking-threads.ts";
 import { postedField, readUndecidedQuestions } from "./open-questions.ts";
 import { readMessageRef } from "./stored.ts";
 
@@ -19,22 +20,26 @@ export interface ChannelQuestion {
   ref?: MessageRef;
 }
 
-/** More threads with something to do, of all channels, are not looked through, and of one channel no more than that. */
-const mostThreads = 2_000;
+/** Of one channel no more threads are looked through. */
 const mostOfChannel = 50;
 
 /** The open questions of a thread, and of the other threads of its channel, the oldest first. */
-export async function readChannelQuestions(redis: Redis, thread: ThreadRef): Promise<ChannelQuestion[]> {
-  const listed = await redis.zrange(keys.waiting, "0", String(mostThreads - 1));
+export async function readChannelQuestions(
+  redis: Redis,
+  thread: ThreadRef,
+  now: number,
+): Promise<ChannelQuestion[]> {
   const own = threadId(thread);
   const beginning = threadId({ ...thread, thread: "" });
-  const others = listed.filter((id) => id.startsWith(beginning) && id !== own).slice(0, mostOfChannel);
-  const found = await Promise.all([own, ...others].map((id) => readQuestions(redis, id)));
+  const others = (await readAskingThreads(redis, now))
+    .filter((asking) => asking.thread.startsWith(beginning) && asking.thread !== own)
+    .slice(0, mostOfChannel);
+  const asking = [{ thread: own, questions: await readUndecidedQuestions(redis, own) }, ...others];
+  const found = await Promise.all(asking.map((one) => locate(redis, one)));
   return found.flat().toSorted((a, b) => a.question.askedAt - b.question.askedAt);
 }
 
-async function readQuestions(redis: Redis, id: ThreadId): Promise<ChannelQuestion[]> {
-  const questions = await readUndecidedQuestions(redis, id);
+async function locate(redis: Redis, { thread: id, questions }: AskingThread): Promise<ChannelQuestion[]> {
   if (questions.length === 0) return [];
   const fields = questions.map((question) => postedField(question.id));
   const posted = await redis.hmget(keys.head(id), ...fields);

@@ -5,9 +5,11 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript, type Script } from "../redis/script.ts";
+import { listAsking } from "./asking-threads.ts";
 import { charsOf } from "./journal.ts";
 import { expiringKeys } from "./expiry.ts";
 import { type Dequeued, type Hint, LeaseLost, type SessionLease } from "./lease.ts";
+import { asksPeople } from "./open-questions.ts";
 import { type FoundJournal, stageSnapshot } from "./snapshot.ts";
 import { readHeadNumber, readMessage, readRecords, readStopOrder } from "./stored.ts";
 
@@ -156,6 +158,7 @@ function openLease(redis: Redis, thread: ThreadId, claimed: z.infer<typeof claim
     holds: async () => (await redis.hget(head, "epoch")) === String(epoch),
     confirm: async () => (await confirmScript.run(redis, [head], [epoch])) === 1,
     async append(appended, change = {}) {
+      if (asksPeople(change.fields)) await listAsking(redis, thread, Date.now());
       const set = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});
       const done = Object.entries(change.done ?? {});

@@ -46,7 +46,7 @@ export async function deleteSession(redis: Redis, thread: ThreadId, now: number)
     await eachKey(node, `heddle:{${escapeGlob(thread)}}:*`, (found) => node.unlink(...found));
     await eachKey(node, "heddle:{pull:*", (found) => removeBranches(node, found, thread));
   }
-  await Promise.all([redis.zrem(keys.threads, thread), redis.zrem(keys.waiting, thread)]);
+  await Promise.all([keys.threads, keys.waiting, keys.asking].map((list) => redis.zrem(list, thread)));
   return true;
 }
 

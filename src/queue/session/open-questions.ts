@@ -27,6 +27,11 @@ const decisionField = (id: string) => `decision:${id}` as const;
 /** Where the question was posted, or by the turn's id the offer to go on with it. */
 export const postedField = (id: string) => `asked:${id}` as const;
 
+/** Whether a write of these fields puts a question to people. */
+export function asksPeople(fields: Change["fields"] = {}): boolean {
+  return Object.entries(fields).some(([field, value]) => field.startsWith(openField("")) && value !== "");
+}
+
 /** The questions that a thread has open, decided or not. */
 export async function readOpenQuestions(redis: Redis, thread: ThreadId): Promise<Question[]> {
   const head = await redis.hgetall(keys.head(thread));

@@ -86,8 +86,8 @@ export function decideOpenQuestion(
 ): Promise<Reply | null> {
   const id = call.parameters[1] ?? "";
   return withThread(services, call, async (thread) => {
-    const open = await services.operations.questions();
-    const found = open.find((question) => question.thread === thread && question.id === id);
+    const open = await services.operations.questions(thread);
+    const found = open.find((question) => question.id === id);
     if (!found) return replyProblem(404, "No such question is open: it may have been decided.");
     if (!mayRead(services, call, thread))
       return replyProblem(403, "Whoever may not read this direct message cannot decide about it either.");

@@ -34,8 +34,10 @@ export function timeOf(
   { addressOf }: { addressOf(position: number): string },
 ): HTMLElement[] {
   if (at === undefined) return [];
-  const attributes = { class: "when", href: addressOf(position), title: "Link to this record" };
-  return [element("a", attributes, timeElement(at))];
+  // Of a record there are hundreds on a page, so one element has to do.
+  const { title, textContent } = timeElement(at);
+  const attributes = { class: "when", href: addressOf(position), title: `${title}: link to this record` };
+  return [element("a", attributes, textContent ?? "")];
 }
 
 /** Tokens of the next request, before and after. */
