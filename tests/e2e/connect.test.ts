@@ -1,39 +1,25 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { shot } from "../browser/chromium.ts";
 import { freePort } from "../fakes/free-port.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
-import { newPlace, patienceMs, type Place } from "./program.ts";
+import { useBrowser, usePlace } from "./hooks.ts";
+import { patienceMs } from "./program.ts";
 
 /** Connect, from two pasted tokens to the first mention: the real program, a real browser, Slack and Discord as fakes. */
 
-let browser: Browser | undefined;
-let place: Place;
-beforeAll(async () => {
-  browser = await launchChromium();
-});
-afterAll(() => browser?.close());
-beforeEach(async (context) => {
-  context.skip(!chromiumPath, noChromium);
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const [at, chromium] = [usePlace(), useBrowser()];
 
 /** A page of the console that stays open while the program is started again. */
 async function open(env: Record<string, string>) {
   const HEDDLE_PORT = String(await freePort());
   const run = async () => {
-    const program = place.start(["start"], { ...env, HEDDLE_PORT });
+    const program = at.place.start(["start"], { ...env, HEDDLE_PORT });
     await program.line(/console +http/);
     return program;
   };
   let program = await run();
-  if (!browser) throw new Error("There is no browser.");
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1180 } });
+  const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 1180 } });
   onTestFinished(() => page.close());
   page.setDefaultTimeout(patienceMs);
   await page.goto(`http://127.0.0.1:${HEDDLE_PORT}/#/connect`);

@@ -1,36 +1,23 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, onTestFinished, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
-import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
+import { shot } from "../browser/chromium.ts";
+import { useBrowser, usePlace } from "./hooks.ts";
 import { processesWith, running } from "./processes.ts";
-import { newPlace, patienceMs, type Place } from "./program.ts";
+import { patienceMs } from "./program.ts";
 
 /** The first minute of a newcomer: the program as it starts without any account, in a real browser. */
 
-let browser: Browser | undefined;
-let place: Place;
-beforeAll(async () => {
-  browser = await launchChromium();
-});
-afterAll(() => browser?.close());
-beforeEach(async (context) => {
-  context.skip(!chromiumPath, noChromium);
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-});
+const [at, chromium] = [usePlace(), useBrowser()];
 
 async function open(env: Record<string, string> = {}): Promise<{ page: Page; pid: number }> {
-  const program = place.start(["start"], env);
+  const program = at.place.start(["start"], env);
   const line = await program.line(/console +http/);
   const url = line.trim().split(/ +/)[1] ?? "";
-  if (!browser) throw new Error("There is no browser.");
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1180 } });
+  const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 1180 } });
   page.setDefaultTimeout(patienceMs);
   await page.goto(url);
   return { page, pid: program.pid };
@@ -111,7 +98,7 @@ test("A newcomer connects a model on the page, and it answers the next task with
   await page.locator("#setup-answer[type=text]").press("Enter");
   await page.getByText("no restart is needed").waitFor();
   await page.locator("#facts").getByText("anthropic/claude-sonnet-5-5").waitFor();
-  const file = join(place.folder, ".env");
+  const file = join(at.place.folder, ".env");
   expect(parseEnv(await readFile(file, "utf8"))).toMatchObject({ ANTHROPIC_API_KEY: key });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 
@@ -123,5 +110,5 @@ test("A newcomer connects a model on the page, and it answers the next task with
   const saved = page.getByRole("row").filter({ hasText: "setup-saved" });
   await saved.getByText("ANTHROPIC_API_KEY").waitFor();
   expect(await page.content()).not.toContain(key);
-  expect(place.outputs()).not.toContain(key);
+  expect(at.place.outputs()).not.toContain(key);
 });

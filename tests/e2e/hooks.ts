@@ -1,4 +1,6 @@
+import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { launchChromium, noChromium } from "../browser/chromium.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { newPlace, type Place } from "./program.ts";
 
@@ -43,6 +45,21 @@ export function usePlace(): Pick<Setting, "place"> {
   return {
     get place() {
       return begun(place);
+    },
+  };
+}
+
+/** Gives the tests of this file a browser. Where there is none they are skipped, and say so. */
+export function useBrowser(): { readonly browser: Browser } {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+  beforeEach((context) => context.skip(browser === undefined, noChromium));
+  return {
+    get browser() {
+      return begun(browser);
     },
   };
 }

@@ -1,19 +1,14 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchChromium, noChromium, shot } from "../browser/chromium.ts";
-import { useSetting } from "./hooks.ts";
+import { expect, test } from "vitest";
+import { shot } from "../browser/chromium.ts";
+import { useBrowser, useSetting } from "./hooks.ts";
 import { patienceMs } from "./program.ts";
 
 /** What people are shown of calls that failed, were denied, or went well: in the whole program, wherever it is shown. */
 
 const here = useSetting();
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launchChromium();
-});
-afterAll(() => browser?.close());
+const chromium = useBrowser();
 
 const settings = `
 tools:
@@ -44,15 +39,14 @@ steps:
 
 const environment = () => ({ REDIS_URL: here.redis.path });
 
-test("a failed command has its exit code, a denied one is denied, and none is running in the end", async (context) => {
-  if (!browser) return context.skip(noChromium);
+test("a failed command has its exit code, a denied one is denied, and none is running in the end", async () => {
   await mkdir(join(here.place.folder, "scripts"));
   await writeFile(join(here.place.folder, "heddle.yaml"), settings);
   await writeFile(join(here.place.folder, "scripts", "all.yaml"), script);
   const program = here.place.start(["start"], environment());
   await program.line(/Heddle is ready/);
   const url = /console +(\S+)/.exec(await program.line(/^ +console /))?.[1] ?? "";
-  const page = await browser.newPage();
+  const page = await chromium.browser.newPage();
   page.setDefaultTimeout(patienceMs);
   await page.goto(url);
   await page.getByLabel("Message to Heddle").fill("Do it all");

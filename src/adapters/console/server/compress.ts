@@ -30,14 +30,22 @@ export async function compressReply(reply: Reply, accepted: string | undefined):
   // Also with a short one: the next answer at the same address may be long.
   const headers = { ...reply.headers, vary: "accept-encoding" };
   const body = Buffer.from(reply.body);
-  const encoding = body.length < leastBytes ? undefined : chooseEncoding(accepted ?? "");
+  const encoding = body.length < leastBytes ? undefined : chooseEncoding(accepted ?? "", ["br", "gzip"]);
   if (!encoding) return { ...reply, headers };
   const packed = await encodings[encoding](body);
   return { ...reply, headers: { ...headers, "content-encoding": encoding }, body: packed };
 }
 
-/** As RFC 9110, 12.5.3, weighs them; undefined where nothing is wanted that this server writes. */
-function chooseEncoding(accepted: string): keyof typeof encodings | undefined {
+/**
+ * As RFC 9110, 12.5.3, weighs them; undefined where nothing is wanted that there is.
+ *
+ * @param accepted the request's `Accept-Encoding`
+ * @param offered which there are, the best first
+ */
+export function chooseEncoding<Name extends string>(
+  accepted: string,
+  offered: readonly Name[],
+): Name | undefined {
   const weights = new Map<string, number>();
   for (const part of accepted.toLowerCase().split(",")) {
     const [name = "", ...parameters] = part.split(";").map((one) => one.trim());
@@ -46,6 +54,7 @@ function chooseEncoding(accepted: string): keyof typeof encodings | undefined {
     weights.set(name, weight === undefined ? 1 : Number(weight) || 0);
   }
   const weigh = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
-  const best = weigh("gzip") > weigh("br") ? "gzip" : "br";
-  return weigh(best) > 0 && weigh(best) >= (weights.get("identity") ?? 0) ? best : undefined;
+  const [best] = offered.toSorted((a, b) => weigh(b) - weigh(a));
+  const isWanted = best !== undefined && weigh(best) > 0 && weigh(best) >= (weights.get("identity") ?? 0);
+  return isWanted ? best : undefined;
 }

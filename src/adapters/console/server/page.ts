@@ -4,6 +4,7 @@ import { extname } from "node:path";
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { gzipSync } from "node:zlib";
+import { chooseEncoding } from "./compress.ts";
 import type { Reply } from "./http.ts";
 
 const folder = new URL("../page/", import.meta.url);
@@ -67,9 +68,9 @@ function toServedFile(content: Buffer | string, type: string): ServedFile {
 
 function replyFile({ headers, plain, gzip }: ServedFile, asked: IncomingHttpHeaders): Reply {
   if (isKnown(headers["etag"] ?? "", asked["if-none-match"])) return { status: 304, headers };
-  // Nobody but `gzip;q=0` means otherwise, and nobody sends that.
-  if (!/\bgzip\b/.test(asked["accept-encoding"] ?? "")) return { status: 200, headers, body: plain };
-  return { status: 200, headers: { ...headers, "content-encoding": "gzip" }, body: gzip };
+  const encoding = chooseEncoding(asked["accept-encoding"]?.toString() ?? "", ["gzip"]);
+  if (encoding === undefined) return { status: 200, headers, body: plain };
+  return { status: 200, headers: { ...headers, "content-encoding": encoding }, body: gzip };
 }
 
 /** By weak comparison (RFC 9110, 13.1.2): a proxy may have taken the mark of a weak one, or set it. */
