@@ -37,6 +37,14 @@ export interface Quote {
   at: number;
 }
 
+/** A prompt of an MCP server that a person begins a task with. */
+export interface PromptChoice {
+  server: string;
+  name: string;
+  /** Absent where there are none. */
+  arguments?: Record<string, string>;
+}
+
 /** What came with a message beside its text. Each part is absent where there is nothing of it. */
 export interface Enclosed {
   files?: AttachmentHandle[];
@@ -49,6 +57,7 @@ export interface Enclosed {
   /** What the person chose. */
   model?: string;
   skill?: string;
+  prompt?: PromptChoice;
 }
 
 export interface UserMessage {

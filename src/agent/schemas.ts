@@ -7,6 +7,7 @@ import type {
   AttachmentHandle,
   Enclosed,
   Image,
+  PromptChoice,
   Quote,
   Speaker,
   SummaryMessage,
@@ -64,6 +65,12 @@ const quoteFields = z.looseObject({
   at: z.number(),
 } satisfies Fields<Quote>);
 
+const promptChoiceFields = z.looseObject({
+  server: z.string(),
+  name: z.string(),
+  arguments: optional(z.record(z.string(), z.string())),
+} satisfies Fields<PromptChoice>);
+
 const enclosedFields = z.looseObject({
   files: optional(z.array(attachmentFields)),
   about: optional(quoteFields),
@@ -71,6 +78,7 @@ const enclosedFields = z.looseObject({
   room: optional(z.literal(true)),
   model: optional(z.string()),
   skill: optional(z.string()),
+  prompt: optional(promptChoiceFields),
 } satisfies Fields<Enclosed>);
 
 const userMessageFields = z.looseObject({

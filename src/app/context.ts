@@ -15,6 +15,7 @@ import { createMaskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";
 import { readChanges } from "../queue/stores/administration-changes.ts";
+import { createPromptIndex, type PromptIndex } from "../queue/stores/mcp-prompts.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
@@ -32,6 +33,7 @@ import { openAdministration } from "./configuration/administration.ts";
 import { listSkillNames } from "./channel-settings.ts";
 import { offerModels } from "./models.ts";
 import { openSurfaces } from "./platforms.ts";
+import { listOfferedPrompts } from "./prompts.ts";
 import { createOwnAccounts, openAccounts } from "./mcp-accounts.ts";
 import { openAccountConnecting } from "./account-connecting.ts";
 import type { CommandContext } from "./command-context.ts";
@@ -53,6 +55,8 @@ export interface AppContext extends CommandContext, Running {
   platforms: readonly string[];
   configuration: LiveConfiguration;
   skills: SkillLibrary;
+  /** What workers have found of MCP servers' prompts. */
+  prompts: PromptIndex;
   sandbox: SandboxHealth;
   repositories: Repositories;
   connecting: ConnectingPages;
@@ -106,6 +110,7 @@ export async function createAppContext(
   });
   const connecting = await openAccountConnecting({ config, configuration, redis });
   const watch = openChannelWatch({ configuration, redis, queue, onProblem });
+  const prompts = createPromptIndex(redis, Date.now);
   const plainIntake = createIntake({
     ownAccounts: createOwnAccounts(() => openAccounts(config, redis)),
     ...{ connecting, access, redis, queue, output, surface, budgets, onProblem, watch },
@@ -114,6 +119,8 @@ export async function createAppContext(
     ...(config.settings.feedback && { ratings: createRatings(redis, configuration.section("budgets")) }),
     models: (thread) => offerModels(configuration.current(), threadId(thread)),
     skills: (thread) => listSkillNames(configuration.current().settings, skills, threadId(thread)),
+    prompts: (place, author) =>
+      listOfferedPrompts(prompts, configuration.current().settings, { place, author }),
     administration: openAdministration(configuration, redis),
     status: (thread) => describeStatus(redis, thread),
     ahead: (thread, person) => countAhead(redis, queue, config.settings.queue, thread, person),
@@ -138,7 +145,7 @@ export async function createAppContext(
   return {
     ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface, watch },
     platforms: [...surfaces.keys()],
-    ...{ skills, sandbox, repositories, connecting, access, telemetry },
+    ...{ skills, prompts, sandbox, repositories, connecting, access, telemetry },
     async close() {
       watch.close();
       await stops.close();

@@ -16,11 +16,13 @@ import { createRequestLimit } from "../queue/outbox/request-limit.ts";
 import { sendKept } from "../queue/outbox/send-kept.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
 import { createRecentThreads } from "../queue/session/recent-threads.ts";
+import type { PromptIndex } from "../queue/stores/mcp-prompts.ts";
 import { countRunningOn } from "../queue/turns/slots.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Configuration } from "./configuration/live-configuration.ts";
 import { listSkillNames, modelChoicesIn } from "./channel-settings.ts";
+import { listOfferedPrompts } from "./prompts.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
 interface PlatformDeps {
@@ -74,12 +76,14 @@ export async function openAdapters({
   log,
   redis,
   skills,
+  prompts,
   access,
   queue,
   watch,
 }: PlatformDeps & {
   configuration: Pick<Configuration, "current" | "section">;
   skills: SkillLibrary;
+  prompts: PromptIndex;
   access: Access;
   queue: Pick<TurnQueue, "wake">;
   watch: Pick<ChannelWatch, "isWatched">;
@@ -124,12 +128,13 @@ export async function openAdapters({
         countRunning: () => countRunningOn(redis, "discord", Date.now()),
         mayAsk: mayAsk("discord"),
         async choices(place, author) {
-          if (!access.mayAsk(place, author)) return { models: [], skills: [] };
+          if (!access.mayAsk(place, author)) return { models: [], skills: [], prompts: [] };
           const thread = threadId(place);
           const { settings: now } = configuration.current();
           return {
             models: modelChoicesIn(now, thread),
             skills: await listSkillNames(now, skills, thread),
+            prompts: await listOfferedPrompts(prompts, now, { place, author }),
           };
         },
         log,

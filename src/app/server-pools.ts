@@ -80,6 +80,10 @@ function joinPools(entries: readonly Entry[], closeUnused: (entry: Entry) => voi
     async offer(signal, asker) {
       return joinOffers(await Promise.all(entries.map(({ pool }) => pool.offer(signal, asker))));
     },
+    async readPrompt(choice, context) {
+      const read = await Promise.all(entries.map(({ pool }) => pool.readPrompt(choice, context)));
+      return read.find((each) => each !== undefined);
+    },
     status: () => entries.flatMap(({ pool }) => pool.status()),
     async close() {
       await Promise.all(entries.map(({ pool }) => pool.close()));

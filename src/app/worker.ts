@@ -154,7 +154,7 @@ async function warnOfSmallModels({ config, log, skills }: AppContext, { model }:
 }
 
 async function openServerPools(
-  { config, masker, log, redis, sandbox }: AppContext,
+  { config, masker, log, redis, sandbox, prompts }: AppContext,
   onError: (error: unknown) => void,
 ): Promise<ServerPools> {
   const accounts = await openAccounts(config, redis);
@@ -166,6 +166,7 @@ async function openServerPools(
         accounts,
         inputs: createInputStore(redis),
         connectProblem: () => explainNoConnecting(config),
+        onPrompts: (offered) => void prompts.publish(offered).catch(onError),
         onToken: (token) => masker.add(token),
         sandboxes: sandbox.backend,
         timeouts,

@@ -1,4 +1,4 @@
-import type { AttachmentHandle, Speaker } from "../agent/messages.ts";
+import type { AttachmentHandle, PromptChoice, Speaker } from "../agent/messages.ts";
 import type { ChoiceMenu } from "./outbound.ts";
 import type { MessageRef, ThreadId, ThreadRef } from "./threads.ts";
 
@@ -36,7 +36,7 @@ export interface InboundMessage {
   /** The message that the task is about ("ask the agent about this"); quoted to the model as untrusted. */
   about?: ContextMessage;
   /** What the person chose in addition to the text, for example in a slash command. */
-  options?: { model?: string; skill?: string };
+  options?: { model?: string; skill?: string; prompt?: PromptChoice };
   /**
    * `follow-up`: in a thread, without a mention; accepted where the agent is already part of the thread. `none`: in a
    * channel itself, to nobody of ours; told only of channels that are watched, see `channel-watch.ts`.

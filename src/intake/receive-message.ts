@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
-import type { InboundMessage, IntakeResult } from "../chat/inbound.ts";
+import type { Author, InboundMessage, IntakeResult } from "../chat/inbound.ts";
+import { findPromptProblem, type OfferedPrompt } from "../chat/prompt-choice.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { threadId, type ThreadRef } from "../chat/threads.ts";
 import { keys } from "../queue/redis/keys.ts";
@@ -18,6 +19,7 @@ import {
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
 import type { ModelOffer } from "./text-commands/model.ts";
+import { choosePrompt } from "./text-commands/prompt.ts";
 import { toUserMessage } from "./user-message.ts";
 
 export interface MessageOptions {
@@ -26,6 +28,8 @@ export interface MessageOptions {
   access: Pick<Access, "botLimit">;
   /** The models that answer, or may be chosen, in that thread. */
   models(thread: ThreadRef): ModelOffer;
+  /** The prompts of MCP servers that the person may begin a task with in that thread. */
+  prompts(thread: ThreadRef, author: Author): Promise<readonly OfferedPrompt[]>;
   surface(platform: string): ChatSurface;
   audit(event: ContinueAuditEvent): void;
   now(): number;
@@ -65,6 +69,19 @@ async function hasEarlier(
   }
 }
 
+/** Why what the message chooses cannot be chosen there, for its author. */
+async function findChoiceProblem(
+  { models, prompts }: Pick<MessageOptions, "models" | "prompts">,
+  { options: { model, prompt } = {}, thread, author }: InboundMessage,
+): Promise<string | undefined> {
+  const choices = model === undefined ? [] : models(thread).choices;
+  if (model !== undefined && !choices.includes(model)) {
+    const instead = choices.length > 0 ? `choose one of ${choices.join(", ")}` : "leave the model out";
+    return `The model ${model} cannot be chosen here: ${instead}, and ask again.`;
+  }
+  return prompt && findPromptProblem(prompt, await prompts(thread, author));
+}
+
 /**
  * Creates what takes messages, in four phases: run a text command, check the task, resume a paused turn, deliver. The
  * first phase that has a result ends it.
@@ -88,11 +105,8 @@ export function createMessageReceiver(
 
   const checkTask = async (event: InboundMessage): Promise<IntakeResult | undefined> => {
     if (isEmpty(event)) return refuseEmpty(event);
-    const { model } = event.options ?? {};
-    const models = model === undefined ? [] : options.models(event.thread).choices;
-    if (model === undefined || models.includes(model)) return undefined;
-    const instead = models.length > 0 ? `choose one of ${models.join(", ")}` : "leave the model out";
-    return replies.refuse(event, `The model ${model} cannot be chosen here: ${instead}, and ask again.`);
+    const problem = await findChoiceProblem(options, event);
+    return problem === undefined ? undefined : replies.refuse(event, problem);
   };
 
   /** Undefined where the message does not ask to continue. */
@@ -163,7 +177,7 @@ export function createMessageReceiver(
   };
 
   const receiveTask = async (received: InboundMessage): Promise<IntakeResult> => {
-    const event = await completeTask(received);
+    const event = choosePrompt(await completeTask(received));
     const early = (await runCommand(event)) ?? (await checkTask(event));
     if (early) return early;
     const permission = await askToContinue(event);

@@ -31,6 +31,7 @@ function collectExtras({ attachments, about, options, addressed, thread, ref }: 
     }),
     ...(options?.model && { model: options.model }),
     ...(options?.skill && { skill: options.skill }),
+    ...(options?.prompt && { prompt: options.prompt }),
     ...(mayBeLate && { room: true as const }),
   };
 }

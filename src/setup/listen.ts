@@ -217,7 +217,7 @@ function openPlatforms(context: SetupContext): Platform[] {
         stopReactions: [],
         downtime: nobodyWaits,
         mayAsk: () => false,
-        choices: async () => ({ models: [], skills: [] }),
+        choices: async () => ({ models: [], skills: [], prompts: [] }),
       }),
       surface: createDiscordSurface({
         ...server,

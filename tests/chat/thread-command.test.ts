@@ -10,6 +10,7 @@ import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import { readModelCommand } from "../../src/intake/text-commands/model.ts";
 import { readDisconnectCommand } from "../../src/intake/text-commands/disconnect.ts";
 import { readNotifyCommand } from "../../src/intake/text-commands/notify.ts";
+import { isBarePrompt } from "../../src/intake/text-commands/prompt.ts";
 import { readPlanTask } from "../../src/intake/text-commands/plan.ts";
 import { readQueueCommand } from "../../src/intake/text-commands/queue.ts";
 import { readScheduleCommand } from "../../src/intake/text-commands/schedules.ts";
@@ -29,10 +30,12 @@ const readings = [
   readQueueCommand,
   readModelCommand,
   readUndoCommand,
+  isBarePrompt,
 ];
 
 test.each([
   "stop",
+  "prompt",
   "status",
   "continue",
   "quiet",

@@ -1,14 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { repository } from "../agent/mcp/repository.ts";
+import { says } from "../fakes/anthropic-replies.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
-import { modelEnvironment } from "./environment.ts";
-import { examine } from "./program.ts";
-import { usePlace } from "./hooks.ts";
+import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
+import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
+import { modelEnvironment, slackEnvironment } from "./environment.ts";
+import { examine, patienceMs } from "./program.ts";
+import { useSetting } from "./hooks.ts";
 
-const here = usePlace();
+const here = useSetting();
 
 const everything = join(
   dirname(
@@ -57,4 +60,57 @@ test("Tools of an MCP server are called with its secrets, a broken server costs 
   );
   expect(program.output() + doctor.output()).not.toContain("mcp-secret-value");
   await model.close();
+});
+
+test("A prompt of a server that a worker has met is chosen at a gateway, on Slack and Discord, and quoted to the model", {
+  timeout: 3 * patienceMs,
+}, async () => {
+  const servers = {
+    everything: { command: "node", args: [everything], sandbox: { read: [repository] } },
+  };
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const [model, slack, discord] = await Promise.all([
+    startFakeAnthropic({ replies: () => says("Understood.") }),
+    startFakeSlack({ patienceMs }),
+    startFakeDiscord(),
+  ]);
+  onTestFinished(async () => {
+    await Promise.all([model.close(), slack.close(), discord.close()]);
+  });
+  const env = {
+    REDIS_URL: here.redis.path,
+    ...slackEnvironment(slack),
+    DISCORD_TOKEN: discord.token,
+    DISCORD_API_URL: discord.url,
+    ...modelEnvironment(model),
+  };
+  await writeFile(
+    join(here.place.folder, "heddle.yaml"),
+    JSON.stringify({ access: { discord: { guilds: [discord.guild.id] } } }),
+  );
+  const gateway = here.place.start(["start", "--role", "gateway"], env);
+  const worker = here.place.start(["start", "--role", "worker"], env);
+  await Promise.all([gateway.line(/Heddle is ready/), worker.line(/Heddle is ready/)]);
+
+  const [ada, general] = [slack.user("ada"), slack.channel("general")];
+  ada.commands(general, "/agent prompt:everything/args-prompt city=Lyon plan my day");
+  await slack.until(() => general.messages.some(({ text }) => text.includes("no prompts are known so far")));
+  await ada.says(general, "<@BOT> hello");
+  await slack.until(() => general.messages.some(({ text }) => text.includes("Understood.")));
+  const asked = model.bodies.length;
+  ada.commands(general, '/agent prompt:everything/args-prompt city=Lyon state="the Rhône" plan my day');
+  await slack.until(() => general.messages.filter(({ text }) => text.includes("Understood.")).length > 1);
+  const first = JSON.stringify(model.bodies[asked]?.messages);
+  expect(first).toContain("plan my day");
+  expect(first).toContain("The prompt everything/args-prompt of an MCP server, which ada has chosen");
+  expect(first).toContain("> What's weather in Lyon, the Rhône?");
+
+  const [bob, place] = [discord.user("bob"), discord.channel("general")];
+  expect(await bob.types(place, "template", "args")).toEqual([
+    expect.stringMatching(/^everything\/args-prompt city=…: A prompt with two arguments/),
+  ]);
+  const before = model.bodies.length;
+  bob.asks(place, { prompt: "go", template: "everything/args-prompt city=Oslo" });
+  await expect.poll(() => model.bodies.length, { timeout: patienceMs }).toBeGreaterThan(before);
+  expect(JSON.stringify(model.bodies[before]?.messages)).toContain("> What's weather in Oslo?");
 });

@@ -90,6 +90,7 @@ export async function openHeddle(
     access: createAccess(settingsSchema.parse({ access: options.access ?? {} }).access),
     models: () => offer(),
     skills: async () => [],
+    prompts: async () => [],
     ahead: async () => 0,
     status: async () => "",
     now: Date.now,

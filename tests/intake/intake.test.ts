@@ -52,6 +52,15 @@ function thread(rules: object = {}, earlier: readonly ContextMessage[] = []) {
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => offer("openai/small"),
     skills: async () => ["csv-report", "changelog"],
+    prompts: async (_place, { id: author }) =>
+      author === ada.id
+        ? [
+            {
+              ...{ server: "tickets", name: "triage", description: "Sorts what is new" },
+              arguments: [{ name: "project", required: true }],
+            },
+          ]
+        : [],
     ahead: async () => 0,
     status: async () => "as always",
     audit: (dedupeKey) => void deeds.push(dedupeKey.action),
@@ -574,6 +583,33 @@ describe("A choice", () => {
     expect((await waiting()).map(({ text }) => text)).toEqual(["start", "which model is this?"]);
     await says(ada, "with that one", { options: { model: "openai/small" } });
     expect([await head("model"), await head("effort")]).toEqual([null, null]);
+  });
+
+  test("of a prompt, behind !prompt or by an option, is for one task and for prompts that the person has", async () => {
+    const { says, waiting } = thread();
+    const alone = { tellsRefusal: true } as const;
+    expect(await says(ada, "!prompt", alone)).toMatchObject({
+      kind: "acted",
+      reply: expect.stringContaining("- `tickets/triage project=…` Sorts what is new"),
+    });
+    expect(await says(bob, "!prompt", alone)).toMatchObject({
+      reply: expect.stringContaining("No prompts of MCP servers are known so far"),
+    });
+    expect(await says(ada, "!prompt tickets/triage the oldest first")).toMatchObject({
+      kind: "refused",
+      reply: "The prompt tickets/triage needs project: write `tickets/triage project=…`.",
+    });
+    expect(await says(bob, "!prompt tickets/triage project=heddle")).toMatchObject({ kind: "refused" });
+    await says(ada, "!prompt tickets/triage project=heddle\nthe oldest first");
+    await says(ada, "!prompt tickets/triage project=heddle");
+    const prompt = { server: "tickets", name: "triage" };
+    await says(ada, "go", { options: { prompt: { ...prompt, arguments: { project: "heddle" } } } });
+    const enclosed = expect.objectContaining({ prompt: { ...prompt, arguments: { project: "heddle" } } });
+    expect(await waiting()).toMatchObject([
+      { text: "the oldest first", enclosed },
+      { text: "Follow the prompt tickets/triage.", enclosed },
+      { text: "go", enclosed },
+    ]);
   });
 
   test("of a skill, by !skill or a menu, is for a thread with a session and for skills that it has", async () => {

@@ -48,6 +48,7 @@ function channel(rules: object = {}, secret: readonly string[] = []) {
     afterStop: (id) => queue.wake(id),
     models: () => offer(),
     skills: async () => [],
+    prompts: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit: (event) => void deeds.push(event),

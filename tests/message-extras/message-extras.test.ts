@@ -44,6 +44,14 @@ async function read(enclosed: Enclosed, setting: Setting = {}) {
   const opened = await enclosures.open("memory:w:c:t", [message], {
     ...(setting.sandbox && { sandbox: setting.sandbox }),
     ...{ images, fromStart, skills: ["changelog"], signal: setting.signal ?? AbortSignal.timeout(10_000) },
+    readPrompt: async ({ name, arguments: given }, { author }) => {
+      if (name === "none") return undefined;
+      if (name === "broken") return { isRead: false, text: "The MCP server tickets is not available." };
+      return {
+        isRead: true,
+        text: `For ${author.name}:\nsort ${given?.["project"]}\n\u2028> Files that came`,
+      };
+    },
     store: async (record) => void stored.push(record),
     notice() {},
   });
@@ -283,6 +291,25 @@ describe("Words of others", () => {
     });
     expect(text).toContain("Gus (without permission):\n> do it my way");
     expect(text).toContain("Gus:\n> 500 Internal Server Error");
+  });
+});
+
+describe("A chosen prompt of an MCP server", () => {
+  test("is quoted as that server's text, line by line, whatever it holds", async () => {
+    const { text } = await read({
+      prompt: { server: "tickets", name: "triage", arguments: { project: "heddle" } },
+    });
+    expect(text).toContain("The prompt tickets/triage of an MCP server, which Ada has chosen for this task.");
+    expect(text).toMatch(/\n> For Ada:\n> sort heddle\n> \n> > Files that came/);
+  });
+
+  test("that is not there or cannot be read is said, and the task goes on", async () => {
+    expect((await read({ prompt: { server: "tickets", name: "none" } })).text).toContain(
+      "(The prompt tickets/none was chosen, which this thread does not have.)",
+    );
+    expect((await read({ prompt: { server: "tickets", name: "broken" } })).text).toContain(
+      "(The prompt tickets/broken was chosen and could not be read: The MCP server tickets is not available.)",
+    );
   });
 });
 

@@ -11,8 +11,11 @@ import { describeError, isForbidden, isNetworkFailure, isUnreachable, readStatus
 import { type Link, withoutOwnTimeout } from "./link.ts";
 import { type CallResult, callResultSchema } from "./result.ts";
 
-/** `tool` is the server's own name for it; `uri` asks for a resource. */
-type Asked = { tool: string; input: Record<string, unknown> } | { uri: string };
+/** `tool` and `prompt` are the server's own names; `uri` asks for a resource. */
+type Asked =
+  | { tool: string; input: Record<string, unknown> }
+  | { uri: string }
+  | { prompt: string; arguments: Record<string, string> };
 
 export type CallRequest = Asked & {
   signal: AbortSignal;
@@ -55,20 +58,7 @@ export async function callTool(
 ): Promise<McpCallOutcome> {
   const deadline = startDeadline(executeMs, request.signal);
   try {
-    const options = { signal: deadline.signal, onprogress: request.onProgress, ...withoutOwnTimeout };
-    const meta = request.trace === undefined ? {} : { _meta: { traceparent: request.trace } };
-    const result =
-      "uri" in request
-        ? await link.client.request(
-            { method: "resources/read", params: { uri: request.uri, ...meta } },
-            resourceSchema,
-            options,
-          )
-        : await link.client.request(
-            { method: "tools/call", params: { name: request.tool, arguments: request.input, ...meta } },
-            callResultSchema,
-            { ...options, headers },
-          );
+    const result = await send(link, request, { signal: deadline.signal, headers });
     return { kind: "answered", result };
   } catch (error) {
     if (deadline.expired()) return { kind: "timed-out" };
@@ -89,6 +79,36 @@ export async function callTool(
     deadline.release();
   }
 }
+
+async function send(
+  { client }: Link,
+  request: CallRequest,
+  { signal, headers }: { signal: AbortSignal; headers: Record<string, string> },
+): Promise<CallResult> {
+  const options = { signal, onprogress: request.onProgress, ...withoutOwnTimeout };
+  const meta = request.trace === undefined ? {} : { _meta: { traceparent: request.trace } };
+  if ("uri" in request) {
+    const params = { uri: request.uri, ...meta };
+    return await client.request({ method: "resources/read", params }, resourceSchema, options);
+  }
+  if ("prompt" in request) {
+    const params = { name: request.prompt, arguments: request.arguments, ...meta };
+    return await client.request({ method: "prompts/get", params }, promptSchema, options);
+  }
+  const params = { name: request.tool, arguments: request.input, ...meta };
+  return await client.request({ method: "tools/call", params }, callResultSchema, { ...options, headers });
+}
+
+/** A prompt's messages, as the result of a call. Who is to have said one stands before it where there are several. */
+const promptSchema = z
+  .looseObject({ messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })) })
+  .transform(({ messages }): CallResult => {
+    const say = (role: string) => ({ type: "text", text: `[${role === "assistant" ? role : "user"}]` });
+    const content = messages.flatMap(({ role, content: part }) =>
+      messages.length > 1 ? [say(role), part] : [part],
+    );
+    return { content, isError: false };
+  });
 
 /** A resource, as the result of a call that answers with nothing but its contents. */
 const resourceSchema = z

@@ -124,7 +124,7 @@ class ServerConnection implements Connection {
   }
 
   #repeatArguments(request: CallRequest): Record<string, string> {
-    if ("uri" in request) return {};
+    if (!("tool" in request)) return {};
     const tool = this.#listing.tools.find(({ name }) => name === request.tool);
     return toParamHeaders(tool?.paramHeaders ?? [], request.input);
   }
@@ -206,7 +206,7 @@ class ServerConnection implements Connection {
       { readMs: timeouts.readMs, ...given },
       {
         onEnd: () => this.#loseLink(link),
-        onToolsChanged: () => this.#listSoon(link),
+        onListChanged: () => this.#listSoon(link),
         onElicit: (params) => this.#elicit(params),
       },
     );

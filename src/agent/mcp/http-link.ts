@@ -30,7 +30,8 @@ export function createHttpLink(
     const asked = ElicitRequestSchema.parse({ method: "elicitation/create", params });
     return await events.onElicit(asked.params);
   });
-  client.setNotificationHandler("notifications/tools/list_changed", () => events.onToolsChanged());
+  client.setNotificationHandler("notifications/tools/list_changed", () => events.onListChanged());
+  client.setNotificationHandler("notifications/prompts/list_changed", () => events.onListChanged());
 
   return {
     client,
@@ -40,10 +41,15 @@ export function createHttpLink(
     },
     mirrorsArguments: isStateless,
     async follow() {
-      if (!isStateless() || following || !client.getServerCapabilities()?.tools?.listChanged) return;
+      const { tools, prompts } = client.getServerCapabilities() ?? {};
+      const wanted = {
+        ...(tools?.listChanged && { toolsListChanged: true }),
+        ...(prompts?.listChanged && { promptsListChanged: true }),
+      };
+      if (!isStateless() || following || Object.keys(wanted).length === 0) return;
       // One that ends, as in a long silence, is asked for with the next listing: until then nothing is missed that the
       // list's own lifetime does not tell.
-      following = client.listen({ toolsListChanged: true }).then(({ closed }) => closed);
+      following = client.listen(wanted).then(({ closed }) => closed);
       await following.catch(() => {});
       following = undefined;
     },

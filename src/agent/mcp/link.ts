@@ -20,7 +20,9 @@ export interface ProtocolClient {
       headers?: Record<string, string>;
     },
   ): Promise<T>;
-  getServerCapabilities(): { tools?: object | undefined; resources?: object | undefined } | undefined;
+  getServerCapabilities():
+    | { tools?: object | undefined; resources?: object | undefined; prompts?: object | undefined }
+    | undefined;
   getInstructions(): string | undefined;
 }
 
@@ -42,7 +44,8 @@ export interface Link {
 
 export interface LinkEvents {
   onEnd(): void;
-  onToolsChanged(): void;
+  /** Its tools or prompts have changed. */
+  onListChanged(): void;
   /** The server wants to know something of a person, in the middle of a call. */
   onElicit(params: ElicitRequest["params"]): Promise<ElicitResult>;
 }

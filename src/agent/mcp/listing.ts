@@ -12,15 +12,30 @@ export interface ServerTool {
   claims: { readOnly: boolean; idempotent: boolean };
 }
 
+/** A prompt of a server that people may begin a task with. Its words are untrusted. */
+export interface ServerPrompt {
+  name: string;
+  /** One line. */
+  description: string;
+  arguments: { name: string; required: boolean }[];
+}
+
 /** What a server offers. */
 export interface Listing {
   tools: ServerTool[];
+  prompts: ServerPrompt[];
   /** How it says that its tools are to be used; empty where it says nothing. */
   instructions: string;
   hasResources: boolean;
-  /** One sentence for each tool that cannot be offered. */
+  /** One sentence for each tool or prompt that cannot be offered. */
   leftOut: string[];
 }
 
 /** Of a server that has not been asked yet. */
-export const nothingListed: Listing = { tools: [], instructions: "", hasResources: false, leftOut: [] };
+export const nothingListed: Listing = {
+  tools: [],
+  prompts: [],
+  instructions: "",
+  hasResources: false,
+  leftOut: [],
+};

@@ -1,5 +1,6 @@
-import type { Tool } from "../tools/tool.ts";
+import type { Tool, ToolResult } from "../tools/tool.ts";
 import type { Asker } from "./asker.ts";
+import type { McpCallOutcome } from "./call.ts";
 import { type EnabledServer, takesPersons } from "./config.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 import { createConnectTool, ownedBy } from "./connect-tool.ts";
@@ -7,7 +8,7 @@ import type { InputStore } from "../input-store.ts";
 import type { Listing } from "./listing.ts";
 import { nobody } from "./nobody.ts";
 import { openPersonConnections, type PersonConnectionOptions } from "./person-connections.ts";
-import { createMcpTool, createResourceTool, resourceTool } from "./tool.ts";
+import { createMcpTool, createResourceTool, describeOutcome, resourceTool } from "./tool.ts";
 
 /** A server of the pool. */
 export interface Member {
@@ -27,6 +28,8 @@ export interface Joined {
   connection: Connection;
   /** The tools that it offers with this listing. */
   tools(listing: Listing): Tool[];
+  /** What a call's outcome says. */
+  toResult(outcome: McpCallOutcome): ToolResult;
 }
 
 /** @param options.connectProblem why nobody can connect an account here, for the model; undefined where people can */
@@ -36,6 +39,7 @@ export function joinServer(
     PersonConnectionOptions & { connectProblem(): string | undefined; inputs?: InputStore | undefined },
 ): Member {
   const { timeouts } = options;
+  const toResult = (outcome: McpCallOutcome) => describeOutcome(outcome, server.name, timeouts);
   const toTools = (
     connection: Connection,
     { tools, hasResources }: Listing,
@@ -62,7 +66,7 @@ export function joinServer(
           connect,
           ...toTools(connection, listing, asker).map((tool) => ownedBy(tool, server.name, asker)),
         ];
-        return { server: server.name, isPersonal: true, connection, tools };
+        return { server: server.name, isPersonal: true, connection, tools, toResult };
       },
     };
   }
@@ -72,7 +76,7 @@ export function joinServer(
     connections: () => [connection],
     close: () => connection.close(),
     join: (asker) => ({
-      ...{ server: server.name, isPersonal: false, connection },
+      ...{ server: server.name, isPersonal: false, connection, toResult },
       tools: (listing) => toTools(connection, listing, asker),
     }),
   };

@@ -1,6 +1,10 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
-import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  ElicitRequestSchema,
+  PromptListChangedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import { createGuardedFetch } from "../../sandbox/guarded-fetch.ts";
 import { untilAborted } from "../until-aborted.ts";
 import type { AnswerTooLarge } from "./bounded-answer.ts";
@@ -33,7 +37,8 @@ export function createLink(server: EnabledServer, options: LinkOptions, events: 
   const client = new Client({ name: "heddle", version: options.version }, { capabilities });
   const ended = watchEnd(client, carrier.transport, events);
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => events.onElicit(params));
-  client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onToolsChanged());
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onListChanged());
+  client.setNotificationHandler(PromptListChangedNotificationSchema, () => events.onListChanged());
 
   return {
     client,

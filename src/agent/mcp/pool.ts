@@ -3,10 +3,13 @@ import { createMasker } from "../secrets/mask-secrets.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
 import type { ConnectionState } from "./connection.ts";
 import { createOffer, type McpOffer } from "./offer.ts";
-import type { Member } from "./member.ts";
+import type { ServerPrompt } from "./listing.ts";
+import type { Joined, Member } from "./member.ts";
 import { nobody } from "./nobody.ts";
 import type { Accounts } from "../mcp-account.ts";
 import type { Asker } from "./asker.ts";
+import type { PromptChoice } from "../messages.ts";
+import type { ToolResult } from "../tools/tool.ts";
 import type { InputStore } from "../input-store.ts";
 
 /** What `/status` shows of one server. */
@@ -32,6 +35,15 @@ export interface McpPool {
    * @param asker with whose accounts calls are made at servers that take those of persons; without one there are none
    */
   offer(signal: AbortSignal, asker?: Asker): Promise<McpOffer>;
+  /**
+   * The messages of a prompt that a person has chosen, as the result of a call; undefined where no server has that name.
+   *
+   * @param asker with whose account it is asked for at servers that take those of persons
+   */
+  readPrompt(
+    choice: PromptChoice,
+    context: { signal: AbortSignal; asker?: Asker | undefined },
+  ): Promise<ToolResult | undefined>;
   /** In the order of the configuration. */
   status(): McpServerStatus[];
   /** Ends all connections and server processes, within some three seconds. */
@@ -50,6 +62,8 @@ export interface McpPoolOptions {
   connectProblem?(): string | undefined;
   /** Where what servers ask people is kept. Default: nobody is asked. */
   inputs?: InputStore;
+  /** Told with each offer what people may begin tasks with: at a server, or with an account of that person there. */
+  onPrompts?(offered: { server: string; person?: string; prompts: readonly ServerPrompt[] }): void;
   /** A person's connection that nobody uses for so long is closed, in milliseconds. Default: five minutes. */
   idleMs?: number;
   /** Told of each token before it is used, so that it can be masked. */
@@ -82,13 +96,28 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
     async offer(signal, asker) {
       const joined = members.map((member) => member.join(asker));
       await Promise.all(joined.map(({ connection }) => connection.refresh(signal)));
+      for (const each of joined) tellPrompts(each, asker);
       return createOffer(joined.map((each) => ({ joined: each, listing: each.connection.listing() })));
+    },
+    async readPrompt(choice, { signal, asker }) {
+      const member = members.find(({ server }) => server.name === choice.server);
+      if (!member) return undefined;
+      const { connection, toResult } = member.join(asker);
+      const given = { prompt: choice.name, arguments: choice.arguments ?? {} };
+      return toResult(await connection.call({ ...given, signal, onProgress: () => {} }, true));
     },
     status: () => config.servers.map(readStatus),
     async close() {
       await Promise.all(members.map((member) => member.close()));
     },
   };
+
+  function tellPrompts({ server, isPersonal, connection }: Joined, asker: Asker | undefined): void {
+    // One that cannot be reached may still have them when somebody has chosen one.
+    if (connection.state().kind !== "ready") return;
+    const owner = isPersonal && asker ? { person: asker.person } : {};
+    options.onPrompts?.({ server, ...owner, prompts: connection.listing().prompts });
+  }
 
   async function joinServers(servers: readonly EnabledServer[]): Promise<Member[]> {
     // The protocol's SDK takes some 30 MB, so it is loaded only if there is a server.

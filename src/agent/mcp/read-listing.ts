@@ -2,24 +2,17 @@ import { type Tool as ProtocolTool, ToolSchema } from "@modelcontextprotocol/sdk
 import { z } from "zod";
 import { removeHidden } from "../hidden-characters.ts";
 import { cutText, toWellFormed } from "../text.ts";
-import { type Link, type ProtocolClient, withoutOwnTimeout } from "./link.ts";
+import type { Link, ProtocolClient } from "./link.ts";
+import { listPages } from "./list-pages.ts";
 import type { Listing, ServerTool } from "./listing.ts";
 import { readParamHeaders } from "./param-headers.ts";
+import { listPrompts } from "./read-prompts.ts";
 
-const maxPages = 100;
 const maxDescription = 2_048;
 const maxInstructions = 2_000;
 
 /** A list is used for so long at least, whatever its server says: it is looked at before each step of each turn, ms. */
 const leastFreshMs = 60_000;
-
-/** Tools stay unparsed here, so that a faulty one does not cost the others. */
-const pageSchema = z.looseObject({
-  tools: z.array(z.unknown()),
-  nextCursor: z.string().optional(),
-  // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching
-  ttlMs: z.number().optional().catch(undefined),
-});
 
 /** What a server offers, and for how long that may be believed if it announces no change, in milliseconds. */
 export interface FreshListing {
@@ -34,50 +27,42 @@ export async function readListing(
 ): Promise<FreshListing> {
   const capabilities = client.getServerCapabilities();
   const words = toWellFormed(removeHidden(client.getInstructions() ?? "").trim());
-  const { freshMs, ...listed } = capabilities?.tools
-    ? await listTools(client, { signal, hasHeaders: mirrorsArguments() })
-    : { tools: [], leftOut: [], freshMs: Infinity };
+  const [listed, prompted] = await Promise.all([
+    capabilities?.tools ? listTools(client, { signal, hasHeaders: mirrorsArguments() }) : noTools,
+    capabilities?.prompts ? listPrompts(client, signal) : noPrompts,
+  ]);
   return {
-    freshMs,
+    freshMs: listed.freshMs,
     listing: {
-      ...listed,
+      tools: listed.tools,
+      prompts: prompted.prompts,
+      leftOut: [...listed.leftOut, ...prompted.leftOut],
       instructions: cutText(words, maxInstructions),
       hasResources: capabilities?.resources !== undefined,
     },
   };
 }
 
-/** Page by page. */
+type ListedTools = Pick<Listing, "tools" | "leftOut"> & Pick<FreshListing, "freshMs">;
+
+const noTools: ListedTools = { tools: [], leftOut: [], freshMs: Infinity };
+const noPrompts: Pick<Listing, "prompts" | "leftOut"> = { prompts: [], leftOut: [] };
+
 async function listTools(
   client: ProtocolClient,
   { signal, hasHeaders }: { signal: AbortSignal; hasHeaders: boolean },
-): Promise<Pick<Listing, "tools" | "leftOut"> & Pick<FreshListing, "freshMs">> {
+): Promise<ListedTools> {
   const tools = new Map<string, ServerTool>();
   const leftOut: string[] = [];
-  const cursors = new Set<string>();
-  let cursor: string | undefined;
-  let freshMs = Infinity;
-  do {
-    const params = cursor === undefined ? {} : { cursor };
-    const page = await client.request({ method: "tools/list", params }, pageSchema, {
-      signal,
-      ...withoutOwnTimeout,
-    });
-    freshMs = Math.min(freshMs, Math.max(page.ttlMs ?? Infinity, leastFreshMs));
-    for (const raw of page.tools) {
-      const tool = toServerTool(toWellFormed(raw), hasHeaders);
-      if (typeof tool === "string") leftOut.push(tool);
-      else if (tools.has(tool.name)) leftOut.push(`${tool.name} is listed twice; the first one counts.`);
-      else tools.set(tool.name, tool);
-    }
-    cursor = page.nextCursor;
-    if (cursor !== undefined && (cursors.has(cursor) || cursors.size >= maxPages)) {
-      leftOut.push(`The list does not end; it was cut after ${cursors.size + 1} pages.`);
-      break;
-    }
-    if (cursor !== undefined) cursors.add(cursor);
-  } while (cursor !== undefined);
-  return { tools: [...tools.values()], leftOut, freshMs };
+  const { entries, ttlMs, cut } = await listPages(client, "tools", signal);
+  for (const raw of entries) {
+    const tool = toServerTool(toWellFormed(raw), hasHeaders);
+    if (typeof tool === "string") leftOut.push(tool);
+    else if (tools.has(tool.name)) leftOut.push(`${tool.name} is listed twice; the first one counts.`);
+    else tools.set(tool.name, tool);
+  }
+  if (cut !== undefined) leftOut.push(cut);
+  return { tools: [...tools.values()], leftOut, freshMs: Math.max(ttlMs, leastFreshMs) };
 }
 
 /** A sentence when the tool cannot be offered. */

@@ -39,7 +39,7 @@ export function createMcpTool(
         }),
       };
       const outcome = await connection.call(request, tool.claims.idempotent);
-      const result = toResult(outcome, server.name, timeouts);
+      const result = describeOutcome(outcome, server.name, timeouts);
       return { ...result, text: result.text + describeUnanswered(server.name, unanswered) };
     },
   });
@@ -86,7 +86,7 @@ export function createResourceTool(
     timeoutMs: findTimeLimit(timeouts),
     async run({ uri }, { signal }) {
       const outcome = await connection.call({ uri, signal, onProgress: () => {} }, true);
-      return toResult(outcome, server.name, timeouts);
+      return describeOutcome(outcome, server.name, timeouts);
     },
   });
 }
@@ -96,7 +96,8 @@ function findTimeLimit({ connectMs, executeMs }: McpTimeouts): number {
   return 2 * (connectMs + executeMs) + 5_000;
 }
 
-function toResult(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts): ToolResult {
+/** What a call's outcome says, for the model. */
+export function describeOutcome(outcome: McpCallOutcome, server: string, timeouts: McpTimeouts): ToolResult {
   switch (outcome.kind) {
     case "answered":
       return toToolResult(outcome.result);

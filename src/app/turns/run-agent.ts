@@ -33,6 +33,7 @@ import { openPlanning } from "./open-planning.ts";
 import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
 import { noteAttached } from "./attached-files.ts";
 import type { SharedByTurns, TurnRunnerOptions } from "./turn-runner-options.ts";
+import { mayUsePrompt } from "../prompts.ts";
 import { createServices, keepFromWriting, provideProjectReader, readNoteIndex } from "./turn-services.ts";
 
 type RunInput = Parameters<TurnRunner["run"]>[0];
@@ -78,6 +79,7 @@ export async function* runAgent(
     ...(sandbox && { sandbox: noteAttached(sandbox, note) }),
     images: model.limits.images,
     skills: skills.map(({ name }) => name),
+    readPrompt: createPromptReading(options, thread, signal),
     store,
     notice: (text) => void emit({ type: "notice", text }),
     signal,
@@ -138,6 +140,20 @@ export async function* runAgent(
     await settleWorkspace(options, thread);
   }
   return outcome;
+}
+
+/** Reads prompts with the account of whoever has chosen them. */
+function createPromptReading(
+  { mcp, masker, channel }: TurnRunnerOptions,
+  thread: ThreadId,
+  signal: AbortSignal,
+): Reading["readPrompt"] {
+  return async (choice, message) => {
+    const isOffered = mayUsePrompt(channel(thread).tools, choice);
+    const asker = findAsker(thread, [message]);
+    const result = isOffered ? await mcp.readPrompt(choice, { signal, asker }) : undefined;
+    return result && { isRead: result.status === "ok", text: masker.mask(result.text) };
+  };
 }
 
 /** Forgets what was attached to the turn before, and notes what is attached to this one. */

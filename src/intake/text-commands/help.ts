@@ -24,6 +24,7 @@ export const helpReply = [
     "- `!approvals` lists what waits for a decision in this channel and what is approved for this whole thread, `!approvals clear` takes that back",
     "- `!disconnect` lists the accounts that you have connected, and ends one",
     "- `!model` tells which model answers, and chooses another; `!skill` does so for a skill",
+    "- `!prompt` lists prompts of MCP servers to begin a task with: `!prompt tickets/triage project=heddle` and the task",
     "- `!schedules` lists what is planned",
   ].join("\n"),
 ].join("\n\n");

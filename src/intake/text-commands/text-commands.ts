@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { Author, InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
 import type { ActionButton } from "../../chat/outbound.ts";
+import type { OfferedPrompt } from "../../chat/prompt-choice.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
@@ -27,6 +28,7 @@ import { helpReply, isHelpCommand } from "./help.ts";
 import { type ModelOffer, readModelCommand } from "./model.ts";
 import { answerNotifyCommand, type NotifyCommand, readNotifyCommand } from "./notify.ts";
 import { isBarePlan, planHint } from "./plan.ts";
+import { describePrompts, isBarePrompt } from "./prompt.ts";
 import { type QueueCommand, readQueueCommand } from "./queue.ts";
 import { answerScheduleCommand, readScheduleCommand, type ScheduleCommand } from "./schedules.ts";
 import { isStatusCommand } from "./status.ts";
@@ -42,6 +44,8 @@ export interface TextCommandOptions extends Omit<AdministerOptions, "audit">, Sk
   status(thread: ThreadId): Promise<string>;
   /** The models that answer, or may be chosen, in that thread. */
   models(thread: ThreadRef): ModelOffer;
+  /** The prompts of MCP servers that the person may begin a task with in that thread. */
+  prompts(thread: ThreadRef, author: Author): Promise<readonly OfferedPrompt[]>;
   /** Absent where no accounts of persons can be connected. */
   ownAccounts?: OwnAccounts | undefined;
   audit(event: ScheduleAuditEvent | SettingAuditEvent | ApprovalsAuditEvent | AccountAuditEvent): void;
@@ -172,6 +176,10 @@ function createPersonalCommands(
   const { redis } = options;
   const runSchedules = createSchedulesCommand(options, answerAndMark);
   const runDisconnect = createDisconnectCommand(options, answerAndMark);
+  const runPrompts = async (event: InboundMessage): Promise<IntakeResult> => {
+    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+    return answerAndMark(event, describePrompts(await options.prompts(event.thread, event.author)));
+  };
   const runNotify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> => {
     if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
     // Told again, it would undo what was chosen since.
@@ -182,6 +190,7 @@ function createPersonalCommands(
   return async (event) => {
     const schedules = readScheduleCommand(event.text);
     if (schedules) return runSchedules(event, schedules);
+    if (isBarePrompt(event.text)) return runPrompts(event);
     const notify = readNotifyCommand(event.text);
     if (notify) return runNotify(event, notify);
     const disconnect = readDisconnectCommand(event.text);

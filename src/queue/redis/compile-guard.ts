@@ -53,6 +53,10 @@ function check(schema: z.core.$ZodType, name: string, names: Names): string {
       const item = names();
       return `if (!Array.isArray(${name})) return false; for (const ${item} of ${name}) { ${check(definition.element, item, names)} }`;
     }
+    case "record": {
+      const item = names();
+      return `${checkIsObject(name)} for (const ${item} of Object.values(${name})) { ${check(definition.valueType, item, names)} }`;
+    }
     case "object":
       return `${checkIsObject(name)} ${checkMembers(definition.shape, name, names)}`;
     case "union":

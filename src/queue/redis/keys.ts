@@ -141,6 +141,8 @@ export const keys = {
   mcpAccounts: "heddle:mcp:accounts",
   /** Hash: JSON of a server and a person (`platform:workspace:id`) to that person's account there, sealed. */
   mcpPersonAccounts: "heddle:mcp:person-accounts",
+  /** Hash: MCP server to JSON of its prompts; those that a person's own account has there by themselves. */
+  mcpPrompts: (person?: string) => `heddle:mcp:prompts${person === undefined ? "" : `:${person}`}`,
   /** A step of connecting a person's account, sealed; `id` is a digest. */
   mcpConnecting: (step: string, id: string) => `heddle:mcp:connecting:${step}:${id}`,
   /** JSON of what an MCP server asked during a call of that person's. */

@@ -69,7 +69,21 @@ export function adapterFor(discord: FakeDiscord, options: Partial<DiscordAdapter
     stopReactions: ["🛑", "⏹️", "halt"],
     downtime: nobodyWasHere,
     mayAsk: () => true,
-    choices: async () => ({ models: ["anthropic/a", "openai/b"], skills: ["csv-report", "changelog"] }),
+    choices: async () => ({
+      models: ["anthropic/a", "openai/b"],
+      skills: ["csv-report", "changelog"],
+      prompts: [
+        {
+          server: "tickets",
+          name: "triage",
+          description: "Sorts what is new",
+          arguments: [
+            { name: "project", required: true },
+            { name: "since", required: false },
+          ],
+        },
+      ],
+    }),
     log,
     ...options,
   });

@@ -327,10 +327,49 @@ describe("/agent", () => {
     expect(await ada.types(general, "skill", "csv")).toEqual(["csv-report"]);
   });
 
+  test("suggests prompts, and behind one its arguments", async () => {
+    const discord = await fakeDiscord();
+    await startAdapter(discord);
+    const [ada, general] = [discord.user("ada"), discord.channel("general")];
+    const suggest = (text: string) => ada.types(general, "template", text);
+    expect(await suggest("tri")).toEqual(["tickets/triage project=…: Sorts what is new"]);
+    expect(await suggest("other")).toEqual([]);
+    expect(await suggest("tickets/triage ")).toEqual([
+      "tickets/triage project=…",
+      "tickets/triage since=… (if you like)",
+    ]);
+    expect(await suggest("tickets/triage project=heddle")).toEqual([
+      "tickets/triage project=heddle",
+      "tickets/triage project=heddle since=… (if you like)",
+    ]);
+    const long = `tickets/triage project=${"x".repeat(90)}`;
+    expect(await suggest(long)).toEqual([]);
+  });
+
+  test("takes a prompt with its arguments, and says what is wrong with one before anybody sees it", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const [ada, general] = [discord.user("ada"), discord.channel("general")];
+    ada.asks(general, { prompt: "go", template: 'tickets/triage project="a b"' });
+    await intake.first(1);
+    expect(intake.events).toMatchObject([
+      {
+        text: "go",
+        options: { prompt: { server: "tickets", name: "triage", arguments: { project: "a b" } } },
+      },
+    ]);
+    const odd = ada.asks(general, { prompt: "go", template: "triage, please" });
+    expect((await discord.until(() => odd.reply)).content).toContain("Write `template` as server/name");
+    ada.asks(general, { prompt: "go", template: "tickets/triage" });
+    await intake.first(2);
+    // Intake says that an argument is missing.
+    expect(intake.events[1]).toMatchObject({ tellsRefusal: true });
+  });
+
   test("shows at most 25 suggestions, and none that Discord would refuse", async () => {
     const discord = await fakeDiscord();
     const models = ["x".repeat(101), ...Array.from({ length: 40 }, (_model, index) => `openai/${index}`)];
-    await startAdapter(discord, { choices: async () => ({ models, skills: [] }) });
+    await startAdapter(discord, { choices: async () => ({ models, skills: [], prompts: [] }) });
     const shown = await discord.user("ada").types(discord.channel("general"), "model", "");
     expect(shown).toEqual(models.slice(1, 26));
   });

@@ -188,6 +188,25 @@ describe("/agent", () => {
     expect(root && visibleText(root)).toMatch(/asks \(model fast, skill csv-report\):\nread model:x$/);
   });
 
+  test("takes a prompt of an MCP server with its arguments, and shows which", async () => {
+    const { slack, intake } = await startAdapter();
+    const general = slack.channel("general");
+    slack
+      .user("ada")
+      .commands(
+        general,
+        '/agent model:fast prompt:tickets/triage project=heddle since="last week" oldest first',
+      );
+    await untilAcknowledged(slack);
+    const prompt = {
+      ...{ server: "tickets", name: "triage" },
+      arguments: { project: "heddle", since: "last week" },
+    };
+    expect(intake.events).toMatchObject([{ text: "oldest first", options: { model: "fast", prompt } }]);
+    const [root] = general.messages;
+    expect(root && visibleText(root)).toMatch(/asks \(model fast, prompt tickets\/triage\):\noldest first$/);
+  });
+
   test("takes the order to plan first, also behind a model, and shows it", async () => {
     const { slack, intake } = await startAdapter();
     const general = slack.channel("general");

@@ -10,6 +10,7 @@ export function plainPool(
   const renew = async () => undefined;
   return {
     offer: async () => ({ tools: [...tools], instructions: [], renew, ...given }),
+    readPrompt: async () => undefined,
     status: () => [],
     close: async () => {},
   };

@@ -48,6 +48,7 @@ test("Each person lists and ends accounts of their own, and nobody else's", asyn
     access: createAccess(settingsSchema.parse({}).access),
     models: () => offer(),
     skills: async () => [],
+    prompts: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit: (event) => audits.push(event),

@@ -72,6 +72,7 @@ test("A Redis without memory still takes a stop, and tells the worker of it", as
     access: createAccess(settingsSchema.parse({}).access),
     models: () => offer(),
     skills: async () => [],
+    prompts: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit() {},

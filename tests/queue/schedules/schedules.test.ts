@@ -328,6 +328,7 @@ describe("The words /schedules and /unschedule", () => {
       access: createAccess(settingsSchema.parse({}).access),
       models: () => offer(),
       skills: async () => [],
+      prompts: async () => [],
       ahead: async () => 0,
       status: async () => "",
       onProblem: (problem) => expect.unreachable(problem),

@@ -82,6 +82,7 @@ function people(chat: Chat) {
     ),
     models: () => offer(),
     skills: async () => [],
+    prompts: async () => [],
     ahead: async () => 0,
     status: async () => "",
     audit: (event) => audits.push(event),

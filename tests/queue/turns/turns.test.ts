@@ -87,6 +87,7 @@ function gateway(
     access: createAccess(settingsSchema.parse({ access: rules }).access),
     models: () => offer("test/other"),
     skills: async () => [],
+    prompts: async () => [],
     ahead: (place, person) => countAhead(redis, queue, { ...manySlots, ...slots }, place, person),
     status: async () => "",
     redis,

@@ -110,6 +110,7 @@ export async function openUndoHost(server: Pick<TestRedis, "client">, options: U
     access: createAccess(settingsSchema.parse({}).access),
     models: () => offer(),
     skills: async () => [],
+    prompts: async () => [],
     ahead: async () => 0,
     status: async () => "",
     now: Date.now,

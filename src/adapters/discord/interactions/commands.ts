@@ -58,6 +58,11 @@ const commands: RESTPostAPIApplicationCommandsJSONBody[] = [
       { type: ApplicationCommandOptionType.Attachment, name: "file", description: "A file to work with" },
       { ...suggested, name: "model", description: "The model to use" },
       { ...suggested, name: "skill", description: "The skill to use" },
+      {
+        ...suggested,
+        name: "template",
+        description: "A prompt of an MCP server to begin with: server/name argument=value",
+      },
     ],
   },
   ...threadCommands.map((command) => ({

@@ -1,6 +1,7 @@
 import type { REST } from "discord.js";
 import type { BaseLogger } from "pino";
 import type { Author, InboundEvent, IntakeResult } from "../../../chat/inbound.ts";
+import type { OfferedPrompt } from "../../../chat/prompt-choice.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import type { Channels } from "../connection/channels.ts";
 import type { People } from "../connection/people.ts";
@@ -10,6 +11,7 @@ import type { Identity } from "../inbound/events.ts";
 export interface Choices {
   models: readonly string[];
   skills: readonly string[];
+  prompts: readonly OfferedPrompt[];
 }
 
 export interface InteractionOptions {

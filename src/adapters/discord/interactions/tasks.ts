@@ -2,6 +2,7 @@ import { InteractionResponseType } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { cutText } from "../../../agent/text.ts";
 import type { Author, ContextMessage, InboundMessage } from "../../../chat/inbound.ts";
+import { findPromptProblem } from "../../../chat/prompt-choice.ts";
 import { type ChannelInfo, parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
@@ -13,7 +14,7 @@ import { readAuthor, type Base } from "./schema.ts";
 export interface Task {
   text: string;
   attachments?: AttachmentHandle[];
-  options?: { model?: string; skill?: string };
+  options?: NonNullable<InboundMessage["options"]>;
   about?: ContextMessage;
 }
 
@@ -37,7 +38,10 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
     return replyEphemeral(rest, interaction, text);
   }
   const author = readAuthor(interaction);
-  if (!options.mayAsk(channel.workspace, author) || (await lacksModel(options, interaction, channel, task))) {
+  if (
+    !options.mayAsk(channel.workspace, author) ||
+    (await lacksChoice(options, interaction, channel, task))
+  ) {
     // Without a message of its own there is nothing in the channel to answer.
     const event = toMessage(readOrigin(interaction), channel, task, interaction.id);
     return replyWithResult(rest, interaction, () => receive({ ...event, tellsRefusal: true }));
@@ -58,16 +62,19 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
   }
 }
 
-/** Whether the task names a model that may not be chosen there: intake says so before anything is shown to others. */
-async function lacksModel(
+/** Whether the task names what may not be chosen there: intake says so before anything is shown to others. */
+async function lacksChoice(
   { choices }: InteractionOptions,
   interaction: Base,
   channel: ChannelInfo,
   { options }: Task,
 ): Promise<boolean> {
-  if (options?.model === undefined) return false;
+  const { model, prompt } = options ?? {};
+  if (model === undefined && prompt === undefined) return false;
   const place = threadOfMessageIn(channel, interaction.id);
-  return !(await choices(place, readAuthor(interaction))).models.includes(options.model);
+  const { models, prompts } = await choices(place, readAuthor(interaction));
+  const lacksPrompt = prompt !== undefined && findPromptProblem(prompt, prompts) !== undefined;
+  return lacksPrompt || (model !== undefined && !models.includes(model));
 }
 
 /** Who gives a task, and when. */

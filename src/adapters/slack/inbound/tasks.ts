@@ -2,7 +2,9 @@ import type { App } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
 import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat/inbound.ts";
+import type { PromptChoice } from "../../../agent/messages.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
+import { readPromptChoice } from "../../../chat/prompt-choice.ts";
 import { isForChannels, readCommandTask, readThreadCommand } from "../../../chat/thread-command.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
@@ -31,6 +33,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
 const help = [
   `\`${slashCommand} <task>\` starts a thread for the task here. In the thread you need no command: just write.`,
   `\`${slashCommand} model:<name> skill:<name> <task>\` also chooses the model and the skill for it.`,
+  `\`${slashCommand} prompt:<server>/<name> <argument>=<value> <task>\` begins it with a prompt of an MCP server; \`${slashCommand} prompt\` lists them.`,
   `\`${slashCommand} plan: <task>\` puts a plan to you first, and changes nothing before you approve it.`,
   "In a thread, `stop`, the Stop button or 🛑 ends what I do, `!status` tells how it stands, `!queue` shows what waits and changes it, and `!quiet`, `!normal` or `!full` says how much to show.",
 ].join("\n");
@@ -105,10 +108,23 @@ export interface Question {
 interface Options {
   model?: string;
   skill?: string;
+  prompt?: PromptChoice;
 }
 
-/** Parses the text after the command: options first (`model:fast skill:csv-report`), then the task. */
+/**
+ * Parses the text after the command: options first (`model:fast skill:csv-report prompt:tickets/triage project=heddle`),
+ * then the task.
+ */
 function parseTask(written: string): { text: string; options: Options } {
+  const prompt = /^prompt:/i.test(written) ? readPromptChoice(written.slice("prompt:".length)) : undefined;
+  if (prompt) {
+    const { text, options } = parseTask(prompt.rest);
+    const { server, name } = prompt.choice;
+    return {
+      text: text || `Follow the prompt ${server}/${name}.`,
+      options: { ...options, prompt: prompt.choice },
+    };
+  }
   const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
   if (value === undefined) return { text: readCommandTask(written), options: {} };
   const { text, options } = parseTask(rest);
@@ -206,9 +222,12 @@ async function postQuestion(
   team: TeamConnection,
   { author, channel, text, thread, about, options = {}, reaction }: Question,
 ): Promise<{ ts: string }> {
-  const chosen = (["model", "skill"] as const).flatMap((name) =>
-    options[name] ? [`${name} ${escapeText(escapeMentions(options[name]))}`] : [],
-  );
+  const { model, skill, prompt } = options;
+  const chosen = Object.entries({
+    model,
+    skill,
+    prompt: prompt && `${prompt.server}/${prompt.name}`,
+  }).flatMap(([name, value]) => (value ? [`${name} ${escapeText(escapeMentions(value))}`] : []));
   const how = chosen.length > 0 ? ` (${chosen.join(", ")})` : "";
   const heading = `<@${author.id}> asks${about ? " about a message" : ""}${how}:`;
   const shown = cutMarkdown(escapeMentions(text), messageChars);

@@ -93,7 +93,7 @@ export function slackManifest({ name = "Heddle", url }: ManifestOptions = {}): s
         {
           command: slashCommand,
           description: "Start a task in a thread of its own",
-          usage_hint: "[model:name] [skill:name] <task>",
+          usage_hint: "[model:name] [skill:name] [prompt:server/name] <task>",
           // Ids instead of plain "@ada", so that the agent is told who is meant.
           should_escape: true,
           ...(requests && { url: requests }),

@@ -2,7 +2,10 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import {
   CallToolRequestSchema,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
   ListToolsRequestSchema,
+  PromptSchema,
   ReadResourceRequestSchema,
   UrlElicitationRequiredError,
 } from "@modelcontextprotocol/sdk/types.js";
@@ -27,6 +30,8 @@ export interface FixtureOptions {
   instructions?: string;
   /** Texts that it has as resources, by URI. */
   resources?: Record<string, string>;
+  /** Its prompts, of which `triage` can be got; `broken`: it has some, and cannot list them. */
+  prompts?: object[] | "broken";
   /** What `crash` and `crash-once` do. The latter asks whether it is the first time. */
   crash?: () => void;
   isFirstCrash?: () => boolean;
@@ -55,7 +60,11 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   const server = new Server(
     { name: "fixture", version: "1.0.0" },
     {
-      capabilities: { tools: { listChanged: true }, ...(options.resources && { resources: {} }) },
+      capabilities: {
+        tools: { listChanged: true },
+        ...(options.resources && { resources: {} }),
+        ...(options.prompts && { prompts: {} }),
+      },
       ...(options.instructions !== undefined && { instructions: options.instructions }),
     },
   );
@@ -83,6 +92,23 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
       const text = resources[uri];
       if (text === undefined) throw new Error(`no resource ${uri}`);
       return { contents: [{ uri, text }] };
+    });
+  }
+  const { prompts } = options;
+  if (prompts) {
+    server.setRequestHandler(ListPromptsRequestSchema, () => {
+      if (prompts === "broken") throw new Error("the prompts are being printed");
+      return { prompts: prompts.map((each) => PromptSchema.parse(each)) };
+    });
+    server.setRequestHandler(GetPromptRequestSchema, ({ params }) => {
+      if (params.name !== "triage") throw new Error(`no prompt ${params.name}`);
+      const text = (said: string) => ({ type: "text" as const, text: said });
+      return {
+        messages: [
+          { role: "user", content: text(`Sort the tickets of ${params.arguments?.["project"]}.`) },
+          { role: "assistant", content: text("Which first?") },
+        ],
+      };
     });
   }
   return server;

@@ -35,9 +35,12 @@ export interface OfferedTool {
  * A server of the protocol's own package for 2026-07-28, on loopback. `legacy`: whether it speaks with clients of older
  * versions too.
  */
-export async function startStatelessServer(legacy: "stateless" | "reject"): Promise<StatelessFixture> {
+export async function startStatelessServer(
+  legacy: "stateless" | "reject",
+  { prompts = false }: { prompts?: boolean } = {},
+): Promise<StatelessFixture> {
   let offered: readonly OfferedTool[] = [];
-  const handler = createMcpHandler(() => createFixture(offered), { legacy });
+  const handler = createMcpHandler(() => createFixture(offered, prompts), { legacy });
   const requests: StatelessFixture["requests"] = [];
   const streams = new Set<ServerResponse>();
   const fixture: Pick<StatelessFixture, "params"> = { params: {} };
@@ -113,7 +116,7 @@ function refuse(body: Buffer, response: ServerResponse): void {
   response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
 }
 
-function createFixture(offered: readonly OfferedTool[]): McpServer {
+function createFixture(offered: readonly OfferedTool[], hasPrompts: boolean): McpServer {
   const server = new McpServer({ name: "fixture", version: "1.0.0" }, { instructions: "Echo first." });
   const say = (text: string) => ({ content: [{ type: "text" as const, text }] });
   server.registerTool("echo", { inputSchema: z.object({ say: z.string() }) }, async (input) =>
@@ -144,6 +147,20 @@ function createFixture(offered: readonly OfferedTool[]): McpServer {
       name,
       { inputSchema: fromJsonSchema<Record<string, unknown>>({ type: "object", properties }) },
       async (input) => say(JSON.stringify(input)),
+    );
+  if (hasPrompts)
+    server.registerPrompt(
+      "triage",
+      {
+        description: "Sorts what is new",
+        argsSchema: z.object({ project: z.string(), since: z.string().optional() }),
+      },
+      ({ project }) => ({
+        messages: [
+          { role: "user", content: { type: "text", text: `Sort the tickets of ${project}.` } },
+          { role: "assistant", content: { type: "text", text: "Which first?" } },
+        ],
+      }),
     );
   // Answered above.
   server.registerTool("long", { inputSchema: z.object({}) }, async () => say(""));

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { removeHidden } from "../hidden-characters.ts";
+import { cutText, toOneLine, toWellFormed } from "../text.ts";
+import { describeError } from "./failure.ts";
+import type { ProtocolClient } from "./link.ts";
+import { listPages } from "./list-pages.ts";
+import type { Listing, ServerPrompt } from "./listing.ts";
+
+/** More than these nobody looks through while writing a task. */
+const mostPrompts = 100;
+const mostArguments = 10;
+const descriptionChars = 100;
+
+/** What people can write behind a command; other names are left out. */
+const namePattern = /^[\w.:/-]{1,64}$/;
+
+const promptSchema = z.looseObject({
+  name: z.string(),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  arguments: z
+    .array(z.looseObject({ name: z.string().regex(/^[\w.-]{1,64}$/), required: z.boolean().default(false) }))
+    .max(mostArguments)
+    .default([]),
+});
+
+/** The prompts of a server. Where they cannot be listed, its tools stay: a sentence says why. Never rejects. */
+export async function listPrompts(
+  client: ProtocolClient,
+  signal: AbortSignal,
+): Promise<Pick<Listing, "prompts" | "leftOut">> {
+  try {
+    const { entries, cut } = await listPages(client, "prompts", signal);
+    return { ...keepUsable(entries), ...(cut !== undefined && { leftOut: [cut] }) };
+  } catch (error) {
+    return { prompts: [], leftOut: [`Its prompts could not be listed: ${describeError(error)}.`] };
+  }
+}
+
+function keepUsable(entries: readonly unknown[]): Pick<Listing, "prompts" | "leftOut"> {
+  const prompts = new Map<string, ServerPrompt>();
+  const leftOut: string[] = [];
+  for (const entry of entries) {
+    const parsed = promptSchema.safeParse(toWellFormed(entry));
+    if (!parsed.success || !namePattern.test(parsed.data.name)) {
+      const named = z.looseObject({ name: z.string() }).safeParse(entry);
+      const name = named.success ? JSON.stringify(toPlain(named.data.name)) : "without a name";
+      leftOut.push(`The prompt ${name} is left out: people could not write its name or its arguments.`);
+    } else if (prompts.size === mostPrompts) {
+      leftOut.push(`Of its prompts the first ${mostPrompts} are offered.`);
+      break;
+    } else if (!prompts.has(parsed.data.name)) {
+      const { name, title, description = title ?? "", arguments: named } = parsed.data;
+      prompts.set(name, {
+        ...{ name, description: toPlain(description) },
+        arguments: named.map((each) => ({ name: each.name, required: each.required })),
+      });
+    }
+  }
+  return { prompts: [...prompts.values()], leftOut: leftOut.slice(0, 10) };
+}
+
+function toPlain(text: string): string {
+  return cutText(toOneLine(removeHidden(text)).trim(), descriptionChars);
+}

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import type { Asker } from "../../../src/agent/mcp/asker.ts";
+import type { ServerPrompt } from "../../../src/agent/mcp/listing.ts";
+import { never, poolOf, useSandboxes, stdioFixture } from "./harness.ts";
+import { startHttpFixture } from "./servers/http.ts";
+import { startStatelessServer } from "./servers/stateless.ts";
+
+/** Prompts of servers: listed for gateways, and read when somebody has chosen one. */
+
+useSandboxes();
+
+const triage = {
+  name: "triage",
+  description: "Sorts\nwhat is new\u202E",
+  arguments: [{ name: "project", required: true }, { name: "since" }],
+};
+const triaged: ServerPrompt = {
+  name: "triage",
+  description: "Sorts what is new",
+  arguments: [
+    { name: "project", required: true },
+    { name: "since", required: false },
+  ],
+};
+
+async function open(entry: Record<string, unknown>) {
+  const told: { server: string; person?: string; prompts: readonly ServerPrompt[] }[] = [];
+  const pool = await poolOf({ tickets: entry }, { onPrompts: (offered) => void told.push(offered) });
+  await pool.offer(never);
+  return { pool, told };
+}
+
+test.each(["a process", "HTTP of older versions", "HTTP of 2026-07-28"])(
+  "Prompts over %s are told, and read with their arguments",
+  async (over) => {
+    const prompts = [triage];
+    const entry =
+      over === "a process"
+        ? stdioFixture({ prompts })
+        : over === "HTTP of 2026-07-28"
+          ? { url: (await startStatelessServer("reject", { prompts: true })).url }
+          : { url: (await startHttpFixture("http", 0, { prompts })).url };
+    const { pool, told } = await open(entry);
+    expect(told).toEqual([{ server: "tickets", prompts: [triaged] }]);
+    const read = (name: string, given: Record<string, string>) =>
+      pool.readPrompt({ server: "tickets", name, arguments: given }, { signal: never });
+    expect(await read("triage", { project: "heddle" })).toEqual({
+      status: "ok",
+      text: "[user]\nSort the tickets of heddle.\n[assistant]\nWhich first?",
+    });
+    expect(await read("nothing", {})).toMatchObject({
+      status: "error",
+      text: expect.stringContaining("The MCP server tickets refused the call"),
+    });
+    expect(await pool.readPrompt({ server: "other", name: "triage" }, { signal: never })).toBeUndefined();
+  },
+);
+
+test("A prompt whose name nobody could write is left out and told; a list that fails costs no tools", async () => {
+  const odd = await open(stdioFixture({ prompts: [{ name: "two words" }, { name: "good" }] }));
+  expect(odd.told).toMatchObject([{ prompts: [{ name: "good" }] }]);
+  expect(odd.pool.status()).toMatchObject([
+    { problem: expect.stringContaining('The prompt "two words" is left out') },
+  ]);
+  const failing = await open(stdioFixture({ prompts: "broken" }));
+  expect(failing.told).toMatchObject([{ prompts: [] }]);
+  const [status] = failing.pool.status();
+  expect(status?.tools).toContain("echo");
+  expect(status?.problem).toContain("Its prompts could not be listed: ");
+});
+
+test("Of a server without end the first hundred prompts are told", async () => {
+  const many = Array.from({ length: 150 }, (_, index) => ({ name: `prompt-${index}` }));
+  const { told, pool } = await open(stdioFixture({ prompts: many }));
+  expect(told[0]?.prompts).toHaveLength(100);
+  expect(pool.status()[0]?.problem).toContain("Of its prompts the first 100 are offered.");
+});
+
+test("A server that cannot be reached tells nothing, and its prompt is refused in a sentence", async () => {
+  const { pool, told } = await open({ url: "http://127.0.0.1:1/mcp" });
+  expect(told).toEqual([]);
+  const asker: Asker = { person: "slack:T1:ada", name: "Ada", others: () => [] };
+  expect(
+    await pool.readPrompt({ server: "tickets", name: "triage" }, { signal: never, asker }),
+  ).toMatchObject({
+    status: "error",
+    text: expect.stringContaining("The MCP server tickets is not available"),
+  });
+});
