@@ -36,9 +36,9 @@ export interface RepositoriesOptions {
   settings: Readonly<Record<string, RepositorySettings>>;
   /** The names that the thread's channel has. */
   namesOf(thread: string): readonly string[];
-  /** Asked once for each of them. @param place where it is kept; `kind` is what its host speaks */
   /** What the set-up of each of them reaches; nothing without it. */
   reachOf?(name: string): RegistryReach;
+  /** Asked once for each of them. @param place where it is kept; `kind` is what its host speaks */
   credentialOf(name: string, place: ApiPlace & { kind: RepositoryKind }): RepositoryCredential;
   /** Keeps which thread a branch belongs to. */
   remember(entry: PushedBranch): Promise<void>;
