@@ -1,15 +1,15 @@
-import { execFileSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { countAttacks } from "../attacks.ts";
 import { type FakeGithub, startGithub } from "../fakes/github.ts";
 import { openSearchServices, searchKey, type SearchServices } from "../fakes/search-services.ts";
+import { expectNowhere, inspectSandbox } from "./credentials.ts";
 import { modelEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
-import { commandLine, environmentOf, processesWith, running, uniqueSleep } from "./processes.ts";
+import { processesWith, running, uniqueSleep } from "./processes.ts";
 import { patienceMs } from "./program.ts";
 import { discordKind } from "./scenario/discord.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
@@ -21,14 +21,6 @@ const missing = ["socat", "nsenter", "git"].filter((program) => !existsSync(`/us
 const token = "ghp_canaryCanaryCanaryCanaryCanaryCanary48";
 const secret = "canary-secret-of-the-webhook";
 const here = useSetting();
-
-/** What the sandbox of a running command was started with, and the folder with the files of its thread. */
-function inspectSandbox(command: string): { folder: string; said: string } {
-  const pids = processesWith(command, process.pid);
-  const said = pids.map((pid) => `${commandLine(pid)} ${environmentOf(pid)}`).join("\n");
-  const [, folder = ""] = /--bind (\S+)\/ws /.exec(said) ?? [];
-  return { folder, said };
-}
 
 describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", ({ open }) => {
   let [github, model, search]: [FakeGithub?, Voices?, SearchServices?] = [];
@@ -149,25 +141,9 @@ describe.skipIf(missing.length > 0).each([slackKind, discordKind])("On $name", (
 
       asked.push(...(await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9].map((time) => voice.asked(time)))));
       const drawn = room.messages().map((raw) => room.drawn(raw));
-      const redis = here.redis.client();
-      await redis.config("SET", "rdbcompression", "no");
-      const dumps = (await redis.keys("*")).map((key) => redis.dumpBuffer(key));
-      const stored = Buffer.concat((await Promise.all(dumps)).flatMap((each) => each ?? [])).toString(
-        "latin1",
-      );
-      const folders = [here.place.folder, sandbox.folder, join(dirname(dirname(sandbox.folder)), "mirrors")];
-      for (const canary of Object.values(credentials)) {
-        for (const [where, text] of Object.entries({
-          ...{ log: here.place.outputs(), messages: drawn.join("\n"), model: asked.join("\n"), stored },
-          sandbox: sandbox.said,
-        })) {
-          expect(text.length, where).toBeGreaterThan(100);
-          expect(text.includes(canary), where).toBe(false);
-        }
-        const files = ["-rlF", "--", canary, ...folders];
-        const found = execFileSync("sh", ["-c", 'grep "$@" || [ $? = 1 ]', "sh", ...files]).toString();
-        expect(found).toBe("");
-      }
+      const places = { log: here.place.outputs(), messages: drawn.join("\n"), model: asked.join("\n") };
+      const { redis, place } = here;
+      await expectNowhere(Object.values(credentials), places, { redis, folder: place.folder, sandbox });
     } finally {
       await platform.close();
     }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { startGitea, startGitlab } from "../fakes/git-hosts.ts";
 import { type GitServer } from "../fakes/git-server.ts";
 import { startGithub } from "../fakes/github.ts";
+import { expectNowhere } from "./credentials.ts";
 import { modelEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
 import { patienceMs } from "./program.ts";
@@ -166,8 +167,8 @@ describe.skipIf(missing.length > 0).each([github, gitlab, gitea])("On $kind", (k
     const voice = model.voice();
     const [ada, heddle] = [personIn(room, voice, "ada"), agentIn(room, voice)];
     const proposal = { repository: "shop", title: "Greet properly", body: "It was too short." };
-    const write = (words: string) =>
-      heddle.calls(["bash", { command: `cd shop && echo '${words}' > greeting.txt` }]);
+    const write = (words: string, more = "") =>
+      heddle.calls(["bash", { command: `cd shop && echo '${words}' > greeting.txt${more}` }]);
 
     await ada.mentions("The greeting of the shop is too short, please fix it");
     heddle.calls(["open_repository", { repository: "shop" }]);
@@ -189,7 +190,7 @@ describe.skipIf(missing.length > 0).each([github, gitlab, gitea])("On $kind", (k
     await heddle.answers("ben wants the whole world to be greeted. Shall I?");
 
     await ada.says("address the review");
-    write("hello world");
+    write("hello world", "; env; cat /proc/*/environ .git/config");
     heddle.calls(["open_pull_request", { ...proposal, title: "Greet the world" }]);
     const question = await heddle.shows("as one more commit on");
     expect(question).toMatch(/-hello there\s+\+hello world/);
@@ -200,6 +201,11 @@ describe.skipIf(missing.length > 0).each([github, gitlab, gitea])("On $kind", (k
     const subjects = server.git(kind.title, "log", "--format=%s", branch, "^main").split("\n");
     expect(subjects).toEqual(["Greet the world", "Greet properly"]);
     expect(service.branches()).toEqual([branch]);
-    expect(here.place.outputs()).not.toContain(token);
+
+    const asked = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((time) => voice.asked(time)));
+    expect(asked[6]).toContain("SHLVL");
+    const messages = room.messages().map((raw) => room.drawn(raw));
+    const places = { log: here.place.outputs(), messages: messages.join("\n"), model: asked.join("\n") };
+    await expectNowhere([token, secret], places, { redis: here.redis, folder: here.place.folder });
   });
 });
