@@ -22,7 +22,7 @@ export async function setUpDiscord(context: SetupContext): Promise<StepResult> {
   const tried = known === undefined ? undefined : await tryToken(context, known);
   const choice = await dialog.choose(
     "discord",
-    tried ? "Discord is set up." : "Shall Heddle answer in Discord?",
+    tried ? "Discord is set up." : "Should Heddle answer in Discord?",
     [
       ...(tried ? [{ value: "keep", label: "Keep the token, and look at intent and server" }] : []),
       { value: "token", label: tried ? "Take another token" : "Yes: make an app and paste its token" },
@@ -111,8 +111,8 @@ async function provideIntent(context: SetupContext, token: string, application: 
   const { messageContent } = context.config().settings.discord;
   if (application.readsMessages && messageContent) return;
   const question = application.readsMessages
-    ? "Every message has to mention the bot (discord.messageContent is false). Shall it read all messages of its threads?"
-    : "The app may not read messages that do not mention it (Message Content Intent). Shall Heddle switch that on?";
+    ? "Every message has to mention the bot (discord.messageContent is false). Should it read all messages of its threads?"
+    : "The app may not read messages that do not mention it (Message Content Intent). Should Heddle switch it on?";
   if (await dialog.confirm("discord.messageContent", question)) {
     if (!application.readsMessages) {
       const problem = await switchOnMessageContent(accessWith(context, token));

@@ -41,7 +41,7 @@ export async function listenForMention(
   if (platforms.length === 0) return { state: "skipped", text: "There is no chat platform to listen to." };
   const choice = await dialog.choose(
     "listen",
-    "Shall Heddle listen for a first mention, to see that it arrives?",
+    "Should Heddle listen for a first mention, to check that it arrives?",
     [
       { value: "yes", label: "Yes" },
       { value: "no", label: "No" },
@@ -173,7 +173,7 @@ async function offerAdministrator(context: SetupContext, { author, thread }: Inb
   const id = `${thread.workspace}:${author.id}`;
   const { administrators } = context.config().settings.access;
   if (administrators.includes(id) || administrators.includes(author.id)) return;
-  const question = `Shall ${author.name} (${author.id}) be an administrator, who may do whatever others may and extend budgets?`;
+  const question = `Should ${author.name} (${author.id}) be an administrator, who may do whatever anybody may and extend budgets?`;
   if (!(await dialog.confirm("administrator", question))) return;
   await context.addToSetting(["access", "administrators"], [id]);
 }

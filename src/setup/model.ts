@@ -25,7 +25,7 @@ export async function setUpModel(context: SetupContext): Promise<StepResult> {
   if (current) dialog.say(`  ${current.isWorking ? "✓" : "✗"} ${current.text}`);
   const choice = await dialog.choose(
     "model",
-    "Which model shall answer?",
+    "Which model should answer?",
     [
       ...(current ? [{ value: "keep", label: "Keep what is set" }] : []),
       ...defaultModels.map(({ provider }) => ({ value: provider, label: labels[provider] ?? provider })),

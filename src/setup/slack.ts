@@ -35,7 +35,7 @@ export async function setUpSlack(context: SetupContext): Promise<StepResult> {
   const isReady = known.bot !== undefined && known.app !== undefined;
   const choice = await dialog.choose(
     "slack",
-    isReady ? "Slack is set up." : "Shall Heddle answer in Slack?",
+    isReady ? "Slack is set up." : "Should Heddle answer in Slack?",
     [
       ...(isReady ? [{ value: "keep", label: "Keep it" }] : []),
       { value: "form", label: "Make the app: open a form that is filled in, then paste two tokens" },

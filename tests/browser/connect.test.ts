@@ -119,7 +119,7 @@ describe("Connect", () => {
     await press(page, "Leave it out");
     await line(page, "· Slack is not connected.").waitFor();
     await press(page, "Only Model");
-    await page.getByText("Which model shall answer?").waitFor();
+    await page.getByText("Which model should answer?").waitFor();
     await press(page, "End the set-up");
     await line(page, "Ended.").waitFor();
     await page.getByRole("button", { name: "Begin" }).waitFor();

@@ -91,10 +91,10 @@ describe("the set-up at the console", () => {
     await answer("Which model", "anthropic");
     await answer("Key", `export ANTHROPIC_API_KEY="${key}"`);
     await answer("Model", "");
-    await answer("Shall Heddle answer in Slack?", "tokens");
+    await answer("Should Heddle answer in Slack?", "tokens");
     await answer("Bot token", ` ${slack.botToken} `);
     await answer("App-level token", slack.appToken);
-    await answer("Shall Heddle answer in Discord?", "token");
+    await answer("Should Heddle answer in Discord?", "token");
     await answer("Bot token", discord.token);
     await answer("Whose members", guild);
     const run = await until("nothing more");
@@ -196,7 +196,7 @@ describe("the set-up at the console", () => {
     const { slack, env } = await services();
     const { console, post, answer, until } = await sitDown({ setup: { env, silenceMs: 2_000 } });
     await post("", { steps: ["slack", "model"] });
-    await answer("Shall Heddle answer in Slack?", "tokens");
+    await answer("Should Heddle answer in Slack?", "tokens");
     await answer("Bot token", slack.botToken);
     await answer("App-level token", slack.appToken);
     await until("Which model");
