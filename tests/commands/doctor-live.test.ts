@@ -70,6 +70,15 @@ test("a channel without the bot, one where it may not write, and a busy service 
   expect(findings[2]?.text).toMatch(/In #general the bot lacks Send Messages: grant it/);
 });
 
+test("a channel that Slack does not know is told with where its id is", async () => {
+  const { examine } = await connected();
+  const findings = await examine({ slack: "C99999999" });
+  expect(findings.at(1)).toMatchObject({
+    level: "error",
+    text: "live: No message reached the channel C99999999 of Slack: the bot sees none with that id. Copy the id from the channel's details, and invite the bot to it.",
+  });
+});
+
 test.each(["C012345", "irc:1", "slack:", "slack:general chat", "slack:C1:2"])(
   "--post %s is refused with what was expected",
   (post) => {

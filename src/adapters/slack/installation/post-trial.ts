@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import type { Finding } from "../../../chat/adapter.ts";
+import { SurfaceError } from "../../../chat/surface.ts";
 import { createWebClient } from "../connection/web.ts";
 import { callSlack } from "../surface/call.ts";
 import type { TrialOptions } from "./try-tokens.ts";
@@ -23,7 +24,12 @@ export async function postTrial(
       text: `Slack took a message to ${channel} in ${seconds} s (${String(posted && "ts" in posted ? posted.ts : "")})`,
     };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const isUnknown = error instanceof SurfaceError && error.kind === "gone";
+    const why = isUnknown
+      ? "the bot sees none with that id. Copy the id from the channel's details, and invite the bot to it."
+      : error instanceof Error
+        ? error.message
+        : String(error);
     return { level: "error", text: `No message reached the channel ${channel} of Slack: ${why}` };
   }
 }
