@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchChromium, noChromium, shot } from "../browser/chromium.ts";
-import { useSetting } from "./hooks.ts";
+import type { Page } from "playwright-core";
+import { expect, onTestFinished, test } from "vitest";
+import { shot } from "../browser/chromium.ts";
+import { says, runs } from "../fakes/anthropic-replies.ts";
+import { type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { modelEnvironment } from "./environment.ts";
+import { useBrowser, useSetting } from "./hooks.ts";
 import { patienceMs } from "./program.ts";
 
 /**
@@ -18,64 +21,67 @@ const record = join(images, "console.txt");
 const isDrawing = Boolean(process.env["HEDDLE_DRAW"]);
 
 const here = useSetting();
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launchChromium();
-});
-afterAll(() => browser?.close());
+const chromium = useBrowser();
 
 const settings = `
+model: anthropic/claude-sonnet-5-5
+checkModelsAtStart: false
 console:
   proxies: [127.0.0.1]
   identityHeader: X-User
   people: { Ada: operator }
-demo:
-  scripts: scripts
-  stepDelayMs: 0
+tools:
+  rules:
+    - { tool: bash, command: "git push*", action: ask, why: It leaves this machine. }
 `;
 
-const scripts = {
-  sales: `
-match: [sales]
-steps:
-  - calls:
-      - { tool: bash, input: { command: "head -3 attachments/sales.csv" } }
-  - calls:
-      - { tool: bash, input: { command: "sort -t, -k4 -rn attachments/sale.csv" } }
-  - text: The name has an s at its end.
-    calls:
-      - { tool: bash, input: { command: "sort -t, -k4 -rn attachments/sales.csv | head -3" } }
-      - tool: write_file
-        input:
-          path: report.md
-          content: |
-            # Sales in May
+const report = `# Sales in May
 
-            1. North: 41,200
-            2. West: 35,900
-            3. South: 28,400
-  - text: |
-      **North** sold most in May, and **South** is the only region that fell.
+1. North: 41,200
+2. West: 35,900
+3. South: 28,400
+`;
 
-      | Region | April | May | Change |
-      | --- | ---: | ---: | ---: |
-      | North | 38,100 | 41,200 | +8 % |
-      | West | 33,600 | 35,900 | +7 % |
-      | South | 30,500 | 28,400 | −7 % |
+const answer = `**North** sold most in May, and **South** is the only region that fell.
 
-      To look at it again:
+| Region | April | May | Change |
+| --- | ---: | ---: | ---: |
+| North | 38,100 | 41,200 | +8 % |
+| West | 33,600 | 35,900 | +7 % |
+| South | 30,500 | 28,400 | −7 % |
 
-      \`\`\`sh
-      sort -t, -k4 -rn attachments/sales.csv | head -3
-      \`\`\`
+To look at it again:
 
-      The list is in **report.md**.
-`,
-  other: `
-steps:
-  - text: Done.
-`,
-};
+\`\`\`sh
+sort -t, -k4 -rn attachments/sales.csv | head -3
+\`\`\`
+
+The list is in **report.md**.
+`;
+
+/** What the model replies, in order: to a message of the first thread, of the second, and of the one in the picture. */
+const script: FakeReply[] = [
+  says("The Danish notes are done: 14 entries, in the same order."),
+  runs("git push origin handbook-2.4"),
+  runs("head -3 attachments/sales.csv"),
+  runs("sort -t, -k4 -rn attachments/sale.csv"),
+  {
+    content: [
+      { type: "text", text: "The name has an s at its end." },
+      {
+        ...{ type: "tool_use", name: "bash" },
+        input: { command: "sort -t, -k4 -rn attachments/sales.csv | head -3" },
+      },
+      { type: "tool_use", name: "write_file", input: { path: "report.md", content: report } },
+    ],
+  },
+  says(answer),
+];
+
+/** With what they use, as a conversation grows. */
+const replies = script.map((reply, index): FakeReply => {
+  return { ...reply, usage: { input: 900, cacheRead: 3_100 + 400 * index, output: 160 } };
+});
 
 const csv = "region,lead,april,may\nNorth,Lin,38100,41200\nSouth,Bo,30500,28400\nWest,Grace,33600,35900\n";
 
@@ -89,31 +95,30 @@ async function read(page: Page): Promise<string> {
     .replaceAll(/\d{1,2}:\d\d(?:\s[AP]M)?/g, "(time)")
     .replaceAll(/\b[\d.]+ (?:ms|s|min)\b/g, "(duration)")
     .replaceAll(/[\d,.]+k? tokens/g, "(tokens)")
+    .replaceAll(/\$\d+\.\d+/g, "(cost)")
     .replaceAll(/^bubblewrap .*$/gm, "(sandbox)")
     .replaceAll(/\n{2,}/g, "\n")
     .trim();
 }
 
-async function ask(page: Page, url: string, text: string): Promise<void> {
+/** Begins a thread, and waits until its message says how it stands. */
+async function ask(page: Page, url: string, text: string, state: string): Promise<void> {
   await page.goto(`${url}/#/`);
   await page.getByRole("heading", { name: "Start a thread" }).waitFor();
   await page.getByLabel("Message to Heddle").fill(text);
   await page.keyboard.press("Enter");
-  await page.locator("article.answer").waitFor();
-  await page.locator("article.person").getByText("Answered").waitFor();
+  await page.locator("article.person").getByText(state).waitFor();
 }
 
-test("The pictures of the console show what it shows", async (context) => {
-  if (!browser) return context.skip(noChromium);
-  await mkdir(join(here.place.folder, "scripts"));
+test("The pictures of the console show what it shows", async () => {
   await writeFile(join(here.place.folder, "heddle.yaml"), settings);
-  for (const [name, script] of Object.entries(scripts))
-    await writeFile(join(here.place.folder, "scripts", `${name}.yaml`), script);
-  const program = here.place.start(["start"], { REDIS_URL: here.redis.path });
+  const model = await startFakeAnthropic({ replies });
+  onTestFinished(() => model.close());
+  const program = here.place.start(["start"], { REDIS_URL: here.redis.path, ...modelEnvironment(model) });
   await program.line(/Heddle is ready/);
   const url = /console +(\S+)/.exec(await program.line(/^ +console /))?.[1] ?? "";
   const look = { locale: "en-GB", colorScheme: "light", reducedMotion: "reduce" } as const;
-  const person = await browser.newContext({
+  const person = await chromium.browser.newContext({
     ...look,
     viewport: { width: 1280, height: 1100 },
     extraHTTPHeaders: { "x-user": "Ada" },
@@ -121,8 +126,8 @@ test("The pictures of the console show what it shows", async (context) => {
   person.setDefaultTimeout(patienceMs);
   const page = await person.newPage();
 
-  await ask(page, url, "Translate the release notes into Danish");
-  await ask(page, url, "What changed in the API since Monday?");
+  await ask(page, url, "Translate the release notes into Danish", "Answered");
+  await ask(page, url, "Publish version 2.4 of the handbook", "Waiting for your answer");
   await page.goto(`${url}/#/`);
   await page.getByRole("heading", { name: "Start a thread" }).waitFor();
   const [chooser] = await Promise.all([

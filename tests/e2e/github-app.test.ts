@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
+import { expectAccessible } from "../browser/axe.ts";
 import { poorContrast } from "../browser/visibility.ts";
 import { type FakeGithub, startGithub } from "../fakes/github.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
@@ -95,6 +96,7 @@ test("An App is registered, installed and seen from the console, and its keys ar
   await page.getByText("acme/other stands in the settings, and the App does not reach it").waitFor();
   await shot(page, "github-app-installed");
   expect(await poorContrast(page)).toEqual({});
+  await expectAccessible(page, "an App that is registered and installed");
 
   const [manifest] = github.appPages.manifests;
   expect(manifest).toMatchObject({
@@ -120,6 +122,7 @@ test("An App is registered, installed and seen from the console, and its keys ar
   // A name that is taken is GitHub's to say; and it can be forgotten, and begun again.
   await page.getByRole("button", { name: "Forget it" }).click();
   await page.getByRole("link", { name: "there" }).waitFor();
+  await expectAccessible(page, "an App that is about to be forgotten");
   await page.getByRole("button", { name: "Forget its keys" }).click();
   await register(page, "heddle-acme");
   await page.getByText("Name has already been taken").waitFor();
