@@ -1,12 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Question } from "../../agent/questions.ts";
-import {
-  type MessageRef,
-  parseThreadId,
-  type ThreadId,
-  threadId,
-  type ThreadRef,
-} from "../../chat/threads.ts";
+import { type MessageRef, parseThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { type AskingThread, readAskingThreads } from "./asking-threads.ts";
 import { postedField, readUndecidedQuestions } from "./open-questions.ts";

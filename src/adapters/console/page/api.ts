@@ -1,4 +1,4 @@
-/** Everything that the page asks of its server. A failure is an {@link ApiError} with a sentence for the person. */
+/** Everything that the page asks of its server, by the addresses of its API. */
 import type { IntakeResult } from "../../../chat/inbound.ts";
 import type {
   AuditPage,
@@ -24,28 +24,9 @@ import type { ConsoleMessage } from "../conversations/console-message.ts";
 import type { ThreadSummary } from "../conversations/conversations.ts";
 import type { ExportFormat } from "../../../operations/export.ts";
 import type { Done } from "../api/manage-routes.ts";
-import type { NeedSummary } from "../streams/needs-feed.ts";
 import type { Need } from "../api/question-routes.ts";
-import type { ConsoleSetupStep, SetupAnswer } from "../setup-at-console.ts";
-import type { SetupState } from "../streams/setup-streams.ts";
 import type { ConsoleStatus, SignedIn } from "../services.ts";
-
-export class ApiError extends Error {
-  /** Of HTTP; 0 when nothing answered. */
-  readonly status: number;
-  /** Where people sign in at a provider, where that is why. */
-  readonly signIn: string | undefined;
-
-  constructor(status: number, message: string, provider?: string) {
-    super(message);
-    this.status = status;
-    this.signIn = provider;
-  }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+import { type Connection, readFailure, request, send, watch } from "./transport.ts";
 
 /** What a person should read of the outcome; empty where the page shows it by itself. */
 export function replyOf(outcome: IntakeResult): string {
@@ -131,13 +112,6 @@ export async function signOut(): Promise<void> {
   if (!response.ok) throw await readFailure(response);
 }
 
-/** What every stream tells beside its content. */
-export interface Connection {
-  connected(yes: boolean): void;
-  /** The browser connects again by itself after a broken connection, but not after this. */
-  refused(): void;
-}
-
 export interface ConversationEvents extends Connection {
   threads(all: ThreadSummary[]): void;
   thread(changed: ThreadSummary): void;
@@ -159,74 +133,6 @@ export function connect(thread: string | null, on: ConversationEvents): () => vo
     removed: (data) => on.removed(JSON.parse(data)),
     gone: (data) => on.gone(JSON.parse(data)),
   });
-}
-
-/** A random id, as the server wants it for threads and for messages. */
-export function randomId(): string {
-  // crypto.randomUUID is missing from pages that are served over plain http by another machine.
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/**
- * The answer is not parsed: this server and this page are of one version, and the routes answer with the same types.
- */
-export async function request<Answer>(
-  method: "GET" | "POST",
-  address: string,
-  body?: object,
-): Promise<Answer> {
-  const init: RequestInit = { method };
-  if (body instanceof Blob)
-    Object.assign(init, { body, headers: { "content-type": "application/octet-stream" } });
-  else if (body) Object.assign(init, toJson(body));
-  const response = await send(address, init);
-  if (!response.ok) throw await readFailure(response);
-  return await response.json();
-}
-
-/** For what answers with nothing. */
-export async function postForNothing(address: string, body: object): Promise<void> {
-  const response = await send(address, { method: "POST", ...toJson(body) });
-  if (!response.ok) throw await readFailure(response);
-}
-
-function toJson(body: object): RequestInit {
-  return { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
-}
-
-async function readFailure(response: Response): Promise<ApiError> {
-  const { error, signIn: provider }: { error: string; signIn?: string } = await response.json();
-  return new ApiError(response.status, error, provider);
-}
-
-/** After this time without an answer the page asks why, ms. */
-const patienceMs = 3_000;
-
-let onDelay: (why: string) => void = () => {};
-
-/** `listener` is told what answers wait for, and an empty text when they have come. */
-export function onDelayed(listener: (why: string) => void): void {
-  onDelay = listener;
-}
-
-async function send(address: string, init: RequestInit): Promise<Response> {
-  let isWaiting = true;
-  const explain = async () => {
-    const { error }: { error?: string } = await (await fetch("/readyz")).json();
-    if (isWaiting && error) onDelay(error);
-  };
-  // Whether anything answers at all is told by the request itself.
-  const timer = setTimeout(() => void explain().catch(() => {}), patienceMs);
-  try {
-    return await fetch(address, init);
-  } catch {
-    throw new ApiError(0, "Heddle is not responding. Is it running?");
-  } finally {
-    isWaiting = false;
-    clearTimeout(timer);
-    onDelay("");
-  }
 }
 
 /** The timeline of a thread of any platform: its end, or the page before or from a position. */
@@ -358,24 +264,6 @@ export function getSettings(): Promise<SettingsReport> {
   return request("GET", "/api/v1/settings");
 }
 
-/** How the set-up stands, whole, with each change. Returns what closes it. */
-export function watchSetup(on: Connection & { setup(state: SetupState): void }): () => void {
-  return watch("/api/v1/setup/events", on, { setup: (data) => on.setup(JSON.parse(data)) });
-}
-
-export async function beginSetup(steps: ConsoleSetupStep[]): Promise<void> {
-  await request("POST", "/api/v1/setup", { steps });
-}
-
-export function answerSetup(answer: SetupAnswer): Promise<void> {
-  return postForNothing("/api/v1/setup/answers", answer);
-}
-
-/** Ends a run; what was saved stays. */
-export function endSetup(run: string): Promise<void> {
-  return postForNothing("/api/v1/setup/end", { run });
-}
-
 /** A page of the list of all threads, as it changes. Returns what closes it. */
 export function watchSessions(
   query: ThreadQuery,
@@ -404,33 +292,4 @@ export function watchSession(thread: string, from: number, on: SessionEvents): (
 
 function sessionPath(thread: string): string {
   return `/api/v1/sessions/${encodeURIComponent(thread)}`;
-}
-
-/** What waits for people, in short; the first of it where it is much. */
-export interface Needs {
-  count: number;
-  first: NeedSummary[];
-}
-
-let onNeeds: (needs: Needs) => void = () => {};
-
-/** `listener` is told of what waits for people, by whichever stream is open. */
-export function onNeedsChange(listener: (needs: Needs) => void): void {
-  onNeeds = listener;
-}
-
-function watch(
-  address: string,
-  { connected, refused }: Connection,
-  events: Record<string, (data: string) => void>,
-): () => void {
-  const source = new EventSource(address);
-  for (const [name, act] of Object.entries(events)) source.addEventListener(name, ({ data }) => act(data));
-  source.addEventListener("needs", ({ data }) => onNeeds(JSON.parse(data)));
-  source.addEventListener("open", () => connected(true));
-  source.addEventListener("error", () => {
-    connected(false);
-    if (source.readyState === EventSource.CLOSED) refused();
-  });
-  return () => source.close();
 }

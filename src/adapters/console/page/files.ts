@@ -1,6 +1,7 @@
 /** The files of the thread's workspace. */
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
-import { fileAddress, listFiles, messageOf } from "./api.ts";
+import { fileAddress, listFiles } from "./api.ts";
+import { messageOf } from "./transport.ts";
 import { byId, type Child, element, formatBytes, icon } from "./dom.ts";
 import { type ViewedFile, viewFile } from "./viewer/viewer.ts";
 

@@ -1,5 +1,6 @@
 /** The page: which part of it the address names, and keys that work everywhere. */
-import { getStatus, messageOf, signOut, onDelayed, onNeedsChange } from "./api.ts";
+import { getStatus, signOut } from "./api.ts";
+import { messageOf, onDelayed, onNeedsChange } from "./transport.ts";
 import {
   followThreads,
   listThreads,

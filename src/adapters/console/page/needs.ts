@@ -1,5 +1,5 @@
 /** What waits for a person, told by every stream: in the tab's title, beside the link, and by the browser. */
-import type { Needs } from "./api.ts";
+import type { Needs } from "./transport.ts";
 import { byId } from "./dom.ts";
 import { readLocal, storeLocal } from "./local-store.ts";
 import { announce, showCount } from "./toast.ts";

@@ -1,6 +1,7 @@
 /** Signing in: with a token, by a link that carries one, or at a provider, which sends the browser back here. */
 import type { SignInProblem } from "../server/sign-in-routes.ts";
-import { ApiError, messageOf, signIn } from "./api.ts";
+import { signIn } from "./api.ts";
+import { ApiError, messageOf } from "./transport.ts";
 import { byId } from "./dom.ts";
 import { readLocal, storeLocal } from "./local-store.ts";
 

@@ -1,7 +1,7 @@
 /** A tool call as a line that unfolds to what it was given and what came of it. */
 import type { ShownCall } from "../../../../chat/outbound.ts";
 import type { CallDetails, CallLine } from "../../../../operations/operations.ts";
-import { messageOf } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { argumentValues, innerTitle, renderArguments, renderTitledText } from "../call-parts.ts";
 import { type Child, element, icon, redraw, timeElement } from "../dom.ts";
 import { showElapsed } from "../elapsed.ts";

@@ -1,6 +1,6 @@
 /** The tool calls of a message, each with what it was given and what came of it folded away. */
 import type { CallList as ShownCalls, ShownCall } from "../../../../chat/outbound.ts";
-import { messageOf } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { element, redraw } from "../dom.ts";
 import { pluralize } from "../format.ts";
 import { showMarkdown } from "../markdown/render.ts";

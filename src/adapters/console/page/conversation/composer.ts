@@ -1,5 +1,5 @@
 /** The box to write in. Enter sends, Shift+Enter begins a new line. */
-import { randomId } from "../api.ts";
+import { randomId } from "../random-id.ts";
 import { Attachments } from "./attachments.ts";
 import { byId } from "../dom.ts";
 import { readLocal, storeLocal } from "../local-store.ts";

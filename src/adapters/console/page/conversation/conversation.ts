@@ -3,18 +3,16 @@ import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
 import { sessionAddress, shortThread, type ThreadGoal, threadAddress, wholeThread } from "../addresses.ts";
 import {
-  ApiError,
-  type Connection,
   connect,
   type ConversationEvents,
   getThreads,
-  messageOf,
   postMessage,
   pressAction,
-  randomId,
   replyOf,
   stopThread,
 } from "../api.ts";
+import { randomId } from "../random-id.ts";
+import { ApiError, type Connection, messageOf } from "../transport.ts";
 import { copyButton } from "../copy.ts";
 import { byId } from "../dom.ts";
 import { setServerTime } from "../elapsed.ts";

@@ -1,6 +1,6 @@
 /** The GitHub App on the page Connect: register it, see where it is installed, have it forgotten. */
 import type { GithubAppReach, GithubAppState } from "../../github-app.ts";
-import { messageOf } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { type Child, element } from "../dom.ts";
 import { emptyNote, failure, section } from "../operations/report.ts";
 import { forgetGithubApp, getGithubApp, lookAtGithubApp } from "./requests.ts";

@@ -2,7 +2,7 @@
  * The page that registers a GitHub App. It alone may send a form away, to GitHub only, and it is where GitHub sends the
  * browser back to: with a code for a new App, and after an installation.
  */
-import { messageOf } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { byId, type Child, element } from "../dom.ts";
 import { beginGithubApp, finishGithubApp, getGithubApp } from "./requests.ts";
 

@@ -1,6 +1,6 @@
 /** What the page asks of its server about the GitHub App. */
 import type { GithubAppForm, GithubAppReach, GithubAppState } from "../../github-app.ts";
-import { postForNothing, request } from "../api.ts";
+import { postForNothing, request } from "../transport.ts";
 
 export function getGithubApp(): Promise<GithubAppState> {
   return request("GET", "/api/v1/github-app");

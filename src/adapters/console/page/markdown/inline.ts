@@ -4,7 +4,9 @@
  * Whatever is not understood stays text. The time is linear in the length of the text, whatever it says: it
  * comes from models, from tools and from other people.
  */
+import { decodeEntity, entity } from "./entities.ts";
 import { createFormulaFinder } from "./formulas.ts";
+import { parseSafeAddress, stripTrailing } from "./link-address.ts";
 
 export type Inline =
   | string
@@ -34,18 +36,11 @@ const punctuation = /[!-/:-@[-`{-~]/;
 const wordChar = /[\p{L}\p{N}]/u;
 
 const lineBreak = /<br *\/?>/iy;
-const entity = /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]\w{1,9}));/y;
 const noteRef = /\[\^([^\s\]]{1,40})\]/y;
 
 /** @param notes labels of the footnotes there are */
 export function parseInline(text: string, notes: ReadonlySet<string> = new Set()): Inline[] {
   return new InlineParser(text, notes).parse();
-}
-
-/** The address when it is one that may be followed from here, else null. */
-function parseSafeAddress(text: string): string | null {
-  const url = URL.parse(text);
-  return url && (url.protocol === "https:" || url.protocol === "http:") ? url.href : null;
 }
 
 class InlineParser {
@@ -265,33 +260,6 @@ class InlineParser {
   }
 }
 
-/** Those that people and models write; empty for all others. */
-const entities: Record<string, string> = {
-  ...{
-    amp: "&",
-    lt: "<",
-    gt: ">",
-    quot: '"',
-    apos: "'",
-    nbsp: "\u00A0",
-    hellip: "…",
-    mdash: "—",
-    ndash: "–",
-  },
-  ...{ lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", bull: "•", middot: "·" },
-  ...{ copy: "©", reg: "®", trade: "™", deg: "°", plusmn: "±", times: "×", divide: "÷", minus: "−" },
-  ...{ le: "≤", ge: "≥", ne: "≠", asymp: "≈", infin: "∞", larr: "←", uarr: "↑", rarr: "→", darr: "↓" },
-  ...{ euro: "€", pound: "£", yen: "¥", cent: "¢", sect: "§", para: "¶", check: "✓", cross: "✗" },
-};
-
-function decodeEntity([, decimal, hex, name]: RegExpExecArray): string {
-  if (name !== undefined) return Object.hasOwn(entities, name) ? (entities[name] ?? "") : "";
-  const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal);
-  // Neither a control character nor half of one.
-  const isText = code >= 0x20 && code <= 0x10ffff && !(code >= 0x7f && code < 0xa0);
-  return isText && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : "\uFFFD";
-}
-
 function match(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
   sticky.lastIndex = at;
   return sticky.exec(text);
@@ -308,15 +276,6 @@ function backtickRuns(text: string): Map<number, number[]> {
   const runs = [...text.matchAll(/`+/g)].toReversed();
   const byLength = Map.groupBy(runs, ([run]) => run.length);
   return new Map([...byLength].map(([length, alike]) => [length, alike.map(({ index }) => index)]));
-}
-
-/** A bare address does not include the punctuation of the sentence around it. */
-function stripTrailing(address: string): string {
-  const unopened = address.split("(").length < address.split(")").length;
-  const trailing = unopened ? ".,;:!?*_~)" : ".,;:!?*_~";
-  let end = address.length;
-  while (end > 0 && trailing.includes(address.charAt(end - 1))) end -= 1;
-  return address.slice(0, end);
 }
 
 function stripLinks(nodes: Inline[]): Inline[] {

@@ -1,7 +1,9 @@
 /** The set-up of model, Slack and Discord: what `heddle setup` asks at a terminal, asked here. */
 import type { ConsoleSetupStep, SetupRun } from "../../setup-at-console.ts";
 import type { SetupState } from "../../streams/setup-streams.ts";
-import { beginSetup, endSetup, getStatus, messageOf, watchSetup } from "../api.ts";
+import { getStatus } from "../api.ts";
+import { beginSetup, endSetup, watchSetup } from "./setup-requests.ts";
+import { messageOf } from "../transport.ts";
 import { copyButton } from "../copy.ts";
 import { type Child, element, redraw } from "../dom.ts";
 import { githubAppPanel } from "../github-app/panel.ts";

@@ -7,11 +7,11 @@ import {
   continueSession,
   decideQuestion,
   getNeeds,
-  messageOf,
   type QuestionDecision,
   replyOf,
   stopSession,
 } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { askFor } from "../conversation/ask.ts";
 import { element, icon, timeElement } from "../dom.ts";
 import { followNeeds, notifies, setNotifies } from "../needs.ts";

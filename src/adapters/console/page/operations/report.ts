@@ -1,5 +1,5 @@
 /** The parts that the operator's pages are built from. */
-import { type Connection, messageOf } from "../api.ts";
+import { type Connection, messageOf } from "../transport.ts";
 import { type Child, element, icon, type IconName } from "../dom.ts";
 
 /** What a page tells the frame around it. */

@@ -1,6 +1,7 @@
 /** What the set-up asks, as a form. Nothing that is written into it is kept anywhere in the browser. */
 import type { SetupQuestion } from "../../setup-at-console.ts";
-import { answerSetup, messageOf } from "../api.ts";
+import { answerSetup } from "./setup-requests.ts";
+import { messageOf } from "../transport.ts";
 import { element } from "../dom.ts";
 import { showToast } from "../toast.ts";
 

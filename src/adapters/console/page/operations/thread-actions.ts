@@ -1,6 +1,7 @@
 /** What can be done with a thread of the list, and the buttons for it. */
 import type { ThreadLine } from "../../../../operations/finding.ts";
-import { continueSession, messageOf, replyOf, stopSession } from "../api.ts";
+import { continueSession, replyOf, stopSession } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { element, icon } from "../dom.ts";
 import { mayWorkIn } from "../person.ts";
 import { showToast } from "../toast.ts";

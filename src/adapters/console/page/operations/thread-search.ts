@@ -1,7 +1,8 @@
 /** Beside the list of threads: those in which the words were said. */
 import type { SearchCursor } from "../../../../operations/finding.ts";
 import { sessionAddress } from "../addresses.ts";
-import { messageOf, searchThreads, type ThreadFilter } from "../api.ts";
+import { searchThreads, type ThreadFilter } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { element, timeElement } from "../dom.ts";
 import { pluralize } from "../format.ts";
 import { placeOf, titleOf } from "./thread-words.ts";

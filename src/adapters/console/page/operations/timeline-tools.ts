@@ -1,6 +1,7 @@
 /** Finding one's way in a timeline: search, turns, failures, the start. */
 import type { Outline } from "../../../../operations/operations.ts";
-import { getOutline, messageOf, searchRecords } from "../api.ts";
+import { getOutline, searchRecords } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { type Child, element, icon, type IconName } from "../dom.ts";
 import { pluralize } from "../format.ts";
 import { onKeys } from "../shortcuts.ts";

@@ -4,7 +4,8 @@
  */
 import type { TimelinePage, TransientEvent } from "../../../../operations/timeline-entry.ts";
 import { recordAddress } from "../addresses.ts";
-import { getTimeline, messageOf } from "../api.ts";
+import { getTimeline } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { element } from "../dom.ts";
 import { pluralize } from "../format.ts";
 import { keepPlace, onScroll, setHeight } from "../keep-place.ts";

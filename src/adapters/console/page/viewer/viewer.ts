@@ -1,5 +1,6 @@
 /** Shows a file in a dialog, in the ways that its kind allows. */
-import { messageOf, readFile } from "../api.ts";
+import { readFile } from "../api.ts";
+import { messageOf } from "../transport.ts";
 import { copyButton } from "../copy.ts";
 import { byId, type Child, element, icon } from "../dom.ts";
 import { findViews, type View } from "./views.ts";

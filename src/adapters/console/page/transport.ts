@@ -1,0 +1,119 @@
+/** How the page asks its server and follows its streams. A failure is an {@link ApiError} with a sentence for the person. */
+import type { NeedSummary } from "../streams/needs-feed.ts";
+
+export class ApiError extends Error {
+  /** Of HTTP; 0 when nothing answered. */
+  readonly status: number;
+  /** Where people sign in at a provider, where that is why. */
+  readonly signIn: string | undefined;
+
+  constructor(status: number, message: string, provider?: string) {
+    super(message);
+    this.status = status;
+    this.signIn = provider;
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * The answer is not parsed: this server and this page are of one version, and the routes answer with the same types.
+ */
+export async function request<Answer>(
+  method: "GET" | "POST",
+  address: string,
+  body?: object,
+): Promise<Answer> {
+  const init: RequestInit = { method };
+  if (body instanceof Blob)
+    Object.assign(init, { body, headers: { "content-type": "application/octet-stream" } });
+  else if (body) Object.assign(init, toJson(body));
+  const response = await send(address, init);
+  if (!response.ok) throw await readFailure(response);
+  return await response.json();
+}
+
+/** For what answers with nothing. */
+export async function postForNothing(address: string, body: object): Promise<void> {
+  const response = await send(address, { method: "POST", ...toJson(body) });
+  if (!response.ok) throw await readFailure(response);
+}
+
+function toJson(body: object): RequestInit {
+  return { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+}
+
+/** Why it was refused, as the server says it. */
+export async function readFailure(response: Response): Promise<ApiError> {
+  const { error, signIn: provider }: { error: string; signIn?: string } = await response.json();
+  return new ApiError(response.status, error, provider);
+}
+
+/** After this time without an answer the page asks why, ms. */
+const patienceMs = 3_000;
+
+let onDelay: (why: string) => void = () => {};
+
+/** `listener` is told what answers wait for, and an empty text when they have come. */
+export function onDelayed(listener: (why: string) => void): void {
+  onDelay = listener;
+}
+
+/** Asks the server, and has the person told what the answer waits for. */
+export async function send(address: string, init: RequestInit): Promise<Response> {
+  let isWaiting = true;
+  const explain = async () => {
+    const { error }: { error?: string } = await (await fetch("/readyz")).json();
+    if (isWaiting && error) onDelay(error);
+  };
+  // Whether anything answers at all is told by the request itself.
+  const timer = setTimeout(() => void explain().catch(() => {}), patienceMs);
+  try {
+    return await fetch(address, init);
+  } catch {
+    throw new ApiError(0, "Heddle is not responding. Is it running?");
+  } finally {
+    isWaiting = false;
+    clearTimeout(timer);
+    onDelay("");
+  }
+}
+
+/** What every stream tells beside its content. */
+export interface Connection {
+  connected(yes: boolean): void;
+  /** The browser connects again by itself after a broken connection, but not after this. */
+  refused(): void;
+}
+
+/** What waits for people, in short; the first of it where it is much. */
+export interface Needs {
+  count: number;
+  first: NeedSummary[];
+}
+
+let onNeeds: (needs: Needs) => void = () => {};
+
+/** `listener` is told of what waits for people, by whichever stream is open. */
+export function onNeedsChange(listener: (needs: Needs) => void): void {
+  onNeeds = listener;
+}
+
+/** Follows a stream of events by their names, and what waits for people with it. Returns what closes it. */
+export function watch(
+  address: string,
+  { connected, refused }: Connection,
+  events: Record<string, (data: string) => void>,
+): () => void {
+  const source = new EventSource(address);
+  for (const [name, act] of Object.entries(events)) source.addEventListener(name, ({ data }) => act(data));
+  source.addEventListener("needs", ({ data }) => onNeeds(JSON.parse(data)));
+  source.addEventListener("open", () => connected(true));
+  source.addEventListener("error", () => {
+    connected(false);
+    if (source.readyState === EventSource.CLOSED) refused();
+  });
+  return () => source.close();
+}
