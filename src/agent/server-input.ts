@@ -95,6 +95,57 @@ export function parseForm(
   return { content };
 }
 
+/** What was put into the inputs of a form, by name: a text, or which options were chosen, by their numbers. */
+export type WrittenFields = Record<string, string | number[]>;
+
+/** What can be chosen in an input; nothing where it is written. */
+export function listFieldOptions({ kind, options = [] }: InputField): { value: string; title: string }[] {
+  return kind === "yes-no"
+    ? [
+        { value: "yes", title: "Yes" },
+        { value: "no", title: "No" },
+      ]
+    : options.map(({ value, title }) => ({ value, title: title || "(empty)" }));
+}
+
+/** The numbers of the options that are chosen unless the person chooses others. */
+export function findDefaultOptions(field: InputField): number[] {
+  if (field.default === undefined) return [];
+  const value = readValue(field, field.default);
+  const chosen = value === true ? ["yes"] : value === false ? ["no"] : [value].flat();
+  return listFieldOptions(field).flatMap((option, index) => (chosen.includes(option.value) ? [index] : []));
+}
+
+/** Reads what a person has put into inputs, which showed the defaults. `problem` is for the person, about `field`. */
+export function readFields(
+  fields: readonly InputField[],
+  written: WrittenFields,
+): { content: Record<string, InputValue> } | { problem: string; field: string } {
+  const content: Record<string, InputValue> = {};
+  for (const field of fields) {
+    const put = written[field.name] ?? "";
+    const isEmpty = typeof put === "string" ? put.trim() === "" : put.length === 0;
+    if (isEmpty && !field.required) continue;
+    const value = isEmpty ? undefined : readPut(field, put);
+    if (value === undefined)
+      return { problem: `${field.title}: expected ${describeKind(field)}.`, field: field.name };
+    content[field.name] = value;
+  }
+  return { content };
+}
+
+function readPut(field: InputField, put: string | number[]): InputValue | undefined {
+  if (typeof put === "string") return readValue(field, put.trim());
+  const options = listFieldOptions(field);
+  const chosen = put.flatMap((number) => options[number]?.value ?? []);
+  if (chosen.length < put.length) return undefined;
+  const [one, ...others] = chosen;
+  const { kind, least = 0, most = Infinity } = field;
+  if (kind === "many") return chosen.length >= least && chosen.length <= most ? chosen : undefined;
+  if (one === undefined || others.length > 0) return undefined;
+  return kind === "yes-no" ? one === "yes" : one;
+}
+
 /** What a person would write for that value; undefined where the field cannot have it. */
 export function writeValue(field: InputField, value: unknown): string | undefined {
   const titleOf = (one: unknown) => field.options?.find((option) => option.value === one)?.title;
@@ -141,7 +192,8 @@ export function describeExpected(field: InputField): string {
   return field.default === undefined ? kind : `${kind}; ${field.default} if you leave it out`;
 }
 
-function describeKind({ kind, options = [], least, most }: InputField): string {
+/** What can be put into a field, for people. */
+export function describeKind({ kind, options = [], least, most }: InputField): string {
   const titles = options.map(({ title }) => title).join(", ");
   const range =
     least !== undefined && most !== undefined

@@ -1,5 +1,6 @@
 import type { AttachmentHandle, PromptChoice, Speaker } from "../agent/messages.ts";
-import type { ChoiceMenu } from "./outbound.ts";
+import type { WrittenFields } from "../agent/server-input.ts";
+import type { ChoiceMenu, Form } from "./outbound.ts";
 import type { MessageRef, ThreadId, ThreadRef } from "./threads.ts";
 
 /** What the platform tells us about a person. Deny whatever is not known to be allowed. */
@@ -96,6 +97,8 @@ export interface InboundAction {
   action: string;
   /** What the person wrote when the button asked for a sentence. */
   text?: string;
+  /** What the person put into the inputs of a {@link Form}, by their names. */
+  fields?: WrittenFields;
   /** The adapter itself tells the person about a refusal, privately, so that nobody else has to. */
   tellsRefusal?: true;
   at: number;
@@ -136,9 +139,9 @@ export type IntakeResult =
   | { kind: "amended"; thread: ThreadId; unchanged?: true }
   /**
    * A button or a text command took effect. `reply`: for the person who pressed it, where nothing else shows it; `menus`
-   * go with it where the platform has them.
+   * go with it where the platform has them. `form`: nothing is done yet, the person is to fill it in.
    */
-  | { kind: "acted"; thread: ThreadId; reply?: string; menus?: ChoiceMenu[]; unchanged?: true }
+  | { kind: "acted"; thread: ThreadId; reply?: string; menus?: ChoiceMenu[]; form?: Form; unchanged?: true }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. `why` completes "That did nothing: …". */
   | {
       kind: "ignored";
@@ -146,8 +149,8 @@ export type IntakeResult =
       /** A message without a mention in a thread that has no session so far. */
       unclaimed?: true;
     }
-  /** Refused; `reply` tells the person why, in one or two sentences. */
-  | { kind: "refused"; reply: string; unchanged?: true };
+  /** Refused; `reply` tells the person why, in one or two sentences. `field`: the input that it is about. */
+  | { kind: "refused"; reply: string; field?: string; unchanged?: true };
 
 /**
  * What to tell the person who pressed a button, if it did not do what its label says; undefined if it did.

@@ -1,4 +1,5 @@
 import type { NotRun, ToolStatus } from "../agent/messages.ts";
+import type { InputField } from "../agent/server-input.ts";
 
 /** The state of a person's message, shown as a reaction where the platform has them. */
 export type MessageMark = "taken" | "waiting" | "answered" | "stopped" | "failed";
@@ -111,6 +112,18 @@ export interface ActionButton {
   rates?: "good" | "bad";
   /** A question that the person answers first, where the platform can ask; the text comes with the event. */
   asksFor?: string;
+  /**
+   * So many inputs has the form that comes as the result of a press, where the platform can draw them; elsewhere
+   * `asksFor` asks for all of it as one text.
+   */
+  inputs?: number;
+}
+
+/** Inputs that a press asks for: what is written into them comes with an `action` event of the same button. */
+export interface Form {
+  /** Plain text; a surface cuts it. */
+  title: string;
+  fields: InputField[];
 }
 
 /** A list of which one person chooses one: it brings an `action` event with the chosen id. */

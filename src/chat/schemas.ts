@@ -58,6 +58,7 @@ const actionButton = z.looseObject({
   style: z.literal(["plain", "primary", "danger"]),
   rates: optional(z.literal(["good", "bad"])),
   asksFor: optional(z.string()),
+  inputs: optional(z.number()),
 } satisfies Fields<ActionButton>);
 
 /** For those who store it with more. */

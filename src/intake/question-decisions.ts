@@ -103,8 +103,9 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
     if (question.kind === "account" && button !== "deny") return connect({ thread, question }, button, event);
     const press = question.kind === "input" ? readInputPress(question, event) : undefined;
     if (!press || "decision" in press) return undefined;
-    const { reply } = press;
-    return press.isRefused ? { kind: "refused", reply } : { kind: "acted", thread, reply };
+    if ("form" in press) return { kind: "acted", thread, form: press.form };
+    const { reply, isRefused, ...about } = press;
+    return isRefused ? { kind: "refused", reply, ...about } : { kind: "acted", thread, reply };
   };
 
   return {

@@ -18,7 +18,9 @@ export function describeInput({ request, requester }: InputQuestion, mask: (text
   const fields = listInputChoices(request).length > 0 ? [] : request.fields.map(describeField);
   const how =
     request.fields.length > 1
-      ? ["Write a line `name: value` for each. Write no secrets: others can read this."]
+      ? [
+          "**Answer…** asks for them; where it shows one text, write a line `name: value` for each. Write no secrets: others can read this.",
+        ]
       : [];
   return [head, said, ...fields, ...how].join("\n");
 }
@@ -53,5 +55,6 @@ export function createInputButtons({ id, request }: InputQuestion): ActionButton
     ];
   const asksFor =
     request.fields.length === 1 ? (request.fields[0]?.title ?? "") : "A line “name: value” for each";
-  return [{ id: `input:${id}:text`, label: "Answer…", style: "primary", asksFor }, decline];
+  const inputs = request.fields.length;
+  return [{ id: `input:${id}:text`, label: "Answer…", style: "primary", asksFor, inputs }, decline];
 }

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { type InputField, parseForm } from "../../src/agent/server-input.ts";
+import {
+  findDefaultOptions,
+  type InputField,
+  parseForm,
+  readFields,
+  type WrittenFields,
+} from "../../src/agent/server-input.ts";
 
 const field = (name: string, kind: InputField["kind"], more: Partial<InputField> = {}): InputField => ({
   ...{ name, title: name, kind, required: true },
@@ -41,4 +47,41 @@ test("A form of several fields takes a line for each, by name or title, in any o
   expect(parseForm(fields, "count: 3")).toEqual({ problem: "subject: expected a text." });
   expect(parseForm(fields, "subject x")).toMatchObject({ problem: expect.stringContaining("name: value") });
   expect(parseForm(fields, "__proto__: x")).toMatchObject({ problem: expect.any(String) });
+});
+
+test.each<[InputField, WrittenFields[string] | undefined, unknown]>([
+  [field("a", "text"), " x: y ", "x: y"],
+  [field("a", "integer", { least: 1 }), "0", "a: expected a whole number of at least 1."],
+  [field("a", "yes-no"), [1], false],
+  [field("a", "yes-no"), [0, 1], "a: expected yes or no."],
+  [field("a", "one", { options }), [1], "b"],
+  [field("a", "one", { options }), [2], "a: expected one of Red, Blue."],
+  [
+    field("a", "one", {
+      options: [
+        { value: "Blue", title: "Red" },
+        { value: "x", title: "Blue" },
+      ],
+    }),
+    [1],
+    "x",
+  ],
+  [
+    field("a", "many", { options, least: 2 }),
+    [0],
+    "a: expected some of Red, Blue, with commas between them.",
+  ],
+  [field("a", "many", { options }), [0, 1], ["r", "b"]],
+  [field("a", "many", { options }), [], "a: expected some of Red, Blue, with commas between them."],
+  [field("a", "one", { options, required: false, default: "Red" }), [], undefined],
+  [field("a", "text", { required: false, default: "x" }), undefined, undefined],
+])("of the input %o, %j is read as %j", (one, put, expected) => {
+  const read = readFields([one], put === undefined ? {} : { a: put });
+  expect("problem" in read ? read.problem : read.content["a"]).toEqual(expected);
+});
+
+test("Defaults are chosen beforehand", () => {
+  expect(findDefaultOptions(field("a", "many", { options, default: "Red, Blue" }))).toEqual([0, 1]);
+  expect(findDefaultOptions(field("a", "yes-no", { default: "no" }))).toEqual([1]);
+  expect(findDefaultOptions(field("a", "one", { options }))).toEqual([]);
 });

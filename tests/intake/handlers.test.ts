@@ -33,6 +33,7 @@ const discordPresses: Record<ComponentAction["kind"], Policy> = {
   choose: ["action"],
   ask: { none: "opens a form; what is written there is the press" },
   said: ["action"],
+  filled: ["action"],
   about: ["message"],
 };
 
@@ -58,6 +59,7 @@ const policies: Record<string, Policy> = {
   "slack action heddle_rate": ["action"],
   "slack action /^heddle_ask:/": { none: "opens a form; what is written there is the press" },
   "slack view heddle_sentence": ["action"],
+  "slack view heddle_form": ["action"],
   "slack command /agent": ["message"],
   'slack shortcut {"type":"message_action","callback_id":"heddle_about"}': {
     none: "opens a form; what is written there is the message",

@@ -5,9 +5,10 @@ import { describe, expect, test } from "vitest";
 import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
 import type { IntakeResult } from "../../../src/chat/inbound.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
-import type { ThreadRef } from "../../../src/chat/threads.ts";
+import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
+import { answerButton, wholeForm } from "../form-fields.ts";
 import { adapterFor, fakeDiscord, startAdapter, recordingIntake, surfaceOf } from "./connected-adapter.ts";
 
 const placeOf = (discord: FakeDiscord) => ({
@@ -518,6 +519,35 @@ describe("buttons", () => {
       { kind: "action", ref, action: "deny:call-1", text: "too risky", author: { name: "bob" } },
     ]);
     await discord.until(() => sent.answer?.type === 6);
+  });
+
+  test("one that asks for inputs opens a form with them, and brings what was put in", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const { shown, ref, thread } = await posted(discord, { actions: [answerButton(5)] });
+    const bob = discord.user("bob");
+    intake.next.push(async () => ({ kind: "acted", thread: threadId(thread), form: wholeForm }));
+    const press = bob.presses("Answer…", shown);
+    const modal = await discord.until(() => press.modal);
+    expect(modal.components.map(({ label }) => label.slice(0, 7))).toEqual([
+      ...["Subject", "CCCCCCC", "Urgent", "Colour", "More"],
+    ]);
+    bob.fillsIn(press, { Subject: "plans", Colour: "Blue" });
+    expect(await intake.first(1)).toMatchObject([
+      {
+        ...{ kind: "action", ref, action: "input:q1:text", author: { name: "bob" } },
+        fields: { subject: "plans", count: "2", urgent: [0], colour: [1], more: [0, 1] },
+      },
+    ]);
+  });
+
+  test("one that asks for more inputs than a form has asks for one text", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const { shown } = await posted(discord, { actions: [answerButton(6)] });
+    const press = discord.user("bob").presses("Answer…", shown);
+    expect((await discord.until(() => press.modal)).title).toBe("A line for each");
+    expect(intake.events).toEqual([]);
   });
 
   test("one that asks for a sentence counts without it too", async () => {

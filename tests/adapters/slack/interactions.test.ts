@@ -2,9 +2,10 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
-import type { ThreadRef } from "../../../src/chat/threads.ts";
+import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
+import { answerButton, wholeForm } from "../form-fields.ts";
 import { startAdapter, untilAcknowledged } from "./connected-adapter.ts";
 
 const question: OutboundMessage = {
@@ -74,6 +75,31 @@ describe("buttons", () => {
     expect(ada.modal()).toBeUndefined();
     expect(intake.events).toMatchObject([
       { kind: "action", thread, ref, action: "deny:7", text: "use the *staging* server" },
+    ]);
+  });
+
+  test("that ask for inputs open a modal with them, which says at its input what does not fit", async () => {
+    const { slack, intake, ada, thread, ref, surface } = await scene();
+    await surface.edit(ref, { kind: "question", markdown: "notes asks", actions: [answerButton(5)] });
+    const asked = await slack.message(({ ts, text }) => ts === ref.message && text.includes("notes asks"));
+    intake.next.push(async () => ({ kind: "acted", thread: threadId(thread), form: wholeForm }));
+    await ada.presses("heddle_act:input:q1:text", asked);
+    await untilAcknowledged(slack);
+    expect(ada.modal()?.view.inputs.map(({ label }) => label.slice(0, 7))).toEqual([
+      ...["Subject", "CCCCCCC", "Urgent", "Colour", "More"],
+    ]);
+    intake.next.push(async () => ({ kind: "refused", reply: "Too few.", field: "more" }));
+    ada.fillsIn({ Colour: "Blue", More: ["Red"] });
+    await untilAcknowledged(slack);
+    expect(ada.modal()?.problem).toBe("More: Too few.");
+    ada.fillsIn({ Colour: "Blue", More: ["Red", "Blue"], Urgent: "No" });
+    await untilAcknowledged(slack);
+    expect(ada.modal()).toBeUndefined();
+    expect(intake.events).toMatchObject([
+      {
+        ...{ kind: "action", thread, ref, action: "input:q1:text" },
+        fields: { subject: "plans", count: "2", urgent: [1], colour: [1], more: [0, 1] },
+      },
     ]);
   });
 

@@ -83,6 +83,8 @@ export interface Person {
   chooses(placeholder: string, words: string, message: FakeMessage): FakeInteraction;
   /** Fills in the form that an interaction has opened, and sends it. */
   fills(form: FakeInteraction, text: string): FakeInteraction;
+  /** Fills in the inputs of an open form by their labels, and sends it. */
+  fillsIn(form: FakeInteraction, inputs: Record<string, string | string[]>): FakeInteraction;
 }
 
 /** What a condition gives as long as it does not hold. */
@@ -390,6 +392,7 @@ function personOf(world: World, { interactions, context, until }: PersonDeps, us
       return interactions.choose(user, message, menu.custom_id, option.value);
     },
     fills: (form, text) => interactions.submit(form, text),
+    fillsIn: (form, inputs) => interactions.fill(form, inputs),
   };
 }
 

@@ -126,6 +126,39 @@ export class Interactions {
     return this.#begin("form", user, channel, data, on);
   }
 
+  /** Fills in the inputs of a form by their labels; what is not named stays as the form has it. */
+  fill(
+    { user, channel, modal, on }: FakeInteraction,
+    inputs: Record<string, string | string[]>,
+  ): FakeInteraction {
+    if (!modal) throw new Error("The app has opened no form.");
+    const components = modal.components.map(({ label, component }, index) => {
+      const put = inputs[label];
+      const { custom_id: id, required = true } = component;
+      const base = { type: component.type, id: index * 2 + 2, custom_id: id };
+      if (component.type === 4) {
+        const value = String(put ?? component.value ?? "");
+        if (value === "" && required) throw new Error("Discord sends no form without what it must have.");
+        if (value.length > (component.max_length ?? 4_000))
+          throw new Error("Discord takes no more characters.");
+        return { type: 18, id: index * 2 + 1, component: { ...base, value } };
+      }
+      const named = put === undefined ? undefined : [put].flat();
+      const values = component.options
+        .filter((option) => named?.includes(option.label) ?? option.default === true)
+        .map(({ value }) => value);
+      if (named && values.length !== named.length)
+        throw new Error(`The form does not offer ${named.join()}.`);
+      if (
+        values.length > component.max_values ||
+        (values.length > 0 || required ? values.length < component.min_values : false)
+      )
+        throw new Error("Discord does not let so many be chosen.");
+      return { type: 18, id: index * 2 + 1, component: { ...base, values } };
+    });
+    return this.#begin("form", user, channel, { custom_id: modal.custom_id, components }, on);
+  }
+
   /** The first answer. @returns the id of the message that it has made */
   answer(id: string, token: string, answer: Callback): Record<string, unknown> {
     const interaction = this.all.find((one) => one.id === id && one.token === token);

@@ -176,21 +176,64 @@ const reply = z.strictObject({
   components: menuRows.optional(),
 });
 
+/** https://docs.discord.com/developers/components/reference#text-input */
 const textInput = z.strictObject({
   type: z.literal(4),
   custom_id: customId,
   style: z.union([z.literal(1), z.literal(2)]),
   required: z.boolean().optional(),
   max_length: z.number().int().min(1).max(4_000).optional(),
+  value: z.string().max(4_000).optional(),
+});
+
+/** In a form it may be required, and is by default. https://docs.discord.com/developers/components/reference#string-select */
+const formSelect = z
+  .strictObject({
+    type: z.literal(3),
+    custom_id: customId,
+    required: z.boolean().default(true),
+    min_values: z.number().int().min(0).max(25).default(1),
+    max_values: z.number().int().min(1).max(25).default(1),
+    options: z
+      .array(
+        z.strictObject({
+          label: z.string().min(1).max(100),
+          value: z.string().min(1).max(100),
+          default: z.boolean().optional(),
+        }),
+      )
+      .min(1)
+      .max(25),
+  })
+  .refine(({ required, min_values: least }) => !required || least > 0, "BASE_TYPE_BAD_INT")
+  .refine(
+    ({ min_values: least, max_values: most, options }) => least <= most && most <= options.length,
+    "BASE_TYPE_BAD_INT",
+  )
+  .refine(
+    ({ options, max_values: most }) => options.filter((option) => option.default).length <= most,
+    "SELECT_COMPONENT_TOO_MANY_DEFAULT_VALUES",
+  );
+
+/** https://docs.discord.com/developers/components/reference#label */
+const label = z.strictObject({
+  type: z.literal(18),
+  label: z.string().min(1).max(45),
+  description: z.string().min(1).max(100).optional(),
+  component: z.union([textInput, formSelect]),
 });
 
 const modal = z.strictObject({
   custom_id: customId,
   title: z.string().min(1).max(45),
   components: z
-    .array(z.strictObject({ type: z.literal(18), label: z.string().min(1).max(45), component: textInput }))
+    .array(label)
     .min(1)
-    .max(5),
+    .max(5)
+    .refine(
+      (list) => new Set(list.map(({ component }) => component.custom_id)).size === list.length,
+      "COMPONENT_CUSTOM_ID_DUPLICATED",
+    ),
 });
 
 export const callbackBody = z.discriminatedUnion("type", [

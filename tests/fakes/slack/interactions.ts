@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { buttonsOf, visibleBlocks } from "./blocks.ts";
+import type { FakeElement } from "./methods-views.ts";
 import type { Delivery, NewDelivery } from "./socket-mode.ts";
 import {
   type FakeChannel,
@@ -23,12 +24,49 @@ export interface InteractivePerson {
   modal(): FakeModal | undefined;
   /** Writes into the field of the open modal and submits it. It closes when the app has no objection. */
   submits(text: string): Delivery;
+  /** Fills in the inputs of the open modal by their labels and submits it; the rest stays as the modal has it. */
+  fillsIn(inputs: Record<string, string | string[]>): Delivery;
   /** Opens the app's home tab, or its messages. */
   opensApp(tab: "home" | "messages"): Delivery;
   /** What the home tab shows. */
   home(): string | undefined;
   /** What the app has told this person alone. */
   ephemerals(): string[];
+}
+
+type Option = { value: string; text: { text: string } };
+
+/** What the element has when it is sent. https://docs.slack.dev/reference/interaction-payloads/view-interactions-payload */
+function putInto(
+  element: FakeElement,
+  put: string | string[] | undefined,
+): { value?: string | null; selected_option?: Option | null; selected_options?: Option[] } {
+  const pick = (options: readonly Option[]) => {
+    const named = [put ?? []].flat();
+    const picked = options.filter(({ text }) => named.includes(text.text));
+    if (picked.length !== named.length) throw new Error(`The modal does not offer ${named.join()}.`);
+    return picked;
+  };
+  switch (element.type) {
+    case "plain_text_input":
+    case "number_input": {
+      const value = String(put ?? element.initial_value ?? "");
+      if (element.type === "number_input" && value !== "" && !Number.isFinite(Number(value)))
+        throw new Error("Slack takes only a number there.");
+      if (element.type === "plain_text_input" && value.length > element.max_length)
+        throw new Error("Slack takes no more characters.");
+      return { value: value === "" ? null : value };
+    }
+    case "static_select":
+      return {
+        selected_option:
+          put === undefined ? (element.initial_option ?? null) : (pick(element.options)[0] ?? null),
+      };
+    case "multi_static_select":
+      return {
+        selected_options: put === undefined ? (element.initial_options ?? []) : pick(element.options),
+      };
+  }
 }
 
 type Deliver = (delivery: NewDelivery) => Delivery;
@@ -154,6 +192,35 @@ export function interactions(
           const objection = objectionSchema.safeParse(answer).data?.errors[block];
           if (objection === undefined) workspace.modals.delete(user.id);
           else modal.problem = objection;
+        },
+      });
+    },
+
+    fillsIn(inputs) {
+      const modal = workspace.modals.get(user.id);
+      if (!modal) throw new Error(`${user.name} has no modal open.`);
+      const values = modal.view.inputs.map(({ id, label, isOptional, element }) => {
+        const state = putInto(element, inputs[label]);
+        const isEmpty = !state.value && !state.selected_option && !state.selected_options?.length;
+        if (isEmpty && !isOptional) throw new Error("Slack sends no modal without what it must have.");
+        return [id, { [element.action_id]: { type: element.type, ...state } }];
+      });
+      const { callback_id, private_metadata } = modal.view;
+      const state = { values: Object.fromEntries(values) };
+      return deliver({
+        kind: "interactive",
+        type: "view_submission",
+        payload: {
+          ...common(),
+          type: "view_submission",
+          view: { type: "modal", callback_id, private_metadata, state },
+        },
+        onAnswer(answer) {
+          const [objection] = Object.entries(objectionSchema.safeParse(answer).data?.errors ?? {});
+          if (!objection) return void workspace.modals.delete(user.id);
+          const at = modal.view.inputs.find(({ id }) => id === objection[0]);
+          if (!at) throw new Error("Slack refuses an error at a block that the modal has not.");
+          modal.problem = `${at.label}: ${objection[1]}`;
         },
       });
     },

@@ -6,7 +6,57 @@ import { invalid, Refusal } from "./refusal.ts";
 const plainText = (max: number) =>
   z.strictObject({ type: z.literal("plain_text"), text: z.string().min(1).max(max) });
 
-/** The modals that a bot like ours opens: one field. https://docs.slack.dev/surfaces/modals */
+const actionId = z.string().min(1).max(255);
+
+/** https://docs.slack.dev/reference/block-kit/composition-objects/option-object */
+const option = z.strictObject({ text: plainText(75), value: z.string().min(1).max(150) });
+const options = z.array(option).min(1).max(100);
+
+/** https://docs.slack.dev/reference/block-kit/block-elements */
+const element = z
+  .discriminatedUnion("type", [
+    z.strictObject({
+      type: z.literal("plain_text_input"),
+      action_id: actionId,
+      multiline: z.boolean(),
+      max_length: z.number().min(1).max(3_000),
+      initial_value: z.string().optional(),
+    }),
+    z.strictObject({
+      type: z.literal("number_input"),
+      action_id: actionId,
+      is_decimal_allowed: z.boolean(),
+      initial_value: z.string().optional(),
+    }),
+    z.strictObject({
+      type: z.literal("static_select"),
+      action_id: actionId,
+      options,
+      initial_option: option.optional(),
+    }),
+    z.strictObject({
+      type: z.literal("multi_static_select"),
+      action_id: actionId,
+      options,
+      initial_options: options.optional(),
+    }),
+  ])
+  .refine(
+    (one) => !("max_length" in one) || (one.initial_value ?? "").length <= one.max_length,
+    "initial_value is too long",
+  );
+
+/** https://docs.slack.dev/reference/block-kit/blocks/input-block */
+const inputBlock = z.strictObject({
+  type: z.literal("input"),
+  block_id: z.string().min(1).max(255),
+  label: plainText(2_000),
+  hint: plainText(2_000).optional(),
+  optional: z.boolean().optional(),
+  element,
+});
+
+/** The modals that a bot like ours opens, of inputs alone. https://docs.slack.dev/surfaces/modals */
 const modalSchema = z.strictObject({
   type: z.literal("modal"),
   callback_id: z.string().min(1).max(255),
@@ -14,21 +64,16 @@ const modalSchema = z.strictObject({
   title: plainText(24),
   submit: plainText(24),
   close: plainText(24).optional(),
-  blocks: z.tuple([
-    z.strictObject({
-      type: z.literal("input"),
-      block_id: z.string().max(255),
-      label: plainText(2_000),
-      optional: z.boolean().optional(),
-      element: z.strictObject({
-        type: z.literal("plain_text_input"),
-        action_id: z.string().max(255),
-        multiline: z.boolean(),
-        max_length: z.number().max(3_000),
-      }),
-    }),
-  ]),
+  blocks: z
+    .tuple([inputBlock], inputBlock)
+    .refine((blocks) => blocks.length <= 100, "no more than 100 items allowed")
+    .refine(
+      (blocks) => new Set(blocks.map(({ block_id: id }) => id)).size === blocks.length,
+      "block_id already exists",
+    ),
 });
+
+export type FakeElement = z.infer<typeof element>;
 
 const homeSchema = z.strictObject({ type: z.literal("home"), blocks: z.unknown() });
 
@@ -54,6 +99,10 @@ export const viewMethods: Record<string, Method> = {
         label: view.blocks[0].label.text,
         isOptional: view.blocks[0].optional === true,
         field: [view.blocks[0].block_id, view.blocks[0].element.action_id] as const,
+        inputs: view.blocks.map((block) => ({
+          ...{ id: block.block_id, label: block.label.text, isOptional: block.optional === true },
+          element: block.element,
+        })),
       };
       workspace.modals.set(trigger.user, { view: shown });
       return { view: { id: workspace.id("V"), callback_id } };

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { FakeElement } from "./methods-views.ts";
 
 /** A person or bot of the fake workspace. */
 export interface FakeUser {
@@ -92,6 +93,7 @@ export interface FakeModal {
     isOptional: boolean;
     /** Its one field: ids of the block and of the element. */
     field: readonly [string, string];
+    inputs: { id: string; label: string; isOptional: boolean; element: FakeElement }[];
   };
   /** The sentence that the app shows at the field. */
   problem?: string;

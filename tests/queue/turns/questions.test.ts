@@ -6,7 +6,7 @@ import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import { replay } from "../../../src/agent/replay.ts";
 import { runTurn } from "../../../src/agent/loop/run-turn.ts";
 import { createAnswerTool } from "../../../src/agent/mcp/answer-tool.ts";
-import type { InputRequest } from "../../../src/agent/server-input.ts";
+import type { InputField, InputRequest, WrittenFields } from "../../../src/agent/server-input.ts";
 import { createPolicy } from "../../../src/agent/policy/policy.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import { askUser } from "../../../src/agent/tools/ask-user.ts";
@@ -111,7 +111,15 @@ function people(chat: Chat) {
     expect(result.kind).toBe("acted");
   };
   /** `as`: what the button's id says instead of approve. */
-  const press = (label: string, { by = ada, text = "", as = "approve" } = {}) => {
+  const press = (
+    label: string,
+    {
+      by = ada,
+      text,
+      as = "approve",
+      fields,
+    }: { by?: Author; text?: string; as?: string; fields?: WrittenFields } = {},
+  ) => {
     const shown = chat.shown.find(({ message }) => message.actions?.some((button) => button.label === label));
     const button = shown?.message.actions?.find((action) => action.label === label);
     if (!shown || !button) throw new Error(`There is no button ${label}.`);
@@ -119,6 +127,7 @@ function people(chat: Chat) {
       ...{ kind: "action", thread, ref: shown.ref, author: by, at: Date.now() },
       action: button.id.replace(/^approve:/, `${as}:`),
       ...(text && { text }),
+      ...(fields && { fields }),
     };
     return { event, result: intake.receive(event) };
   };
@@ -346,6 +355,36 @@ describe("What an MCP server asks its person", () => {
     expect((await thread.press("Answer…", { text: "How: x" }).result).kind).toBe("acted");
     await shows(chat, "Asked.");
     expect(await answer()).toEqual({ action: "accept", content: { how: "x" } });
+  });
+
+  test("is put into inputs, by that person alone, and what does not fit is said at its input", async () => {
+    const options = [
+      { value: "f", title: "Forever" },
+      { value: "b", title: "To the bin" },
+    ];
+    const fields: InputField[] = [
+      { ...field, kind: "one", options },
+      { name: "count", title: "How many", kind: "integer", required: true, least: 1, default: "2" },
+      { name: "urgent", title: "Urgent", kind: "yes-no", required: false, default: "yes" },
+    ];
+    const { chat, thread, first, answer } = await begin({ ...request, mode: "form", fields });
+    await first.close();
+    expect(await thread.press("Answer…", { by: bob }).result).toMatchObject({ kind: "refused" });
+    expect(await thread.press("Answer…").result).toMatchObject({
+      kind: "acted",
+      form: { title: "notes asks", fields },
+    });
+    const put = { how: [1], count: "0", urgent: [] };
+    expect(await thread.press("Answer…", { fields: put, by: bob }).result).toMatchObject({ kind: "refused" });
+    expect(await thread.press("Answer…", { fields: put }).result).toEqual({
+      kind: "refused",
+      reply: "How many: expected a whole number of at least 1.",
+      field: "count",
+    });
+    expect((await thread.press("Answer…", { fields: { ...put, count: "3" } }).result).kind).toBe("acted");
+    await worker(chat, [{ text: "Asked again." }], { commands: [] });
+    await shows(chat, "Asked again.");
+    expect(await answer()).toEqual({ action: "accept", content: { how: "b", count: 3 } });
   });
 
   test("is an address that is shown to that person alone, in full, or declined", async () => {

@@ -85,7 +85,7 @@ export function createConsoleIntake(options: {
       return await intake.receive({ kind: "stop", target: { thread }, author, at: now() });
     },
 
-    async press(thread, { message, action, text }, author) {
+    async press(thread, { message, action, text = "" }, author) {
       const [found] = await conversations.find(thread.thread, [message]);
       const actions = found && "actions" in found ? found.actions : undefined;
       if (!actions?.some(({ id }) => id === action))
@@ -96,12 +96,13 @@ export function createConsoleIntake(options: {
         ref: consoleMessageRef(thread.thread, message),
         author,
         action,
-        ...(text !== undefined && { text }),
+        text,
         at: now(),
       });
     },
 
-    async pressAnywhere(thread, { action, message, text }, author) {
+    // Without a text a form would be the answer, which the page does not draw.
+    async pressAnywhere(thread, { action, message, text = "" }, author) {
       const { platform, workspace, channel } = thread;
       return await intake.receive({
         kind: "action",
@@ -111,7 +112,7 @@ export function createConsoleIntake(options: {
         action,
         // The page shows the answer.
         tellsRefusal: true,
-        ...(text !== undefined && { text }),
+        text,
         at: now(),
       });
     },

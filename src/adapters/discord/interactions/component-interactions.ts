@@ -1,4 +1,5 @@
 import { InteractionResponseType, type InteractionType } from "discord.js";
+import type { WrittenFields } from "../../../agent/server-input.ts";
 import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { readComponentId, sentenceForm } from "../surface/buttons.ts";
@@ -12,7 +13,12 @@ const outdated = "This button is from an earlier version and no longer does anyt
 export function createComponentInteractions({ rest, channels, receive }: InteractionOptions) {
   const act = async (
     interaction: Base,
-    { action, message, text, replaces }: { action: string; message: string; text?: string; replaces?: true },
+    {
+      action,
+      message,
+      replaces,
+      ...written
+    }: { action: string; message: string; text?: string; fields?: WrittenFields; replaces?: true },
   ): Promise<void> => {
     const channel = await channels.channel(interaction.channel_id);
     const event = {
@@ -25,10 +31,13 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
       author: readAuthor(interaction),
       action,
       tellsRefusal: true as const,
-      ...(text !== undefined && { text }),
+      ...written,
       at: readTime(interaction.id),
     };
-    await replyWithResult(rest, interaction, () => receive(event), { replaces: replaces ?? false });
+    await replyWithResult(rest, interaction, () => receive(event), {
+      replaces: replaces ?? false,
+      action,
+    });
   };
 
   return {
@@ -60,6 +69,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
           return;
         }
         case "said":
+        case "filled":
         case "about":
         case undefined:
           return replyEphemeral(rest, interaction, outdated);

@@ -26,8 +26,19 @@ export function createInteractions(options: InteractionOptions): (interaction: u
     const fields = interaction.data.components.map(({ component }) => component);
     const text = fields.find((field) => field?.custom_id === fieldId)?.value ?? "";
     if (meaning?.kind === "about") return messageCommand.submit(interaction, meaning.message, text);
-    if (meaning?.kind !== "said" || !interaction.message) return;
-    return components.act(interaction, { action: meaning.action, message: interaction.message.id, text });
+    if (!interaction.message) return;
+    const message = interaction.message.id;
+    if (meaning?.kind === "said")
+      return components.act(interaction, { action: meaning.action, message, text });
+    if (meaning?.kind !== "filled") return;
+    const written = fields.flatMap((field): [string, string | number[]][] => {
+      const { custom_id: name, value, values } = field ?? {};
+      return name === undefined ? [] : [[name, values?.map(Number) ?? value ?? ""]];
+    });
+    return components.act(interaction, {
+      ...{ action: meaning.action, message },
+      fields: Object.fromEntries(written),
+    });
   };
 
   return async (raw) => {

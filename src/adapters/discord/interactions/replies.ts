@@ -12,6 +12,7 @@ import { refusalCode } from "../connection/rest.ts";
 import { cutForDiscord } from "../markdown/markdown.ts";
 import type { ChoiceMenu } from "../../../chat/outbound.ts";
 import { menuRows } from "../surface/buttons.ts";
+import { inputForm } from "../surface/forms.ts";
 import { messageChars, nobody } from "../surface/render.ts";
 
 /** What is needed to respond to an interaction. The token is valid for 15 minutes, of which we use some seconds. */
@@ -93,13 +94,14 @@ const yieldMs = 300;
  * Persists an interaction, and only then acknowledges it: a second gateway may do the same.
  *
  * @param how.done for the person, of a command: Discord shows that one was done only where something is said
+ * @param how.action the button's, whose press may ask for a form
  * @param how.replaces the answer takes the place of the message whose menu was used
  */
 export async function replyWithResult(
   rest: REST,
   token: InteractionToken,
   receive: () => Promise<IntakeResult>,
-  { done, replaces = false }: { done?: string; replaces?: boolean } = {},
+  how: ResultReply = {},
 ): Promise<void> {
   let result: IntakeResult;
   try {
@@ -108,12 +110,37 @@ export async function replyWithResult(
     await replyEphemeral(rest, token, notStored).catch(() => undefined);
     throw error;
   }
+  if (result.kind === "acted" && result.form)
+    return openForm(rest, token, inputForm(how.action ?? "", result.form));
+  await showResult(rest, token, result, how);
+}
+
+interface ResultReply {
+  done?: string;
+  replaces?: boolean;
+  action?: string;
+}
+
+async function showResult(
+  rest: REST,
+  token: InteractionToken,
+  result: IntakeResult,
+  { done, replaces = false }: ResultReply,
+): Promise<void> {
   const problem = explainResult(result);
   if (problem) await delay(yieldMs);
   const { reply = done, menus = [] } = result.kind === "acted" ? result : { reply: problem ?? done };
   if (reply && replaces && !problem) return replaceMessage(rest, token, reply, menus);
   if (reply) return replyEphemeral(rest, token, reply, menus);
   await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
+}
+
+async function openForm(
+  rest: REST,
+  token: InteractionToken,
+  data: ReturnType<typeof inputForm>,
+): Promise<void> {
+  await respond(rest, token, { type: InteractionResponseType.Modal, data });
 }
 
 /** Changes the message that the first response created. */

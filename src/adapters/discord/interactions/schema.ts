@@ -56,8 +56,17 @@ const formSchema = baseSchema.extend({
   type: z.literal(InteractionType.ModalSubmit),
   data: z.object({
     custom_id: z.string(),
+    /** `value`: what was written; `values`: what was chosen. */
     components: z.array(
-      z.object({ component: z.object({ custom_id: z.string(), value: z.string() }).optional() }),
+      z.object({
+        component: z
+          .object({
+            custom_id: z.string(),
+            value: z.string().optional(),
+            values: z.array(z.string()).optional(),
+          })
+          .optional(),
+      }),
     ),
   }),
   /** Of a form that a button has opened. */

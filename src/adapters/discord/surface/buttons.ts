@@ -17,6 +17,8 @@ import type { ActionButton, ChoiceMenu, OutboundMessage } from "../../../chat/ou
 const idChars = 100;
 const titleChars = 45;
 const labelChars = 80;
+/** Inputs of one form. https://docs.discord.com/developers/components/reference#modal */
+const formInputs = 5;
 /** Of one row. */
 const rowButtons = 5;
 
@@ -29,6 +31,8 @@ export type ComponentAction =
   | { kind: "ask"; action: string; question: string }
   /** A form was sent: the sentence for an action. */
   | { kind: "said"; action: string }
+  /** A form with several inputs was sent for an action. */
+  | { kind: "filled"; action: string }
   /** A form was sent: the task that belongs to a message. */
   | { kind: "about"; message: string };
 
@@ -39,10 +43,11 @@ const menuId = /^menu:\d+$/;
 export function readComponentId(id: string): ComponentAction | undefined {
   if (id === stopId) return { kind: "stop" };
   if (menuId.test(id)) return { kind: "choose" };
-  const [, kind, rest = ""] = /^(act|ask|said|about):(.*)$/s.exec(id) ?? [];
+  const [, kind, rest = ""] = /^(act|ask|said|filled|about):(.*)$/s.exec(id) ?? [];
   switch (kind) {
     case "act":
     case "said":
+    case "filled":
       return { kind, action: rest };
     case "ask": {
       const [, length = "", both = ""] = /^(\d+):(.*)$/s.exec(rest) ?? [];
@@ -55,8 +60,10 @@ export function readComponentId(id: string): ComponentAction | undefined {
   }
 }
 
-function pressId({ id, asksFor }: ActionButton): string {
-  return (asksFor === undefined ? `act:${id}` : `ask:${id.length}:${id}${asksFor}`).slice(0, idChars);
+function pressId({ id, asksFor, inputs = Infinity }: ActionButton): string {
+  return (
+    asksFor === undefined || inputs <= formInputs ? `act:${id}` : `ask:${id.length}:${id}${asksFor}`
+  ).slice(0, idChars);
 }
 
 const styles = {

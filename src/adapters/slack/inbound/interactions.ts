@@ -5,9 +5,11 @@ import { type ConnectionOf, NotInstalled, type TeamConnection } from "../connect
 import { refusalCode } from "../connection/web.ts";
 import { actNow, askFirst, rateAction, readOfferedAction, stopAction } from "../surface/buttons.ts";
 import { parseTs } from "./events.ts";
+import { createFormModal, formModal, readForm } from "./forms.ts";
 import {
   askForSentence,
   problemInModal,
+  readPressState,
   readSubmission,
   sentenceModal,
   sentenceStateSchema,
@@ -69,13 +71,17 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
 
   const act = async (body: unknown, teamId: string | undefined, read: (pressed: PressedAction) => string) => {
     const team = await findPosterOf(body, teamId);
-    const { channel, thread, user, message, action } = readPress(body);
+    const { channel, thread, user, message, trigger, action } = readPress(body);
     const press = { channel, thread, message, action: read(action) };
     const result = await intake.receive({
       ...(await readAction(team, user, press)),
       at: parseTs(action.action_ts),
     });
-    const reply = result.kind === "acted" ? result.reply : explainResult(result);
+    const problem =
+      result.kind === "acted" && result.form
+        ? await openModal(team, trigger, createFormModal(result.form, press))
+        : undefined;
+    const reply = problem ?? (result.kind === "acted" ? result.reply : explainResult(result));
     if (reply) await team.postEphemeral({ user, channel, thread }, reply);
   };
   app.action(actNow, ({ body, context }) =>
@@ -90,6 +96,21 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
     const button = { label: action.text?.text ?? "Answer", asksFor: action.value ?? "Your answer" };
     const problem = await openModal(team, trigger, askForSentence(button, press));
     if (problem) await team.postEphemeral({ user, channel, thread }, problem);
+  });
+
+  app.view(formModal, async ({ body, view, context, ack }) => {
+    const team = await connectionOf(context.teamId);
+    const { user } = userSchema.parse(body);
+    const press = readPressState(view);
+    const result = await intake.receive({
+      ...(await readAction(team, user.id, press)),
+      fields: readForm(view),
+      at: Date.now(),
+    });
+    const problem = explainResult(result);
+    const [anyField] = Object.keys(readForm(view));
+    const field = result.kind === "refused" ? result.field : undefined;
+    if (problem) await ack(problemInModal(problem, field ?? anyField));
   });
 
   app.view(sentenceModal, async ({ body, view, context, ack }) => {

@@ -22,6 +22,14 @@ export const sentenceStateSchema = z.object({
   action: z.string(),
 });
 
+export type PressState = z.infer<typeof sentenceStateSchema>;
+
+/** What a modal remembers of the press that opened it. */
+export function readPressState(view: unknown): PressState {
+  const { private_metadata } = z.object({ private_metadata: z.string() }).parse(view);
+  return sentenceStateSchema.parse(JSON.parse(private_metadata));
+}
+
 /** The message that somebody points at, kept in its modal. */
 export const pointSchema = z.object({ channel: z.string(), message: z.string() });
 
@@ -85,9 +93,12 @@ export function readSubmission<T>(view: unknown, remembers: z.ZodType<T>): { tex
 }
 
 /** The answer to a submission that shows a sentence in the modal and leaves it open. */
-export function problemInModal(sentence: string): {
+export function problemInModal(
+  sentence: string,
+  field = input,
+): {
   response_action: "errors";
   errors: Record<string, string>;
 } {
-  return { response_action: "errors", errors: { [input]: sentence } };
+  return { response_action: "errors", errors: { [field]: sentence } };
 }

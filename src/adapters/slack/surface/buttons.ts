@@ -57,7 +57,9 @@ export function feedbackRow({
   ];
 }
 
-function button({ id, label, style, asksFor }: ActionButton): types.Button {
+function button({ id, label, style, inputs, asksFor: sentence }: ActionButton): types.Button {
+  // What has inputs is asked for when it is pressed.
+  const asksFor = inputs === undefined ? sentence : undefined;
   return {
     type: "button",
     action_id: asksFor === undefined ? `heddle_act:${id}` : `heddle_ask:${id}`,
