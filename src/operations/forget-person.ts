@@ -67,6 +67,7 @@ export async function forgetPerson(
   await redis.hdel(keys.mentionChoices, person);
   const notes = keys.notes("user", person);
   const [noted] = await Promise.all([redis.hlen(notes), redis.unlink(notes)]);
+  await redis.unlink(keys.mcpPrompts(person));
   let inClear = 0;
   for await (const entry of readAllEntries(redis, auditFolder)) if (namesInClear(entry, person)) inClear += 1;
   return {

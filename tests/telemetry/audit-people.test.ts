@@ -102,7 +102,10 @@ test("whoever is forgotten is nameless in the files of past days too, and the ch
   now = 86_400_001;
   await log.append(asked(ada));
   const before = await lines();
+  // What there is at the tools of the person's own accounts.
+  await redis.hset(keys.mcpPrompts("slack:T1:U-1"), "tickets", "{}");
   const forgotten = await forget("slack:T1:U-1");
+  expect(await redis.exists(keys.mcpPrompts("slack:T1:U-1"))).toBe(0);
   expect(forgotten).toMatchObject({ isSealed: true, inClear: 0 });
   expect((await lines()).startsWith(before)).toBe(true);
   const names = (await openAll()).map((entry) => ("by" in entry ? entry.by.name : ""));
