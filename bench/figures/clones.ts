@@ -75,10 +75,7 @@ interface Sample {
 }
 
 /** What each of several threads waits that clone at the same moment, the first time and once clones are kept for them. */
-async function measureTogether(
-  files: number,
-  rounds: number,
-): Promise<Record<"first" | "later", number[]>> {
+async function measureTogether(files: number, rounds: number): Promise<Record<"first" | "later", number[]>> {
   const setting = await openSetting({ mirrorBytes: 4e9 });
   try {
     const url = addLarge(setting, files);

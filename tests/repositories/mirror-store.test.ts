@@ -31,9 +31,9 @@ test("where the clones that wait are too many, only as many go as there is no ro
 
 test("sizes are read while folders are renamed and removed beneath", async () => {
   const { store, folder } = await openStore(1e9, []);
-  let isOver = false;
+  const over = new AbortController();
   const churn = async () => {
-    for (let round = 0; !isOver; round += 1) {
+    for (let round = 0; !over.signal.aborted; round += 1) {
       const made = join(folder, `made-${round}`);
       await mkdir(join(made, "new"), { recursive: true });
       await writeFile(join(made, "part-ws"), "x");
@@ -43,7 +43,7 @@ test("sizes are read while folders are renamed and removed beneath", async () =>
   };
   const churning = churn();
   for (let round = 0; round < 200; round += 1) await store.evict();
-  isOver = true;
+  over.abort();
   await churning;
   expect(await store.current("abcdef")).toBeDefined();
 });
