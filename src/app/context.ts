@@ -133,7 +133,7 @@ export async function createAppContext(
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
       ...(replicas > 0 && {
         replicate: createReplication({
-          ...{ replicas, withinMs },
+          ...{ replicas, withinMs, writer: redis },
           redis: server.connect({ maxRetriesPerRequest: null }),
         }),
       }),

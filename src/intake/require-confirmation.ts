@@ -1,5 +1,6 @@
 import type { InboundEvent, Intake, IntakeResult } from "../chat/inbound.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
+import type { Replicate } from "../queue/redis/replication.ts";
 import { RedisUnavailable } from "../queue/redis/unavailable.ts";
 
 /** What waits for Redis is in memory; platforms send the rest again. */
@@ -10,19 +11,20 @@ export const mostWaiting = 1_000;
  * it is not acknowledged, so that the platform sends it again, and intake drops what was kept after all.
  *
  * @param options.confirm resolves with the outcome, and rejects when Redis goes away meanwhile
- * @param options.replicate resolves when replicas have what was written for the thread; without it none is waited for
+ * @param options.replicate waits until replicas have what was written for the thread; without it none is waited for
  */
 export function requireConfirmation(
   intake: Intake,
   options: {
     confirm(work: Promise<IntakeResult>): Promise<IntakeResult>;
-    replicate?(thread: ThreadId | undefined): Promise<void>;
+    replicate?: Replicate;
   },
 ): Intake {
   let waiting = 0;
   const receive = async (event: InboundEvent): Promise<IntakeResult> => {
+    const reachReplicas = await options.replicate?.(threadOf(event));
     const result = await intake.receive(event);
-    await options.replicate?.(threadOf(event, result));
+    await reachReplicas?.(threadOf(event, result));
     return result;
   };
   return {
@@ -41,8 +43,8 @@ export function requireConfirmation(
   };
 }
 
-function threadOf(event: InboundEvent, result: IntakeResult): ThreadId | undefined {
-  if ("thread" in result) return result.thread;
+function threadOf(event: InboundEvent, result?: IntakeResult): ThreadId | undefined {
+  if (result && "thread" in result) return result.thread;
   if (event.kind !== "stop") return threadId(event.thread);
   return "thread" in event.target ? threadId(event.target.thread) : undefined;
 }

@@ -42,19 +42,29 @@ test("With waitForReplicas a message is acknowledged once the replica has it, an
       .some((told) => told.isAcknowledged && JSON.stringify(told.payload).includes(`"ts":"${ts}"`));
   const mailOn = ({ client: at }: typeof primary, message: FakeMessage) =>
     at.llen(keys.mail(deployment.threadOf(message)));
-  await deployment.start("gateway");
+  const gateway = await deployment.start("gateway");
+  const cutReplicaOff = async () => {
+    // Frozen as well, or what the primary has sent would wait for it in its socket.
+    replica.freeze();
+    await primary.client.call("CLIENT", "KILL", "TYPE", "replica");
+  };
 
   const kept = await ada.says(general, "<@BOT> task 1 calls 1");
   await slack.until(() => isAcknowledged(kept));
-  // Cut off as well, or what the primary has sent would wait for it in its socket.
-  replica.freeze();
-  await primary.client.call("CLIENT", "KILL", "TYPE", "replica");
-  const refused = await ada.says(general, "<@BOT> task 2 calls 1");
-  await expect.poll(() => mailOn(primary, refused), { timeout: patienceMs }).toBe(1);
-  // By the time at which this is told so, the gateway has waited for the replica too.
+  await cutReplicaOff();
   const run = deployment.run(["run", "task 3 calls 1"]);
   expect(await run.ended).toBe(1);
   expect(run.output()).toMatch(/^heddle: Redis has copied this to 0 of 1 replicas within 1000 ms .*$/m);
+  replica.thaw();
+  await expect
+    .poll(() => replica.client.info("replication"), { timeout: patienceMs })
+    .toContain("master_link_status:up");
+
+  // The sentinel takes no replica that has been without its primary for more than 5 s before that went down.
+  await cutReplicaOff();
+  const refused = await ada.says(general, "<@BOT> task 2 calls 1");
+  await expect.poll(() => mailOn(primary, refused), { timeout: patienceMs }).toBe(1);
+  await gateway.line(/was not acknowledged.* copied this to 0 of 1 replicas/);
   expect(isAcknowledged(refused)).toBe(false);
 
   await primary.kill();

@@ -44,7 +44,7 @@ test("An event is confirmed only once replicas have what was written for its thr
     { receive: async () => result },
     {
       confirm: (work) => work,
-      async replicate(thread) {
+      replicate: async () => async (thread) => {
         replicated.push(thread);
         if (isBehind) throw new Error("No replica has it.");
       },

@@ -1,4 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
+import type { ThreadId } from "../../../src/chat/threads.ts";
 import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { createReplication } from "../../../src/queue/redis/replication.ts";
 import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../../fakes/redis-servers.ts";
@@ -17,7 +18,10 @@ async function replicating(url: string, withinMs: number) {
   });
   onTestFinished(() => server.close());
   const connect = () => server.connect({ maxRetriesPerRequest: null });
-  return { client: connect(), reach: createReplication({ redis: connect(), replicas: 1, withinMs }) };
+  const client = connect();
+  const begin = createReplication({ redis: connect(), writer: client, replicas: 1, withinMs });
+  const reach = async (thread: ThreadId | undefined) => (await begin(thread))(thread);
+  return { client, begin, reach };
 }
 
 test("What another connection wrote before is on the replica when it is said to be", async () => {
@@ -31,6 +35,22 @@ test("What another connection wrote before is on the replica when it is said to 
     await Promise.all([reach(undefined), reach("slack:T1:C1:1"), reach(undefined)]);
     expect(await replica.client.get("round")).toBe(String(round));
   }
+});
+
+test("What another history may have had since is not said to be on the replica", async () => {
+  const { port, client: primary } = await servers.start();
+  const replica = await servers.start({ replicaof: `127.0.0.1 ${port}` });
+  const isUp = () => expect.poll(() => replica.client.info("replication")).toContain("master_link_status:up");
+  await isUp();
+  const { client, begin, reach } = await replicating(`redis://127.0.0.1:${port}`, 20_000);
+  const reached = await begin(undefined);
+  await client.set("key", "value");
+  // As after a failover: the one that is asked has been promoted.
+  await primary.replicaof("127.0.0.1", "1");
+  await primary.replicaof("NO", "ONE");
+  await isUp();
+  await expect(reached(undefined)).rejects.toThrow(/^Redis has failed over to another primary meanwhile/);
+  await reach(undefined);
 });
 
 test("A replica that hangs is not waited for beyond the limit, and the sentence says what is missing", async () => {
