@@ -10,9 +10,9 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  */
 const long = [
   "tests/browser/{axe,axe-states,calls,connect,console,hostile-text,needs,operations,scale,sharing,timeline,viewer}.test.ts",
-  "tests/e2e/{accounts,closing,connect,console,console-picture,console-token,discord,discord-places,embedded}.test.ts",
-  "tests/e2e/{github-app,health,mcp,models}.test.ts",
-  "tests/e2e/{needs,plan,previews,proxy,pull-request,questions,redis,rules,schedules,sign-in,silence}.test.ts",
+  "tests/e2e/{accounts,closing,connect,console,console-difference,console-picture,console-token}.test.ts",
+  "tests/e2e/{discord,discord-places,embedded,github-app,health,mcp,models,needs,plan,previews,proxy}.test.ts",
+  "tests/e2e/{pull-request,questions,redis,review,rules,schedules,search-keys,sign-in,silence}.test.ts",
   "tests/e2e/{slack,start-reactions,telemetry,tenants,thread-life,true-states,web-search,workspaces}.test.ts",
   "tests/e2e/commands/{doctor,mcp,other-commands,run,setup,without-redis}.test.ts",
   "tests/faults/{embedded,embedded-memory,failover,handover,points,replicas,restart-discord}.test.ts",
