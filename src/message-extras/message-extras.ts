@@ -193,10 +193,11 @@ async function readEarlier(
   try {
     const earlier = await surface.earlier(thread, before, options.room.messages);
     if (earlier.length === 0) return { text: "", files: [] };
-    const quotations = earlier.map(({ author, text }): Quotation => {
-      return options.mayAsk(thread, author) ? { author, text } : { author, text, note: "without permission" };
-    });
     const trusted = earlier.filter(({ author }) => options.mayAsk(thread, author));
+    const quotations = earlier.map((one): Quotation => {
+      const { author, text } = one;
+      return trusted.includes(one) ? { author, text } : { author, text, note: "without permission" };
+    });
     return {
       text: `What was said in this thread before. ${untrusted}\n${formatQuotations(quotations, options.room.characters)}`,
       files: trusted.flatMap(({ attachments = [] }) => attachments),

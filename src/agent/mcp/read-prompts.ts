@@ -31,7 +31,8 @@ export async function listPrompts(
 ): Promise<Pick<Listing, "prompts" | "leftOut">> {
   try {
     const { entries, cut } = await listPages(client, "prompts", signal);
-    return { ...keepUsable(entries), ...(cut !== undefined && { leftOut: [cut] }) };
+    const { prompts, leftOut } = keepUsable(entries);
+    return { prompts, leftOut: cut === undefined ? leftOut : [...leftOut, cut] };
   } catch (error) {
     return { prompts: [], leftOut: [`Its prompts could not be listed: ${describeError(error)}.`] };
   }
