@@ -37,6 +37,11 @@ export function readPromptChoice(text: string): { choice: PromptChoice; rest: st
   return { choice: { server, name, ...(hasArguments && { arguments: given }) }, rest: rest.trim() };
 }
 
+/** The task of whoever chooses a prompt and writes none. */
+export function followPrompt({ server, name }: PromptChoice): string {
+  return `Follow the prompt ${server}/${name}.`;
+}
+
 /** How a prompt is written, with the arguments that it needs. */
 export function writePrompt({ server, name, arguments: named }: OfferedPrompt): string {
   const needed = named.filter(({ required }) => required).map((each) => `${each.name}=…`);

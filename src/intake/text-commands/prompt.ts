@@ -1,5 +1,5 @@
 import type { InboundMessage } from "../../chat/inbound.ts";
-import { type OfferedPrompt, readPromptChoice, writePrompt } from "../../chat/prompt-choice.ts";
+import { followPrompt, type OfferedPrompt, readPromptChoice, writePrompt } from "../../chat/prompt-choice.ts";
 
 /** Whether it is `!prompt` alone, which lists them. */
 export function isBarePrompt(text: string): boolean {
@@ -33,7 +33,7 @@ export function choosePrompt(event: InboundMessage): InboundMessage {
   const { choice, rest } = read;
   return {
     ...event,
-    text: rest || `Follow the prompt ${choice.server}/${choice.name}.`,
+    text: rest || followPrompt(choice),
     options: { ...event.options, prompt: choice },
   };
 }

@@ -110,8 +110,11 @@ export async function replyWithResult(
     await replyEphemeral(rest, token, notStored).catch(() => undefined);
     throw error;
   }
-  if (result.kind === "acted" && result.form)
-    return openForm(rest, token, inputForm(how.action ?? "", result.form));
+  if (result.kind === "acted" && result.form) {
+    const data = inputForm(how.action ?? "", result.form);
+    await respond(rest, token, { type: InteractionResponseType.Modal, data });
+    return;
+  }
   await showResult(rest, token, result, how);
 }
 
@@ -133,14 +136,6 @@ async function showResult(
   if (reply && replaces && !problem) return replaceMessage(rest, token, reply, menus);
   if (reply) return replyEphemeral(rest, token, reply, menus);
   await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
-}
-
-async function openForm(
-  rest: REST,
-  token: InteractionToken,
-  data: ReturnType<typeof inputForm>,
-): Promise<void> {
-  await respond(rest, token, { type: InteractionResponseType.Modal, data });
 }
 
 /** Changes the message that the first response created. */

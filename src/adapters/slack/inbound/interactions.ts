@@ -9,10 +9,11 @@ import { createFormModal, formModal, readForm } from "./forms.ts";
 import {
   askForSentence,
   problemInModal,
-  readPressState,
-  readSubmission,
+  type PressState,
+  pressSchema,
+  readRemembered,
+  readText,
   sentenceModal,
-  sentenceStateSchema,
 } from "./modals.ts";
 
 const pressedSchema = z.object({
@@ -98,33 +99,25 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
     if (problem) await team.postEphemeral({ user, channel, thread }, problem);
   });
 
-  app.view(formModal, async ({ body, view, context, ack }) => {
-    const team = await connectionOf(context.teamId);
-    const { user } = userSchema.parse(body);
-    const press = readPressState(view);
-    const result = await intake.receive({
-      ...(await readAction(team, user.id, press)),
-      fields: readForm(view),
-      at: Date.now(),
+  /** Takes what was put into a modal that a press has opened. */
+  const listenToModal = (modal: string, read: (view: unknown) => Pick<ActionEvent, "text" | "fields">) =>
+    app.view(modal, async ({ body, view, context, ack }) => {
+      const team = await connectionOf(context.teamId);
+      const { user } = userSchema.parse(body);
+      const written = read(view);
+      const result = await intake.receive({
+        ...(await readAction(team, user.id, readRemembered(view, pressSchema))),
+        ...written,
+        at: Date.now(),
+      });
+      const problem = explainResult(result);
+      if (!problem) return;
+      // Slack shows a problem at an input alone.
+      const [first] = Object.keys(written.fields ?? {});
+      await ack(problemInModal(problem, (result.kind === "refused" ? result.field : undefined) ?? first));
     });
-    const problem = explainResult(result);
-    const [anyField] = Object.keys(readForm(view));
-    const field = result.kind === "refused" ? result.field : undefined;
-    if (problem) await ack(problemInModal(problem, field ?? anyField));
-  });
-
-  app.view(sentenceModal, async ({ body, view, context, ack }) => {
-    const team = await connectionOf(context.teamId);
-    const { user } = userSchema.parse(body);
-    const { text, about: press } = readSubmission(view, sentenceStateSchema);
-    const result = await intake.receive({
-      ...(await readAction(team, user.id, press)),
-      text,
-      at: Date.now(),
-    });
-    const problem = explainResult(result);
-    if (problem) await ack(problemInModal(problem));
-  });
+  listenToModal(formModal, (view) => ({ fields: readForm(view) }));
+  listenToModal(sentenceModal, (view) => ({ text: readText(view) }));
 }
 
 function readPress(body: unknown) {
@@ -142,7 +135,7 @@ type ActionEvent = Extract<InboundEvent, { kind: "action" }>;
 async function readAction(
   team: TeamConnection,
   user: string,
-  { channel, thread, message, action }: z.infer<typeof sentenceStateSchema>,
+  { channel, thread, message, action }: PressState,
 ): Promise<Omit<ActionEvent, "at">> {
   const place = resolveChannel(team, channel);
   const author = await team.people.author(user);

@@ -15,20 +15,14 @@ const inputChars = 3_000;
 const input = "text";
 
 /** Where a button was pressed, kept in its modal. */
-export const sentenceStateSchema = z.object({
+export const pressSchema = z.object({
   channel: z.string(),
   thread: z.string(),
   message: z.string(),
   action: z.string(),
 });
 
-export type PressState = z.infer<typeof sentenceStateSchema>;
-
-/** What a modal remembers of the press that opened it. */
-export function readPressState(view: unknown): PressState {
-  const { private_metadata } = z.object({ private_metadata: z.string() }).parse(view);
-  return sentenceStateSchema.parse(JSON.parse(private_metadata));
-}
+export type PressState = z.infer<typeof pressSchema>;
 
 /** The message that somebody points at, kept in its modal. */
 export const pointSchema = z.object({ channel: z.string(), message: z.string() });
@@ -63,7 +57,7 @@ function createModal(
 /** Asks for the sentence of a button, which counts without it too. */
 export function askForSentence(
   button: { label: string; asksFor: string },
-  press: z.infer<typeof sentenceStateSchema>,
+  press: PressState,
 ): types.ModalView {
   const wording = { title: button.label, label: button.asksFor, submit: "Send" };
   return createModal(sentenceModal, wording, press, true);
@@ -78,18 +72,23 @@ export function askAbout(point: z.infer<typeof pointSchema>): types.ModalView {
   return createModal(aboutModal, wording, point);
 }
 
-const submissionSchema = z.object({
-  private_metadata: z.string(),
+const rememberingSchema = z.object({ private_metadata: z.string() });
+
+/** What a modal remembers. */
+export function readRemembered<T>(view: unknown, remembers: z.ZodType<T>): T {
+  const { private_metadata } = rememberingSchema.parse(view);
+  return remembers.parse(JSON.parse(private_metadata));
+}
+
+const writtenSchema = z.object({
   state: z.object({
     values: z.object({ [input]: z.object({ [input]: z.object({ value: z.string().nullable() }) }) }),
   }),
 });
 
-/** What was written into a modal, and what it remembers. */
-export function readSubmission<T>(view: unknown, remembers: z.ZodType<T>): { text: string; about: T } {
-  const { private_metadata, state } = submissionSchema.parse(view);
-  const about = remembers.parse(JSON.parse(private_metadata));
-  return { text: state.values[input][input].value?.trim() ?? "", about };
+/** What was written into the one input of a modal. */
+export function readText(view: unknown): string {
+  return writtenSchema.parse(view).state.values[input][input].value?.trim() ?? "";
 }
 
 /** The answer to a submission that shows a sentence in the modal and leaves it open. */

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat/inbound.ts";
 import type { PromptChoice } from "../../../agent/messages.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
-import { readPromptChoice } from "../../../chat/prompt-choice.ts";
+import { followPrompt, readPromptChoice } from "../../../chat/prompt-choice.ts";
 import { isForChannels, readCommandTask, readThreadCommand } from "../../../chat/thread-command.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
@@ -16,7 +16,7 @@ import { toPlainText } from "../surface/plain-text.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
 import { parseTs } from "./events.ts";
 import { openModal, resolveChannel } from "./interactions.ts";
-import { aboutModal, askAbout, pointSchema, problemInModal, readSubmission } from "./modals.ts";
+import { aboutModal, askAbout, pointSchema, problemInModal, readRemembered, readText } from "./modals.ts";
 import { readableText } from "./text.ts";
 
 const commandSchema = z.object({ user_id: z.string(), channel_id: z.string(), text: z.string().default("") });
@@ -79,11 +79,11 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
   app.view(aboutModal, async ({ body, view, context, ack }) => {
     const team = await connectionOf(context.teamId);
     const { user } = userSchema.parse(body);
-    const { text, about: point } = readSubmission(view, pointSchema);
+    const point = readRemembered(view, pointSchema);
     const found = await readMessage(team, point);
     if (typeof found === "string") return ack(problemInModal(found));
     const author = await team.people.author(user.id);
-    const problem = await ask(team, deps, { author, channel: point.channel, text, ...found });
+    const problem = await ask(team, deps, { author, channel: point.channel, text: readText(view), ...found });
     if (problem) await ack(problemInModal(problem));
   });
 }
@@ -119,11 +119,7 @@ function parseTask(written: string): { text: string; options: Options } {
   const prompt = /^prompt:/i.test(written) ? readPromptChoice(written.slice("prompt:".length)) : undefined;
   if (prompt) {
     const { text, options } = parseTask(prompt.rest);
-    const { server, name } = prompt.choice;
-    return {
-      text: text || `Follow the prompt ${server}/${name}.`,
-      options: { ...options, prompt: prompt.choice },
-    };
+    return { text: text || followPrompt(prompt.choice), options: { ...options, prompt: prompt.choice } };
   }
   const [, name = "", value, rest = ""] = /^(model|skill):(\S+)\s*(.*)$/is.exec(written) ?? [];
   if (value === undefined) return { text: readCommandTask(written), options: {} };
