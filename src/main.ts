@@ -1,87 +1,31 @@
-/** The command line: runs the command that was named, and turns failures into one sentence. */
-import * as http from "node:http";
-import { CommanderError } from "commander";
-import { proxyVariables } from "./agent/proxy-environment.ts";
-import { endWithSupervisor } from "./app/process/supervised.ts";
-import { createProgram } from "./commands/command-line/program.ts";
-import type { Needs } from "./commands/command-line/runner.ts";
-import { silences } from "./queue/redis/silence.ts";
-import { explainRefusal } from "./queue/redis/unavailable.ts";
+/**
+ * The program. Where it is to run turns, it first starts itself again under a supervisor, which loads nothing else, so
+ * that the start does not wait for it; everything else is the command line's.
+ */
+import { endWithSupervisor, isSupervised } from "./app/process/supervised.ts";
+import { supervise } from "./app/process/supervisor.ts";
 
 endWithSupervisor();
-useProxy();
 
-/** Failures with a sentence for people; everything else is a defect and keeps its stack. */
-const expectedErrors = new Set([
-  "ConfigError",
-  "RedisUnavailable",
-  "UsageError",
-  "StartError",
-  "ModelError",
-  "McpConfigError",
-  "AuditBusy",
-  "DemoScriptError",
-]);
+const args = process.argv.slice(2);
 
-/** Of `start`, whose configuration only a person can correct, so that nobody starts it again and again. EX_CONFIG of sysexits.h. */
-const badConfigurationCode = 78;
-const configurationErrors = new Set(["ConfigError", "McpConfigError"]);
+/** By the words alone: what is wrong with them, the command line tells, there as here. */
+const runsTurns = args[0] === "start" && !args.some((word) => /^(--role=)?gateway$|^--help$|^-h$/.test(word));
 
-async function main(argv: string[]): Promise<number> {
-  // Whoever reads the output may go before its end, as `head` does: what is to be done is done all the same.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
-  let code = 0;
-  let needed: Needs = {};
-  const program = createProgram(async (command, needs = {}) => {
-    needed = needs;
-    if (needs.redis) endWithoutRedis();
-    code = await command();
-  });
-  if (argv.length === 0) {
-    program.outputHelp();
-    return 0;
-  }
+if (runsTurns && !isSupervised()) {
+  process.exitCode = await supervise({ entry: process.argv[1] ?? "", args, warn });
+} else {
+  const { runCommandLine } = await import("./commands/command-line/run-command-line.ts");
+  process.exitCode = await runCommandLine(args);
+}
+
+/** Logs as the configuration wants it, which the supervisor reads only when it has something to say. */
+async function warn(text: string): Promise<void> {
   try {
-    await program.parseAsync(argv, { from: "user" });
-    return code;
-  } catch (error) {
-    // It has said what is wrong; help and the version are no error.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    return explainFailure(error, needed);
+    const { createCommandContext } = await import("./commands/context.ts");
+    (await createCommandContext()).log.warn(text);
+  } catch {
+    // The configuration has become unreadable, which the program says when it is started again.
+    process.stderr.write(`${text}\n`);
   }
 }
-
-/** Node reads the variable when it starts, so newer ones are told again. Older ones hear of it in the processes that follow. */
-function useProxy(): void {
-  const variables = proxyVariables(process.env);
-  if (variables["NODE_USE_ENV_PROXY"] === undefined) return;
-  Object.assign(process.env, variables);
-  if ("setGlobalProxyFromEnv" in http) http.setGlobalProxyFromEnv();
-}
-
-/** What waits for Redis would keep the process. */
-function endWithoutRedis(): void {
-  silences.subscribe(() => {
-    process.stderr.write(
-      "heddle: Redis takes connections and does not answer: look whether its server hangs, and at REDIS_URL. Then try again.\n",
-    );
-    process.exit(1);
-  });
-}
-
-/** Prints a failure that a person can put right and gives its exit code; a defect is thrown on. */
-function explainFailure(error: unknown, { serves }: Needs): number {
-  if (error instanceof Error && expectedErrors.has(error.name)) {
-    process.stderr.write(`heddle: ${error.message}\n`);
-    if (error.name === "UsageError") return 2;
-    return serves && configurationErrors.has(error.name) ? badConfigurationCode : 1;
-  }
-  const refusal = explainRefusal(error);
-  if (refusal === undefined) throw error;
-  process.stderr.write(`heddle: ${refusal}\n`);
-  return 1;
-}
-
-process.exitCode = await main(process.argv.slice(2));

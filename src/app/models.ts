@@ -76,6 +76,12 @@ export async function openModels(
   return { model, choose, summariser, ...(helper && { helper }) };
 }
 
+/** @throws ConfigError when one of the models that `openModels` opens has no key */
+export function checkModelKeys(config: Config): void {
+  chooseModel(config);
+  for (const name of furtherModels(config.settings)) namedModel(config, name);
+}
+
 /** The names of the models that a channel may have, the one that answers by default first. */
 export function listModelNames(config: Config): string[] {
   const choice = chooseModel(config);

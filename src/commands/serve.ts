@@ -23,10 +23,11 @@ import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";
 import type { Role } from "./roles.ts";
 
-/** What is open before the rest is loaded. */
+/** What has begun to open before the rest is loaded. */
 export interface Opened {
   host: HostParts;
-  models: () => Models;
+  /** Rejects with what `openModels` throws. */
+  models: Promise<() => Models>;
 }
 
 /** What has been started and is to be closed. */
@@ -78,7 +79,9 @@ function waitForSignal(onFurther: (signal: string) => void): Promise<string> {
 
 async function startAll(role: Role, setup: CommandContext, started: Started): Promise<void> {
   const { HEDDLE_METRICS_PORT: metricsPort } = setup.config.environment;
-  const { host, models } = started;
+  const { host } = started;
+  // First: what a service says of its key is told however slow Redis is.
+  const models = await started.models;
   const context = await createAppContext(setup, {
     measures: role !== "worker" || metricsPort !== undefined,
     host,

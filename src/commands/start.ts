@@ -1,24 +1,23 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { isSupervised, startReporting } from "../app/process/supervised.ts";
-import { supervise } from "../app/process/supervisor.ts";
+import { startReporting } from "../app/process/supervised.ts";
+import { createCommandContext } from "./context.ts";
 import type { Role } from "./roles.ts";
 
-/** Serves chat, console and turns until SIGTERM or SIGINT, under a supervisor where turns are run. */
+/** Serves chat, console and turns until SIGTERM or SIGINT; main.ts has started a supervisor where turns are run. */
 export async function startRole(role: Role): Promise<number> {
-  if (role !== "gateway" && !isSupervised()) {
-    return await supervise({ entry: process.argv[1] ?? "", args: process.argv.slice(2), warn });
-  }
-  // Only here: the supervisor stays small and starts at once without the rest of the program.
-  const { createCommandContext } = await import("./context.ts");
   const setup = await createCommandContext(undefined, { serves: true });
   startReporting(setup.config.settings.queue.hangSeconds * 1_000);
   const { openConfiguration, openHost } = await import("../app/host.ts");
   const { openCurrentModels } = await import("../app/current-models.ts");
+  const { checkModelKeys } = await import("../app/models.ts");
+  // Before anything is connected: it is told at once, however slow Redis is.
+  checkModelKeys(setup.config);
   const configuration = openConfiguration(setup);
-  // Before anything is connected: a model without its key is told at once, however slow Redis is.
-  const models = await openCurrentModels(configuration, setup.log);
-  // Redis and the sandbox's self-test take as long as loading the rest of the program, and go on beside it.
   const host = await openHost(setup, configuration);
+  const models = openCurrentModels(configuration, setup.log);
+  // `serve` awaits it and hears of a failure then.
+  models.catch(() => undefined);
+  // Redis, the sandbox's self-test and the models' services take as long as loading the rest of the program, and go on beside it.
   const { serve } = await loadServe();
   return await serve(role, setup, { host, models });
 }
@@ -38,15 +37,4 @@ async function loadServe() {
     await delay(1);
   }
   return await import("./serve.ts");
-}
-
-/** Logs as the configuration wants it, which the supervisor reads only when it has something to say. */
-async function warn(text: string): Promise<void> {
-  try {
-    const { createCommandContext } = await import("./context.ts");
-    (await createCommandContext()).log.warn(text);
-  } catch {
-    // The configuration has become unreadable, which the program says when it is started again.
-    process.stderr.write(`${text}\n`);
-  }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { proxyVariables } from "../../agent/proxy-environment.ts";
 import { beatMs, type Report, supervisedMark } from "./supervised.ts";
 
 /** Until the first sign of life, the program is being loaded. */
@@ -118,7 +119,7 @@ const heap = ["--min-semi-space-size=4", "--max-semi-space-size=4", "--max-old-s
 function start({ entry, args }: SupervisorOptions): ChildProcess {
   return fork(entry, args, {
     execArgv: [...heap, ...process.execArgv],
-    env: { ...process.env, [supervisedMark]: "1" },
+    env: { ...process.env, ...proxyVariables(process.env), [supervisedMark]: "1" },
     // A group of its own: Ctrl-C reaches it through us, and once.
     detached: true,
     stdio: ["ignore", "inherit", "inherit", "ipc"],

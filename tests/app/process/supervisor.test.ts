@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
+import { supervisedMark } from "../../../src/app/process/supervised.ts";
 import type { Pauses } from "../../../src/app/process/supervisor.ts";
 
 const source = join(import.meta.dirname, "../../../src");
@@ -91,18 +92,29 @@ test("a worker that is silent for as long as it has said is killed and started a
   ]);
 });
 
-test("the supervisor of a worker does without the configuration", async () => {
-  const script = `
-    import { registerHooks } from "node:module";
-    registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) });
-    await import("${join(source, "commands/command-line/program.ts")}");
-    await import("${join(source, "commands/start.ts")}");`;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
-    stdio: ["ignore", "pipe", "inherit"],
+test("the supervisor of a worker loads nothing but itself", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "heddle-supervisor-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const hook = join(folder, "hook.mjs");
+  await writeFile(
+    hook,
+    `import { registerHooks } from "node:module";
+    const isWatched = process.env.${supervisedMark} === "1";
+    registerHooks({ load: (url, context, next) => (isWatched || console.log(url), next(url, context)) });`,
+  );
+  // The program itself ends at once with what is wrong with its arguments.
+  const child = spawn(process.execPath, ["--import", hook, main, "start", "--role", "cook"], {
+    stdio: ["ignore", "pipe", "ignore"],
   });
-  const urls = (await text(child.stdout)).split("\n");
-  expect(urls.filter((url) => url.includes("/supervisor.ts"))).toHaveLength(1);
-  expect(urls.filter((url) => /node_modules\/(?!commander\/)|src\/config\//.test(url))).toEqual([]);
+  const [urls, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  expect(code).toBe(2);
+  const files = urls.split("\n").filter((url) => url.startsWith("file:"));
+  expect(files.map((url) => url.slice(url.indexOf("/src/") + 1)).toSorted()).toEqual([
+    "src/agent/proxy-environment.ts",
+    "src/app/process/supervised.ts",
+    "src/app/process/supervisor.ts",
+    "src/main.ts",
+  ]);
 });
 
 test("a death after a while of serving costs no pause", async () => {

@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../../fakes/redis-servers.ts";
+import { modelEnvironment } from "../environment.ts";
 import { usePlace } from "../hooks.ts";
 import type { Program } from "../program.ts";
 
@@ -75,6 +77,18 @@ describe("While Redis takes connections and answers nothing", () => {
     expect(await program.ended).toBe(78);
     expect(program.output()).toMatch(/^heddle: .* needs OPENAI_API_KEY/m);
     expect(program.output()).not.toContain("Redis");
+  });
+
+  test("a key that the model's service refuses is told without waiting for Redis", async () => {
+    const model = await startFakeAnthropic({ replies: [] });
+    onTestFinished(() => model.close());
+    const program = here.place.start(["start"], {
+      ...modelEnvironment({ ...model, apiKey: "another-key" }),
+      REDIS_URL: await serve(undefined),
+    });
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^heddle: .*key/m);
+    expect(program.output()).not.toContain("Redis is not usable");
   });
 
   test("a start that is called off ends at once", async () => {
