@@ -10,10 +10,11 @@ import { expectNowhere } from "./credentials.ts";
 import { modelEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
 import { patienceMs } from "./program.ts";
+import { discordKind } from "./scenario/discord.ts";
 import { agentIn, personIn, startVoices, type Voices } from "./scenario/play.ts";
 import { slackKind } from "./scenario/slack.ts";
 
-/** A review of what Heddle has proposed, from the host's event to the corrected push, on each kind of host. */
+/** A review of what Heddle has proposed, from the host's event to the corrected push, on each kind of host and platform. */
 
 const missing = ["socat", "nsenter", "git"].filter((program) => !existsSync(`/usr/bin/${program}`));
 const token = "ghp_canaryCanaryCanaryCanaryCanaryCanary49";
@@ -132,7 +133,15 @@ const gitea: Host = {
   prove: (body) => ({ "x-gitea-signature": hmac(body) }),
 };
 
-describe.skipIf(missing.length > 0).each([github, gitlab, gitea])("On $kind", (kind) => {
+/** Each host and each platform: a chat draws all hosts by the same code, so one of them is enough for Discord. */
+const scenes = [
+  { kind: github, chat: slackKind },
+  { kind: gitlab, chat: slackKind },
+  { kind: gitea, chat: slackKind },
+  { kind: github, chat: discordKind },
+];
+
+describe.skipIf(missing.length > 0).each(scenes)("On $kind.kind and $chat.name", ({ kind, chat }) => {
   let [model, service]: [Voices?, OpenHost?] = [];
   beforeAll(async () => {
     [model, service] = await Promise.all([startVoices(), kind.open()]);
@@ -144,7 +153,7 @@ describe.skipIf(missing.length > 0).each([github, gitlab, gitea])("On $kind", (k
   }, async () => {
     if (!model || !service) throw new Error("Nothing was started.");
     const { origin, api, server } = service;
-    const platform = await slackKind.open();
+    const platform = await chat.open();
     onTestFinished(() => platform.close());
     const repository = {
       ...{ url: `${origin}/${kind.title}`, kind: kind.kind, apiUrl: `${origin}${api}` },
