@@ -35,6 +35,12 @@ export interface HookOptions extends ReleaseOptions {
 }
 
 const mostBytes = 1_048_576;
+/**
+ * So much of a body that is too large is read and dropped before it is refused: a connection that is closed on what its
+ * sender still sends is reset, and the answer lost. GitHub sends 25 MB at most
+ * (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap). `arrivalMs` bounds the time.
+ */
+const mostReadBytes = 26_214_400;
 const mostConnections = 256;
 /** How long a request may take to arrive, ms. */
 const arrivalMs = 10_000;
@@ -252,16 +258,17 @@ function send(response: ServerResponse, { status, body, headers }: Answer): void
 
 /** The bytes as they came; undefined where there are too many. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  if (Number(request.headers["content-length"] ?? 0) > mostBytes) return undefined;
+  if (Number(request.headers["content-length"] ?? 0) > mostReadBytes) return undefined;
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of request.iterator({ destroyOnReturn: false })) {
     if (!Buffer.isBuffer(part)) continue;
     bytes += part.length;
-    if (bytes > mostBytes) return undefined;
-    parts.push(part);
+    if (bytes > mostReadBytes) return undefined;
+    if (bytes > mostBytes) parts.length = 0;
+    else parts.push(part);
   }
-  return Buffer.concat(parts);
+  return bytes > mostBytes ? undefined : Buffer.concat(parts);
 }
 
 const kindHeaders = ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"];
