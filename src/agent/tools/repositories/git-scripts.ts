@@ -12,6 +12,12 @@ export GIT_TERMINAL_PROMPT=0 GIT_NO_REPLACE_OBJECTS=1 GIT_ASKPASS=true LC_ALL=C.
 git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 "$@"; }
 `;
 
+/** Of the commits that are pushed. */
+const ownEmail = "agent@sandbox.invalid";
+
+/** Exit code of {@link proposeScript} where it has said itself what is to be done. */
+export const cannotPropose = 3;
+
 /** Exit code where git could not fetch. */
 const hostFailed = 4;
 
@@ -86,7 +92,8 @@ cat "$HEDDLE_SET_UP"/part-* | tar --extract --skip-old-files --no-same-owner
  * thread's branches, `$6`: name for a new branch. What the folder holds as one tree, and what it follows:
  *
  * - a first push has one parent, where the work left the base;
- * - a further one has the branch as it is at the host, and the base too where the work has taken in more of it.
+ * - a further one has the branch as it is at the host, and the base too where the work has taken in more of it. What others
+ *   have put on the branch has to be in the work then: the tree would take it back.
  *
  * Prints lines `key value`. Nothing is changed but the objects and references of git.
  */
@@ -95,7 +102,7 @@ address=$1 folder=$2 base=$3 branch=$4 prefix=$5 fresh=$6
 cd "$folder"
 if [ -z "$base" ]; then
   base=$(git ls-remote --symref "$address" HEAD | sed -n 's|^ref: refs/heads/\\(.*\\)\\tHEAD$|\\1|p')
-  [ -n "$base" ] || { echo "the host names no default branch; give base" >&2; exit 3; }
+  [ -n "$base" ] || { echo "the host names no default branch; give base" >&2; exit ${cannotPropose}; }
 fi
 current=$(git symbolic-ref --short -q HEAD || true)
 if [ -z "$branch" ]; then
@@ -104,14 +111,21 @@ fi
 tip=$(git ls-remote "$address" "refs/heads/$branch" | cut -f1)
 git fetch --quiet --no-tags "$address" "refs/heads/$base"
 from=$(git rev-parse FETCH_HEAD)
-if [ -n "$tip" ]; then git fetch --quiet --no-tags "$address" "refs/heads/$branch"; fi
+if [ -n "$tip" ]; then
+  git fetch --quiet --no-tags "$address" "refs/heads/$branch"
+  others=$(git log --no-show-signature --format=%ce "$tip" --not HEAD "$from" | grep -cvFx '${ownEmail}' || true)
+  if [ "$others" -gt 0 ]; then
+    echo "commits of others on $branch, $others of them, are not in your work, which would take them back; commit it, then git fetch origin $branch and git merge FETCH_HEAD, and call this again" >&2
+    exit ${cannotPropose}
+  fi
+fi
 index=$(mktemp)
 trap 'rm -f "$index"' EXIT
 cp "$(git rev-parse --git-path index)" "$index"
 export GIT_INDEX_FILE=$index
 git add --all
 tree=$(git write-tree)
-common=$(git merge-base "$from" HEAD) || { echo "the work shares no commit with $base" >&2; exit 3; }
+common=$(git merge-base "$from" HEAD) || { echo "the work shares no commit with $base" >&2; exit ${cannotPropose}; }
 if [ -z "$tip" ]; then parents=$common since=$common
 elif git merge-base --is-ancestor "$common" "$tip"; then parents=$tip since=$tip
 else parents="$tip $common" since=$common
@@ -130,7 +144,7 @@ git diff-tree -r -M --no-ext-diff --no-textconv --no-color --patch "$2" "$3" | {
 /** `$1`: folder, `$2`: tree, `$3`: parents, `$4`: message. Prints the commit. */
 export const commitScript = `${prepare}
 cd "$1"
-export GIT_AUTHOR_NAME=Heddle GIT_COMMITTER_NAME=Heddle GIT_AUTHOR_EMAIL=agent@sandbox.invalid GIT_COMMITTER_EMAIL=agent@sandbox.invalid
+export GIT_AUTHOR_NAME=Heddle GIT_COMMITTER_NAME=Heddle GIT_AUTHOR_EMAIL=${ownEmail} GIT_COMMITTER_EMAIL=${ownEmail}
 options=()
 for parent in $3; do options+=(-p "$parent"); done
 printf '%s\\n' "$4" | git commit-tree "\${options[@]}" "$2"
@@ -139,7 +153,7 @@ printf '%s\\n' "$4" | git commit-tree "\${options[@]}" "$2"
 /** `$1`: folder, `$2`: address, `$3`: commit, `$4`: branch. Then the folder is on that branch. */
 export const pushScript = `${prepare}
 cd "$1"
-git push --quiet --no-verify "$2" "$3:refs/heads/$4"
+git -c advice.pushUpdateRejected=false push --quiet --no-verify "$2" "$3:refs/heads/$4"
 git update-ref "refs/heads/$4" "$3"
 git update-ref "refs/remotes/origin/$4" "$3"
 git symbolic-ref HEAD "refs/heads/$4"

@@ -4,7 +4,7 @@ import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import type { PolicyDecision } from "../../policy-decision.ts";
 import { openPullRequestName, type Repository, type RepositoryAccess } from "../../repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "../tool.ts";
-import { commitScript, pushScript } from "./git-scripts.ts";
+import { cannotPropose, commitScript, pushScript } from "./git-scripts.ts";
 import { cacheByNames } from "./cache-by-names.ts";
 import {
   type ScriptOptions,
@@ -114,8 +114,10 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       if (!repository) return createFailure(`There is no repository ${given.repository} here.`);
       const { sandbox, signal } = context;
       const found = await look(given, repository, sandbox, { signal });
-      if (!found.ok)
-        return createFailure(`Nothing was pushed: ${found.message}. Is it open (open_repository)?`);
+      if (!found.ok) {
+        const hint = found.exitCode === cannotPropose ? "" : " Is it open (open_repository)?";
+        return createFailure(`Nothing was pushed: ${found.message}.${hint}`);
+      }
       const difference = await readDifference(repository, found, sandbox, { signal });
       if (!difference.ok) return createFailure(`Nothing was pushed: ${difference.message}.`);
       if (difference.files.length === 0)
@@ -152,7 +154,10 @@ async function pushAndOpen(
   const pushed = await access.whilePushing(repository, { branch, commit }, () =>
     runScript(sandbox, pushScript, [folder, repository.address, commit, branch], { signal }),
   );
-  if (!pushed.ok) return createFailure(`The push did not work: ${pushed.message}.`);
+  if (!pushed.ok) {
+    const hint = isOvertaken(pushed.message) ? " Somebody has pushed there meanwhile: call this again." : "";
+    return createFailure(`The push did not work: ${pushed.message}.${hint}`);
+  }
   const done = `${commit.slice(0, 10)} is pushed as ${branch}`;
   if (!repository.request) {
     return { status: "ok", text: `${done} to ${repository.title}. Heddle opens no pull requests there.` };
@@ -169,6 +174,11 @@ async function pushAndOpen(
     status: "ok",
     text: `${done}. The ${repository.request} ${state}: ${opened.url} (number ${opened.number}). Give people the address.`,
   };
+}
+
+/** Whether the branch had moved on when git came to it: in the words of git-push(1), which are not translated here. */
+function isOvertaken(said: string): boolean {
+  return /^.*! \[rejected\].*\((?:fetch first|non-fast-forward)\)/m.test(said);
 }
 
 /** A few words as part of a branch's name. */
