@@ -9,6 +9,8 @@ import { buffer } from "node:stream/consumers";
 export interface GitServer {
   /** Makes a repository with a first commit on main. */
   addRepository(title: string, files?: Record<string, string>): void;
+  /** A commit of somebody else's on a branch that is there. */
+  commit(title: string, branch: string, change: { subject: string; files: Record<string, string> }): void;
   git(title: string, ...args: string[]): string;
   /** The commit at the tip of a branch; undefined where there is none. */
   tip(title: string, branch: string): string | undefined;
@@ -36,27 +38,34 @@ export function createGitServer(): GitServer {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
     }).trim();
+  const tip: GitServer["tip"] = (title, branch) => {
+    try {
+      return git(title, "rev-parse", "--verify", "-q", `refs/heads/${branch}`);
+    } catch {
+      return undefined;
+    }
+  };
+  const commit: GitServer["commit"] = (title, branch, { subject, files }) => {
+    const before = tip(title, branch);
+    const stream = [
+      `commit refs/heads/${branch}\ncommitter A <a@example.com> 1700000000 +0000\ndata ${Buffer.byteLength(subject)}\n${subject}\n`,
+      ...(before === undefined ? [] : [`from ${before}\n`]),
+      ...Object.entries(files).map(
+        ([name, text]) => `M 644 inline ${name}\ndata ${Buffer.byteLength(text)}\n${text}\n`,
+      ),
+    ].join("");
+    execFileSync("git", ["-C", join(folder, pathOf(title)), "fast-import", "--quiet"], { input: stream });
+  };
   return {
     git,
     addRepository(title, files = { "README.md": "# A shop\n" }) {
       const path = join(folder, pathOf(title));
       execFileSync("git", ["init", "-q", "--bare", "-b", "main", path]);
       git(title, "config", "http.receivepack", "true");
-      const stream = [
-        "commit refs/heads/main\ncommitter A <a@example.com> 1700000000 +0000\ndata 5\nfirst\n",
-        ...Object.entries(files).map(
-          ([name, text]) => `M 644 inline ${name}\ndata ${Buffer.byteLength(text)}\n${text}\n`,
-        ),
-      ].join("");
-      execFileSync("git", ["-C", path, "fast-import", "--quiet"], { input: stream });
+      commit(title, "main", { subject: "first", files });
     },
-    tip(title, branch) {
-      try {
-        return git(title, "rev-parse", "--verify", "-q", `refs/heads/${branch}`);
-      } catch {
-        return undefined;
-      }
-    },
+    commit,
+    tip,
     async serve(request, response, { title, service, query }) {
       const child = spawn("git", ["http-backend"], {
         stdio: ["pipe", "pipe", "ignore"],

@@ -18,11 +18,16 @@ const ownToConnection = new Set([
   "host",
 ]);
 
+export interface Caught {
+  status: number;
+  /** Where the host sends whoever asked, as it says it. */
+  location: string | undefined;
+}
+
 /**
  * Sends a request on over an established connection, with the credential, and its answer back.
  *
- * @returns whether the host has answered that the credential does not count, where that is to be caught: then nothing was
- * answered
+ * @returns what the host has answered where that is to be caught: then nothing was answered
  */
 export async function forward(exchange: {
   url: URL;
@@ -33,12 +38,13 @@ export async function forward(exchange: {
   /** Puts TLS over the connection. Who does must listen to it at once: its errors are for nobody else. Absent for plain http. */
   secure?(connection: Socket): Socket;
   meter: Meter;
-  catchesUnauthorized?: boolean;
-}): Promise<boolean> {
+  /** Who catches answers, answers for who signs in. */
+  catches?(status: number): boolean;
+}): Promise<Caught | undefined> {
   const { url, credential, incoming, answer, connection, secure, meter } = exchange;
   const refuse = ({ status, reason }: { status: number; reason: string }) => {
     answer.writeHead(status, { "content-type": "text/plain" }).end(`${reason}\n`);
-    return false;
+    return undefined;
   };
   const noAnswer = { status: 502, reason: `${url.host} did not answer${secure ? " over TLS" : ""}` };
   const refusal = await meter.take(sizeOf(incoming));
@@ -50,8 +56,7 @@ export async function forward(exchange: {
     method: incoming.method ?? "GET",
     path: `${url.pathname}${url.search}`,
     headers: {
-      // Who catches refusals answers for who signs in.
-      ...endToEnd(exchange.catchesUnauthorized ? headers : incoming.headers),
+      ...endToEnd(exchange.catches ? headers : incoming.headers),
       // Else Node would send the body of some methods as it is, and it could pass for the next request.
       ...(incoming.headers["transfer-encoding"] !== undefined && { "transfer-encoding": "chunked" }),
       host: url.host,
@@ -59,11 +64,12 @@ export async function forward(exchange: {
       ...(credential && { [credential.header.toLowerCase()]: credential.value }),
     },
   });
-  const answered = Promise.withResolvers<boolean>();
+  const answered = Promise.withResolvers<Caught | undefined>();
   sent.on("response", (response) => {
     response.on("error", () => answer.destroy());
-    const isCaught = exchange.catchesUnauthorized === true && response.statusCode === 401;
-    answered.resolve(isCaught);
+    const { statusCode: status = 0 } = response;
+    const isCaught = exchange.catches?.(status) === true;
+    answered.resolve(isCaught ? { status, location: response.headers.location } : undefined);
     if (isCaught)
       return void sent
         .off("error", fail)
@@ -72,21 +78,20 @@ export async function forward(exchange: {
     const pass = async () => {
       if ((await meter.take(sizeOf(response))) !== undefined) return answer.destroy();
       if (answer.headersSent) return undefined; // The host has broken off meanwhile, which is told already.
-      const { statusCode = 0 } = response;
       // What is below is no final answer, and Node refuses to write it.
-      answer.writeHead(statusCode < 200 ? 502 : statusCode, endToEnd(response.headers));
+      answer.writeHead(status < 200 ? 502 : status, endToEnd(response.headers));
       return response.pipe(meter.pass()).pipe(answer);
     };
     pass().catch(() => answer.destroy());
   });
   const fail = () => {
-    answered.resolve(false);
+    answered.resolve(undefined);
     if (answer.headersSent) answer.destroy();
     else refuse(noAnswer);
   };
   sent.on("error", fail);
   answer.on("close", () => {
-    answered.resolve(false);
+    answered.resolve(undefined);
     sent.destroy();
   });
   // One that is made again has been read before.

@@ -5,6 +5,10 @@ import { type Refusal, refuse } from "./refusal.ts";
 import type { Relay } from "./relay.ts";
 import { type EgressRepository, type matchRepository, plainAddress } from "./repository.ts";
 
+const unauthorized = 401;
+const mostAddress = 300;
+const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status);
+
 /** Sends a request of git's on to its repository, signed in; a push only where it may pass. Gives why it was refused. */
 export async function relayToRepository(
   { repository, service, target }: NonNullable<ReturnType<typeof matchRepository>>,
@@ -24,15 +28,16 @@ export async function relayToRepository(
     if (refused !== undefined && (value === refused || incoming.method !== "GET")) break;
     const dialled = await dial(target.hostname, Number(target.port) || (isSecure ? 443 : 80));
     if (!dialled.ok) return dialled;
-    const isUnauthorized = await forward({
+    const caught = await forward({
       url: target,
       ...(value !== undefined && { credential: { header: "authorization", value } }),
-      ...{ incoming, answer, catchesUnauthorized: true },
+      ...{ incoming, answer, catches: (status) => status === unauthorized || isRedirect(status) },
       meter: meter(`${incoming.method} ${target.host}${target.pathname}`, dialled.socket),
       connection: dialled.socket,
       ...(isSecure && { secure: (connection) => dialer.secure(connection, target.hostname) }),
     });
-    if (!isUnauthorized) return undefined;
+    if (!caught) return undefined;
+    if (isRedirect(caught.status)) return refuse(502, describeMove(target, caught.location));
     refused = value ?? "";
   }
   const address = plainAddress(repository);
@@ -40,6 +45,14 @@ export async function relayToRepository(
     502,
     `${target.hostname} does not accept Heddle's credential for ${address}; ask the operator`,
   );
+}
+
+/** Nobody follows it: the credential is for this address, and the operator has vouched for no other. */
+function describeMove(from: URL, location = ""): string {
+  const to = URL.parse(location, from);
+  const is = to && /^https?:$/.test(to.protocol) ? `${to.origin}${to.pathname}` : "elsewhere";
+  const where = is.replace(/\/(?:info\/refs|git-upload-pack|git-receive-pack)$/, "").slice(0, mostAddress);
+  return `${from.host} says that the repository has moved to ${where}; ask the operator to correct its url in repositories`;
 }
 
 async function findPushRefusal(
