@@ -20,6 +20,8 @@ const long = [
   "tests/sandbox/{checkpoints,disk,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate}.test.ts",
   "tests/repositories/{mirrors,ready-clones,repositories,set-ups,troubled-hosts}.test.ts",
+  // Fetches Helm.
+  "tests/deploy/chart.test.ts",
   "tests/{agent/example,agent/mcp/conformance,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
 ];
 const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];

@@ -38,8 +38,9 @@ export function editEnv(text: string, changes: EnvChanges): string {
   return edited;
 }
 
+/** Quotes only where it must: `docker run --env-file` and `kubectl --from-env-file` would take quotes for part of the value. */
 function quote(value: string): string {
-  if (/^[\w.:/@+=,-]*$/.test(value)) return value;
+  if (/^[\w.:/@+=,%?-]*$/.test(value)) return value;
   const mark = ["'", '"', "`"].find((each) => !value.includes(each));
   if (mark === undefined || /[\r\n]/.test(value))
     throw new Error("A value has characters that cannot be stored.");
