@@ -87,7 +87,7 @@ async function askThrough(
 ): Promise<StepResult[]> {
   const context = createSetupContext({ dialog, signal, env: process.env, cwd: process.cwd() });
   dialog.say(
-    "Heddle's set-up. Each step can be left out and repeated; Ctrl-C ends it and keeps what was saved.",
+    "Heddle's set-up. You can skip or repeat each step; Ctrl-C ends it and keeps what was saved.",
   );
   const results = await runSteps(
     context,

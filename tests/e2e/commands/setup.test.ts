@@ -6,8 +6,11 @@ import { expect, onTestFinished, test } from "vitest";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { newFolder, type Reader, readerOf } from "../../setup/at-terminal.ts";
+import { drawTerminal } from "../../setup/terminal-picture.ts";
+import { textsOf } from "../scenario/picture.ts";
 
-const main = resolve(import.meta.dirname, "../../../src/main.ts");
+const root = resolve(import.meta.dirname, "../../..");
+const main = join(root, "src/main.ts");
 const key = "sk-ant-api03-secret-of-a-test-9876";
 
 async function services() {
@@ -90,6 +93,37 @@ test("at a terminal, Ctrl-C keeps what was valid, a second run goes on from ther
     SLACK_APP_TOKEN: slack.appToken,
   });
   expect(first.transcript() + second.transcript()).not.toMatch(/secret/);
+});
+
+/** `HEDDLE_DRAW=1 npm test -- tests/e2e/commands/setup.test.ts` draws it anew. */
+const picture = join(root, "docs/images/setup.svg");
+
+test("docs/setup.md shows what the set-up of a model and of Slack shows", async () => {
+  const { slack, env } = await services();
+  const cwd = newFolder();
+  const terminal = inTerminal(cwd, ["model", "slack"], env);
+  await terminal.sees("Number [1]: ");
+  terminal.types("1");
+  await terminal.sees("Key: ");
+  terminal.types(key);
+  await terminal.sees("[anthropic/claude-sonnet-5-5]: ");
+  terminal.types("");
+  await terminal.sees("Number [1]: ");
+  terminal.types("1");
+  await terminal.sees("Bot token");
+  terminal.types(slack.botToken);
+  await terminal.sees("App-level token");
+  terminal.types(slack.appToken);
+  await terminal.sees("Start Heddle: npm start");
+  expect(await terminal.ended).toBe(0);
+
+  const drawn = drawTerminal(
+    terminal.transcript(),
+    "heddle setup in a terminal: a model and its key, then Slack's form and its two tokens",
+    { [cwd]: "~/heddle", [root]: "~/heddle", "Fake team": "Acme" },
+  );
+  if (process.env["HEDDLE_DRAW"]) writeFileSync(picture, drawn);
+  expect(textsOf(readFileSync(picture, "utf8"))).toBe(textsOf(drawn));
 });
 
 /** Without a terminal. */
