@@ -3,7 +3,7 @@ import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline, waitFor } from "./deadline.ts";
-import type { Link } from "./link.ts";
+import type { Link, ServerEra } from "./link.ts";
 import { createLink } from "./open-link.ts";
 import { type Listing, nothingListed } from "./listing.ts";
 import { toParamHeaders } from "./param-headers.ts";
@@ -74,6 +74,7 @@ class ServerConnection implements Connection {
   #state: ConnectionState = { kind: "idle" };
   #listing = nothingListed;
   #failures = 0;
+  readonly #era: ServerEra = { isStateless: false };
   readonly #calls = new Set<CallRequest>();
 
   constructor(server: EnabledServer, options: ConnectionOptions) {
@@ -203,7 +204,7 @@ class ServerConnection implements Connection {
     const { timeouts, ...given } = this.#options;
     const link: Link = createLink(
       this.#server,
-      { readMs: timeouts.readMs, ...given },
+      { readMs: timeouts.readMs, era: this.#era, ...given },
       {
         onEnd: () => this.#loseLink(link),
         onListChanged: () => this.#listSoon(link),

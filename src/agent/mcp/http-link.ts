@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { untilAborted } from "../until-aborted.ts";
 import type { HttpEndpoint } from "./config.ts";
-import { capabilities, type Link, type LinkEvents, watchEnd, withoutOwnTimeout } from "./link.ts";
+import { type Link, type LinkEvents, withoutOwnTimeout } from "./link.ts";
+import { createStatelessClient } from "./stateless-client.ts";
 
 /**
  * A link over streamable HTTP, to servers of the protocol without sessions (2026-07-28 on) and to older ones: which it
@@ -19,19 +19,11 @@ export function createHttpLink(
   events: LinkEvents,
 ): Link {
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers }, fetch });
-  const client = new Client(
-    { name: "heddle", version },
-    { capabilities, versionNegotiation: { mode: "auto" } },
+  const { client, ended, follow, isStateless } = createStatelessClient(
+    transport,
+    { version, mode: "auto" },
+    events,
   );
-  const ended = watchEnd(client, transport, events);
-  const isStateless = () => client.getProtocolEra() === "modern";
-  let following: Promise<unknown> | undefined;
-  client.setRequestHandler("elicitation/create", async ({ params }) => {
-    const asked = ElicitRequestSchema.parse({ method: "elicitation/create", params });
-    return await events.onElicit(asked.params);
-  });
-  client.setNotificationHandler("notifications/tools/list_changed", () => events.onListChanged());
-  client.setNotificationHandler("notifications/prompts/list_changed", () => events.onListChanged());
 
   return {
     client,
@@ -40,19 +32,7 @@ export function createHttpLink(
       await untilAborted(Promise.race([connecting, broken]), signal);
     },
     mirrorsArguments: isStateless,
-    async follow() {
-      const { tools, prompts } = client.getServerCapabilities() ?? {};
-      const wanted = {
-        ...(tools?.listChanged && { toolsListChanged: true }),
-        ...(prompts?.listChanged && { promptsListChanged: true }),
-      };
-      if (!isStateless() || following || Object.keys(wanted).length === 0) return;
-      // One that ends, as in a long silence, is asked for with the next listing: until then nothing is missed that the
-      // list's own lifetime does not tell.
-      following = client.listen(wanted).then(({ closed }) => closed);
-      await following.catch(() => {});
-      following = undefined;
-    },
+    follow,
     ended,
     explain,
     async close() {

@@ -83,11 +83,19 @@ export function watchEnd(
 /** Heddle answers no sampling or roots requests of a server. */
 export const capabilities = { elicitation: { form: {}, url: {} } };
 
+/** Which of the protocol's ways a server process has been found to speak; as long as its configuration is the same. */
+export interface ServerEra {
+  /** 2026-07-28 on, and no older version. */
+  isStateless: boolean;
+}
+
 export interface LinkOptions {
   /** Of this program, as servers are told. */
   version: string;
   /** The longest silence of an HTTP server, in milliseconds. */
   readMs: number;
+  /** Of a server process; the link learns it. */
+  era: ServerEra;
   /** Where server processes run; without it only those start that want no sandbox. */
   sandboxes?: ServiceHost | undefined;
   /** The installation's accounts at servers that want one. */

@@ -7,6 +7,8 @@ import { graceMs, type ServerProcess, type StartServer } from "./server-process.
 const keptStderr = 4_096;
 
 export interface StdioTransport extends Transport {
+  /** Whether the server has answered any request, be it with an error. */
+  answered(): boolean;
   /**
    * One clause on what went wrong: how the process ended, else `error`; with its last words on stderr, and with what it
    * seems to lack.
@@ -22,6 +24,7 @@ export function createStdioTransport(startServer: StartServer): StdioTransport {
   let stderr = "";
   /** Messages are handled one after the other, also when more of them arrive meanwhile. */
   let reading = false;
+  let answered = false;
   /** How it ended unexpectedly. */
   let obituary: string | undefined;
   let closing: Promise<void> | undefined;
@@ -57,6 +60,8 @@ export function createStdioTransport(startServer: StartServer): StdioTransport {
       return closing;
     },
 
+    answered: () => answered,
+
     explain(error) {
       const lastWords = joinLines(stderr.trimEnd().split("\n").slice(-3).join(" | ")).slice(-300);
       const hint = server?.hint();
@@ -83,6 +88,7 @@ export function createStdioTransport(startServer: StartServer): StdioTransport {
       try {
         const message = received.readMessage();
         if (!message) break;
+        if ("result" in message || "error" in message) answered = true;
         transport.onmessage?.(message);
       } catch (error) {
         // Not a message, such as a log line on the wrong stream: skipped.
