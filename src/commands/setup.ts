@@ -86,9 +86,7 @@ async function askThrough(
   names: readonly StepName[],
 ): Promise<StepResult[]> {
   const context = createSetupContext({ dialog, signal, env: process.env, cwd: process.cwd() });
-  dialog.say(
-    "Heddle's set-up. You can skip or repeat each step; Ctrl-C ends it and keeps what was saved.",
-  );
+  dialog.say("Heddle's set-up. You can skip or repeat each step; Ctrl-C ends it and keeps what was saved.");
   const results = await runSteps(
     context,
     names.map((name) => steps[name]),

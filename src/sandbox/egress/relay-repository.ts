@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { toDestination } from "./destination.ts";
 import { forward } from "./forward.ts";
 import { readPushCommands } from "./push-commands.ts";
 import { type Refusal, refuse } from "./refusal.ts";
@@ -8,6 +9,7 @@ import { type EgressRepository, type matchRepository, plainAddress } from "./rep
 const unauthorized = 401;
 const mostAddress = 300;
 const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status);
+const mustBeCaught = (status: number) => status === unauthorized || isRedirect(status);
 
 /** Sends a request of git's on to its repository, signed in; a push only where it may pass. Gives why it was refused. */
 export async function relayToRepository(
@@ -26,18 +28,18 @@ export async function relayToRepository(
     const { value } = authorization;
     // A body is gone with the first attempt: git's next request has what is newer.
     if (refused !== undefined && (value === refused || incoming.method !== "GET")) break;
-    const dialled = await dial(target.hostname, Number(target.port) || (isSecure ? 443 : 80));
+    const { host, port } = toDestination(target);
+    const dialled = await dial(host, port);
     if (!dialled.ok) return dialled;
     const caught = await forward({
       url: target,
       ...(value !== undefined && { credential: { header: "authorization", value } }),
-      ...{ incoming, answer, catches: (status) => status === unauthorized || isRedirect(status) },
+      ...{ incoming, answer, catches: mustBeCaught },
       meter: meter(`${incoming.method} ${target.host}${target.pathname}`, dialled.socket),
       connection: dialled.socket,
       ...(isSecure && { secure: (connection) => dialer.secure(connection, target.hostname) }),
     });
-    if (!caught) return undefined;
-    if (isRedirect(caught.status)) return refuse(502, describeMove(target, caught.location));
+    if (caught?.status !== unauthorized) return caught && refuse(502, describeMove(target, caught.location));
     refused = value ?? "";
   }
   const address = plainAddress(repository);
