@@ -2,6 +2,7 @@ import { workspaceRoot } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { LaunchRequest } from "../thread/spawner.ts";
 import type { LaunchSite } from "./launch-site.ts";
+import { enter, type ResourceGroup } from "./limits/resource-group.ts";
 import { searchPath } from "./node.ts";
 
 /** The whole environment of the processes outside: nothing in it is worth reading from /proc/1/environ. */
@@ -12,19 +13,25 @@ export const filterDescriptor = 3;
 export const statusDescriptor = 4;
 /** Only for a program with variables of its own; behind the copy that the launcher makes of the status descriptor. */
 export const environmentDescriptor = 6;
+/** From here on the launcher has the entrances of its resource group, which it closes. */
+export const firstEntrance = 7;
 
 /**
- * Runs before bwrap, as the thread's user: waits until the bot has attached this process to its resource group, sets what is
+ * Runs before bwrap, as the thread's user: joins its resource group, or waits until the bot has moved it there, sets what is
  * inherited, and becomes bwrap.
  *
  * The status descriptor is one end of a socket pair whose other end only the bot holds. bwrap closes it inside,
  * so a copy goes on as descriptor 5 for the prelude. Units: `-f` 512 bytes, `-d` KiB (POSIX sh).
  */
-function launcher(limits: { processMemoryBytes: number; fileBytes: number }): string {
+function launcher(
+  limits: { processMemoryBytes: number; fileBytes: number },
+  { entrances }: Pick<ResourceGroup, "entrances">,
+): string {
   const files = Math.ceil(limits.fileBytes / 512);
   const data = Math.ceil(limits.processMemoryBytes / 1024);
+  const joins = enter(entrances.map((_file, index) => firstEntrance + index));
   return [
-    `read -r go <&${statusDescriptor} || exit 125`,
+    `${joins} read -r go <&${statusDescriptor} || exit 125`,
     // A limit of the host that is already lower stays, silently.
     `{ ulimit -c 0; ulimit -n 4096; ulimit -f ${files}; ulimit -d ${data}; } 2>/dev/null`,
     `exec "$@" 5<&${statusDescriptor}`,
@@ -59,12 +66,13 @@ export function buildCommandLine(
   site: Pick<LaunchSite, "limits" | "systemMounts">,
   folder: ThreadFolder,
   request: Pick<LaunchRequest, "program" | "cwd" | "fileBytes" | "view" | "network" | "environment">,
+  group: Pick<ResourceGroup, "entrances">,
 ): string[] {
   const { limits } = site;
   const { network, view = [], environment } = request;
   return [
     "-c",
-    launcher({ processMemoryBytes: limits.processMemoryBytes, fileBytes: request.fileBytes }),
+    launcher({ processMemoryBytes: limits.processMemoryBytes, fileBytes: request.fileBytes }, group),
     "sh",
     ...(typeof network === "number"
       ? ["nsenter", "--target", String(network), "--user", "--net", "--preserve-credentials", "--"]

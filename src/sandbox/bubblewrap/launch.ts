@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasErrorCode } from "../system-error.ts";
@@ -53,12 +53,16 @@ const longestTimerMs = 2 ** 31 - 1;
 /** Starts a program in the thread's sandbox. Never throws, and `ended` never rejects. */
 export function launch(site: LaunchSite, folder: ThreadFolder, request: LaunchRequest): Launch {
   try {
-    const launcher = spawnLauncher(site, folder, request);
+    const { kind } = request.origin ?? upkeep;
+    const group = site.groups.make(kind === "command" || kind === "job" ? folder.key : undefined);
+    const launcher = spawnLauncher(site, folder, request, group);
     const { pid } = launcher.child;
-    if (pid === undefined)
+    if (pid === undefined) {
+      group.release();
       return neverStarted(once(launcher.child, "error").then(([error]: unknown[]) => error));
-    const prepared = prepareStart(site, folder, request, launcher, pid);
-    return prepared ? new BwrapProcess(site, launcher, prepared, request) : notStarted(takenOver);
+    }
+    const entry = prepareStart(site, folder, request, { launcher, pid, group });
+    return entry ? new BwrapProcess(site, launcher, { group, entry }, request) : notStarted(takenOver);
   } catch (error) {
     return neverStarted(Promise.resolve(error));
   }
@@ -74,23 +78,20 @@ function prepareStart(
   site: LaunchSite,
   folder: ThreadFolder,
   { origin = upkeep }: LaunchRequest,
-  { child }: Launcher,
-  pid: number,
-): { group: ResourceGroup; entry: RunningEntry } | undefined {
-  let group: ResourceGroup | undefined;
+  { launcher: { child }, pid, group }: { launcher: Launcher; pid: number; group: ResourceGroup },
+): RunningEntry | undefined {
   let entry: RunningEntry | undefined;
   try {
-    const isTenants = origin.kind === "command" || origin.kind === "job";
-    group = site.groups.attach(pid, isTenants ? folder.key : undefined);
+    group.admit(pid);
     offerToKernel(pid);
     // It waits, so it is there.
     const startTime = readProcessStatus(pid)?.startTime ?? 0;
     entry = site.running.enter(folder.key, { ...origin, outer: { pid, startTime } });
-    return entry && { group, entry };
+    return entry;
   } finally {
     if (!entry) {
       child.kill("SIGKILL");
-      child.once("exit", () => group?.release());
+      child.once("exit", () => group.release());
     }
   }
 }
@@ -129,12 +130,19 @@ interface Launcher {
   stderr: OutputPipe;
 }
 
-/** @throws what the operating system refuses */
-function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRequest): Launcher {
+/** @throws what the operating system refuses; the group is given up then */
+function spawnLauncher(
+  site: LaunchSite,
+  folder: ThreadFolder,
+  request: LaunchRequest,
+  group: ResourceGroup,
+): Launcher {
   const stdout = site.newPipe();
   const stderr = site.newPipe();
+  const entrances: number[] = [];
   try {
-    const child = spawn("/bin/sh", buildCommandLine(site, folder, request), {
+    for (const file of group.entrances) entrances.push(openSync(file, "w"));
+    const child = spawn("/bin/sh", buildCommandLine(site, folder, request, group), {
       ...folder.owner,
       cwd: "/",
       env: launchEnvironment,
@@ -147,13 +155,17 @@ function spawnLauncher(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
         "pipe",
         "pipe",
         // The launcher puts a copy of the status descriptor there.
-        ...(request.environment ? (["ignore", "pipe"] as const) : []),
+        "ignore",
+        request.environment ? "pipe" : "ignore",
+        ...entrances,
       ],
     });
     return { child, stdout, stderr };
+  } catch (error) {
+    group.release();
+    throw error;
   } finally {
-    closeSync(stdout.writeEnd);
-    closeSync(stderr.writeEnd);
+    for (const descriptor of [stdout.writeEnd, stderr.writeEnd, ...entrances]) closeSync(descriptor);
   }
 }
 

@@ -37,6 +37,8 @@ export interface Tier {
   oomFile: string;
   /** Version 1 has a tree for each controller. */
   others: GroupPlan[];
+  /** Version 1 only: the file of a group by which a process with one thread can join it by itself. */
+  entrance?: string;
   /** Version 2 only: what a folder must pass on to the groups in it. */
   controllers?: string;
 }
@@ -112,6 +114,7 @@ function legacyTier(limits: GroupLimits, groups: string, mounts: string): Tier |
       optional: { "memory.memsw.limit_in_bytes": limits.memoryBytes },
     },
     oomFile: "memory.oom_control",
+    entrance: "tasks",
     others: [
       {
         parent: pids,

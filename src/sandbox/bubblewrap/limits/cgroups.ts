@@ -1,7 +1,16 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { hasErrorCode } from "../../system-error.ts";
 import {
@@ -11,7 +20,7 @@ import {
   possibleTiers,
   type Tier,
 } from "./cgroup-tiers.ts";
-import { createPollingLimits, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
+import { createPollingLimits, enter, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
 import { findUnitGroup, leaveUnitGroup } from "./unit-group.ts";
 
 /** The strictest way that works here, tried with a real process. */
@@ -23,15 +32,14 @@ export async function findResourceGroups(limits: GroupLimits): Promise<ResourceG
     const groups: ResourceGroups = {
       summary: tier.summary,
       countsEverything: true,
-      attach: (pid, thread) => attach(tier, pid, thread),
+      make: (thread) => make(tier, thread),
     };
     if (await works(tier, groups)) return groups;
   }
   return createPollingLimits(limits);
 }
 
-/** @throws when a group cannot be made; nothing of it is left then */
-function attach(tier: Tier, pid: number, thread?: string): ResourceGroup {
+function make(tier: Tier, thread?: string): ResourceGroup {
   const name = randomBytes(6).toString("hex");
   const path = thread === undefined ? [name] : ["threads", thread, name];
   const plans = [tier.memory, ...tier.others];
@@ -43,17 +51,24 @@ function attach(tier: Tier, pid: number, thread?: string): ResourceGroup {
       }
     }
   };
+  const made: string[] = [];
   try {
-    for (const plan of plans) {
-      const group = makeGroup(plan, path, tier.controllers);
-      writeFileSync(join(group, "cgroup.procs"), String(pid));
-    }
+    for (const plan of plans) made.push(makeGroup(plan, path, tier.controllers));
   } catch (error) {
     release();
     throw error;
   }
+  const { entrance } = tier;
   const oomFile = join(homeOf(tier.memory.parent), ...path, tier.oomFile);
-  return { exceeded: () => (countOf(oomFile, "oom_kill") > 0 ? "memory" : undefined), release };
+  return {
+    entrances: entrance === undefined ? [] : made.map((group) => join(group, entrance)),
+    admit(pid) {
+      if (entrance !== undefined) return;
+      for (const group of made) writeFileSync(join(group, "cgroup.procs"), String(pid));
+    },
+    exceeded: () => (countOf(oomFile, "oom_kill") > 0 ? "memory" : undefined),
+    release,
+  };
 }
 
 function countOf(file: string, counter: string): number {
@@ -150,20 +165,25 @@ function remove(group: string): void {
 }
 
 async function works(tier: Tier, groups: ResourceGroups): Promise<boolean> {
-  const child = spawn("/bin/sh", ["-c", "read -r go"], { env: {}, stdio: ["pipe", "ignore", "ignore"] });
-  const ended = once(child, "close");
+  let group: ResourceGroup | undefined;
+  let child: ChildProcess | undefined;
+  const doors: number[] = [];
   try {
-    if (child.pid === undefined) return false;
     sweep(tier);
-    const group = groups.attach(child.pid, "try");
-    child.stdin.end();
-    await ended;
-    group.release();
-    return true;
+    group = groups.make("try");
+    doors.push(...group.entrances.map((file) => openSync(file, "w")));
+    const script = `${enter(doors.map((_door, index) => index + 3))} read -r go`;
+    child = spawn("/bin/sh", ["-c", script], { env: {}, stdio: ["pipe", "ignore", "ignore", ...doors] });
+    if (child.pid === undefined) return false;
+    group.admit(child.pid);
+    child.stdin?.end("go\n");
+    const [code] = (await once(child, "close")) as [number | null];
+    return code === 0;
   } catch {
     return false; // Not writable, not delegated, or a controller is missing.
   } finally {
-    child.stdin.end();
-    await ended;
+    for (const door of doors) closeSync(door);
+    child?.stdin?.end();
+    group?.release();
   }
 }

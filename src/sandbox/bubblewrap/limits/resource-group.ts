@@ -10,12 +10,26 @@ import type { GroupLimits } from "./cgroup-tiers.ts";
 /** Holds one command's memory, processes and CPU together, beyond what limits per process can. */
 export interface ResourceGroup {
   /**
+   * Files that take in the process that writes `0` there itself. Where there are none, it has to be moved, for which the
+   * kernel makes the mover wait some milliseconds (https://docs.kernel.org/admin-guide/cgroup-v2.html, `favordynmods`).
+   */
+  readonly entrances: readonly string[];
+  /** Takes in a process that has not started any other yet, and that comes in by all entrances, if there are any. */
+  admit(pid: number): void;
+  /**
    * What the command has used up: its own part, or its thread's or everybody's when it is the one to go. Processes are
    * only told of where they are counted by watching; elsewhere no more can be started.
    */
   exceeded(): "memory" | "processes" | undefined;
-  /** To be called when every process of the command is gone. */
+  /** To be called when every process of the command is gone, or when none has come. */
   release(): void;
+}
+
+/** What a shell runs first, with the entrances of its group open at these descriptors: it fails where it cannot come in. */
+export function enter(descriptors: readonly number[]): string {
+  return descriptors
+    .map((descriptor) => `echo 0 >&${descriptor} && exec ${descriptor}>&- || exit 126;`)
+    .join(" ");
 }
 
 /** The way in which this host holds limits together. */
@@ -25,11 +39,12 @@ export interface ResourceGroups {
   /** Whether memory that no process maps (a memfd, a segment of System V) is counted. */
   countsEverything: boolean;
   /**
-   * Puts a process, that has not started any other yet, into a group of its own.
+   * Makes a group for one command.
    *
    * @param thread counts with the others of this thread, and with all; without it only by itself
+   * @throws when it cannot be made; nothing of it is left then
    */
-  attach(pid: number, thread?: string): ResourceGroup;
+  make(thread?: string): ResourceGroup;
 }
 
 /** The bot and the rest of the host go first. */
@@ -88,13 +103,18 @@ export function createPollingLimits(limits: GroupLimits): ResourceGroups {
     summary:
       "limits tier 3 (rlimits and watching, no writable cgroup): memory may overshoot, CPU is only niced",
     countsEverything: false,
-    attach(pid, thread) {
-      setPriority(pid, niceness);
+    make(thread) {
       const own: Watched = { thread, processes: [], residentBytes: 0 };
-      all.add(own);
+      let first: number | undefined;
       return {
+        entrances: [],
+        admit(pid) {
+          setPriority(pid, niceness);
+          first = pid;
+          all.add(own);
+        },
         exceeded() {
-          own.processes = listDescendants(pid);
+          own.processes = first === undefined ? [] : listDescendants(first);
           own.residentBytes = sumResidentBytes(own.processes);
           return look(own);
         },
