@@ -9,6 +9,8 @@ export interface SandboxReport {
   memory: number;
   /** From the start of `true` until its exit was known, ms. */
   plain: number[];
+  /** By bubblewrap with all of its namespaces, and nothing of Heddle's. */
+  bare: number[];
   sandboxed: number[];
   /** The same for many starts at once: until the last end was known. */
   plainTogether: number[];
@@ -27,10 +29,15 @@ const weight = Array.from({ length: Number(ballast) }, () => Buffer.alloc(1_000_
 const backend = createBubblewrapBackend({ dataDir });
 const sandbox = await backend.open("bench:sandbox:one:1");
 
-const plain = async () => {
-  const child = spawn("/bin/bash", ["-c", "true"], { stdio: ["ignore", "pipe", "pipe"] });
-  await once(child, "close");
+const run = async (program: string, args: readonly string[]) => {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(`${program} ended with ${code}.`);
 };
+const command = ["/bin/bash", "-c", "true"];
+const plain = () => run("/bin/bash", command.slice(1));
+const places = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"];
+const bare = () => run("bwrap", [...places, "--unshare-user", "--unshare-all", ...command]);
 const sandboxed = async () => {
   const { end, problem } = await sandbox.exec({ command: "true" });
   if (end !== "exit") throw new Error(problem ?? `The command ended by ${end}.`);
@@ -52,6 +59,7 @@ const kill = async () => {
 const samples = await interleave(
   [
     { name: "plain", run: async () => [await timed(plain)] },
+    { name: "bare", run: async () => [await timed(bare)] },
     { name: "sandboxed", run: async () => [await timed(sandboxed)] },
   ],
   { rounds: Number(rounds), warmUp: 5 },
@@ -72,6 +80,7 @@ const kills = await interleave([{ name: "kill", run: async () => [await kill()] 
 const report: SandboxReport = {
   memory: process.memoryUsage.rss(),
   plain: samples.get("plain") ?? [],
+  bare: samples.get("bare") ?? [],
   sandboxed: samples.get("sandboxed") ?? [],
   plainTogether: parallel.get("plain") ?? [],
   sandboxedTogether: parallel.get("sandboxed") ?? [],
