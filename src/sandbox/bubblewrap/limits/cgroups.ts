@@ -167,13 +167,13 @@ function remove(group: string): void {
 async function works(tier: Tier, groups: ResourceGroups): Promise<boolean> {
   let group: ResourceGroup | undefined;
   let child: ChildProcess | undefined;
-  const doors: number[] = [];
+  const opened: number[] = [];
   try {
     sweep(tier);
     group = groups.make("try");
-    doors.push(...group.entrances.map((file) => openSync(file, "w")));
-    const script = `${enter(doors.map((_door, index) => index + 3))} read -r go`;
-    child = spawn("/bin/sh", ["-c", script], { env: {}, stdio: ["pipe", "ignore", "ignore", ...doors] });
+    opened.push(...group.entrances.map((file) => openSync(file, "w")));
+    const script = `${enter(opened.map((_descriptor, index) => index + 3))} read -r go`;
+    child = spawn("/bin/sh", ["-c", script], { env: {}, stdio: ["pipe", "ignore", "ignore", ...opened] });
     if (child.pid === undefined) return false;
     group.admit(child.pid);
     child.stdin?.end("go\n");
@@ -182,7 +182,7 @@ async function works(tier: Tier, groups: ResourceGroups): Promise<boolean> {
   } catch {
     return false; // Not writable, not delegated, or a controller is missing.
   } finally {
-    for (const door of doors) closeSync(door);
+    for (const descriptor of opened) closeSync(descriptor);
     child?.stdin?.end();
     group?.release();
   }
