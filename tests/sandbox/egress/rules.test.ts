@@ -4,6 +4,7 @@ import { openSandboxBackend } from "../../../src/app/sandbox.ts";
 import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { describePolicy, isListed, policyFor } from "../../../src/sandbox/egress/policy.ts";
+import { judgeAddresses } from "../../../src/sandbox/egress/destination.ts";
 import { isPublicAddress } from "../../../src/sandbox/egress/private-addresses.ts";
 
 const place = { dataDir: "/nowhere", secretFiles: [] };
@@ -13,12 +14,28 @@ describe("an address", () => {
     ["the host itself", ["127.0.0.1", "127.8.8.8", "0.0.0.0", "::1", "::"]],
     ["private networks", ["10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fd00::1", "fc00::1"]],
     ["neighbours and the cloud's metadata", ["169.254.169.254", "fe80::1", "fd00:ec2::254"]],
+    ["what a cloud tells its machines", ["168.63.129.16", "100.100.100.200", "192.0.0.192", "fd20:ce::254"]],
     ["carriers' networks", ["100.64.0.1", "100.127.255.255"]],
     ["many receivers, or none yet", ["224.0.0.1", "240.0.0.1", "255.255.255.255", "ff02::1"]],
     ["IPv4 in disguise", ["::ffff:127.0.0.1", "::ffff:a00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001::1"]],
     ["nothing at all", ["", "localhost", "1.2.3", "1.2.3.4:80"]],
   ])("of %s is not public", (_what, addresses) => {
     expect(addresses.filter(isPublicAddress)).toEqual([]);
+  });
+
+  test("of a cloud's metadata is none that a name may lead to, not even one that the operator has written down", () => {
+    const addresses = [
+      ...["169.254.169.254", "169.254.170.23", "fe80::1", "fe80::1%eth0", "::ffff:169.254.169.254"],
+      ...["::ffff:a9fe:a9fe", "64:ff9b::a9fe:a9fe", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254"],
+      ...["168.63.129.16", "::ffff:168.63.129.16", "100.100.100.200"],
+    ];
+    for (const address of addresses) {
+      const { addresses: open, problem } = judgeAddresses("git.example", [address], { isNamed: true });
+      expect([address, open]).toEqual([address, []]);
+      expect(problem).toContain("where clouds keep their credentials");
+    }
+    const own = ["10.0.0.1", "100.64.0.1", "fd00::1", "127.0.0.1"];
+    expect(judgeAddresses("git.example", own, { isNamed: true })).toEqual({ addresses: own });
   });
 
   test("of the internet is public", () => {
