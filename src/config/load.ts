@@ -96,6 +96,9 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       ...settings.egress.credentials.flatMap(({ variable }) => listHeaderSecrets(variables[variable])),
       ...headerSecrets,
       ...Object.values(settings.repositories).map(({ tokenVariable = "" }) => variables[tokenVariable]),
+      ...Object.values(settings.repositories).map(
+        ({ feedback }) => variables[feedback?.secretVariable ?? ""],
+      ),
       ...Object.values(settings.triggers).map(({ secretVariable }) => variables[secretVariable]),
       ...Object.values(settings.providers).map(({ keyVariable = "" }) => variables[keyVariable]),
     ].filter((value) => value !== undefined),

@@ -246,6 +246,16 @@ models:
     expect(secrets).toEqual(["key-1", "pass-2"]);
   });
 
+  test("knows the secrets of repositories, of their webhooks too", () => {
+    const shop = {
+      ...{ url: "https://github.com/acme/shop", tokenVariable: "SHOP_TOKEN" },
+      feedback: { secretVariable: "SHOP_HOOK" },
+    };
+    const environment = { SHOP_TOKEN: "token-1", SHOP_HOOK: "hook-2" };
+    const { secrets } = load(environment, JSON.stringify({ repositories: { shop } }));
+    expect(secrets).toEqual(["token-1", "hook-2"]);
+  });
+
   test.each(["REDIS_URL", "OPENAI_BASE_URL", "SLACK_API_URL", "DISCORD_API_URL", "https_proxy", "ALL_PROXY"])(
     "knows the password in the address %s, as written and as sent, and no other word of it",
     (name) => {
