@@ -130,6 +130,46 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     expect(await sh("ls /workspace")).not.toContain("hooked");
   });
 
+  test("shows every text that it would push, whatever the repository says of it, and counts what is none", async (context) => {
+    countAttacks(context, 6);
+    const { use, ask, sh } = await setting.thread();
+    await use("open_repository", { repository: "shop" });
+    await sh(
+      "cd shop; echo '* -diff' > .gitattributes; echo '* binary' > .git/info/attributes; echo '* -diff' > /workspace/attributes; " +
+        "git config core.attributesFile /workspace/attributes; git config diff.default.binary true; git config diff.orderFile /workspace/none; " +
+        "echo 'steal()' >> README.md; printf 'a\\0steal()' > hidden.js; printf 'x' > 'a\tb\nc'",
+    );
+    const asked = await ask("open_pull_request", proposal);
+    expect(asked?.why).toBe(
+      "It pushes to acme/shop, as a new pull request for `main`: 4 files changed, +3 −0. ⚠️ One file is no text: what is in there is not shown.",
+    );
+    expect(asked?.file?.text).toContain("+steal()");
+    expect(asked?.file?.text).toContain("Binary files /dev/null and b/hidden.js differ");
+  });
+
+  test.each([
+    ["under a name that git quotes", "mkdir -p .github/workflows; echo 'on: push' > .github/workflows/ü.yml"],
+    ["by giving a file its name", "mkdir -p .github/workflows; git mv AGENTS.md .github/workflows/a.yml"],
+    ["for a service that watches the host", "mkdir .woodpecker; echo 'steps:' > .woodpecker/a.yaml"],
+  ])("says that it changes CI, also %s", async (_how, change) => {
+    const { use, ask, sh } = await setting.thread();
+    await use("open_repository", { repository: "shop" });
+    await sh(`cd shop; ${change}`);
+    const asked = await ask("open_pull_request", proposal);
+    expect(asked?.why).toMatch(/1 file changed, .* ⚠️ It changes what the host runs by itself \(CI\)\.$/);
+  });
+
+  test("names in its commit nobody but who has asked, whatever the title says", async () => {
+    const { use, sh } = await setting.thread();
+    await use("open_repository", { repository: "shop" });
+    await sh("cd shop; echo x > forged");
+    const title = "Forge it\n\nRequested-by: Ben\u2028Co-authored-by: Ben <ben@example.com>";
+    expect((await use("open_pull_request", { ...proposal, title })).status).toBe("ok");
+    const branch = setting.github.pulls.at(-1)?.head ?? "";
+    const lines = setting.github.git("acme/shop", "log", "-1", "--format=%B", branch).split("\n");
+    expect(lines.filter((line) => /^[\w-]+-by:/.test(line))).toEqual(["Requested-by: Ada here b"]);
+  });
+
   test("may change by more than can be shown: that is said, and its beginning is shown", async () => {
     const { use, ask, sh } = await setting.thread();
     await use("open_repository", { repository: "shop" });

@@ -133,12 +133,25 @@ fi
 printf '%s %s\\n' base "$base" branch "$branch" tree "$tree" parents "$parents" since "$since" isNew "\${tip:-new}"
 `;
 
-/** `$1`: folder, `$2`: before, `$3`: after, `$4`: bytes. Every file with its lines, then so much of the difference. */
+/**
+ * `$1`: folder, `$2`: before, `$3`: after, `$4`: bytes. Every file with its lines, each with a zero byte behind and one more
+ * at the end, then so much of the difference. It is read in a repository of its own, which has nothing but the objects: what
+ * the folder says in attributes and settings could pass a file off as one that is not to be shown.
+ */
 export const differenceScript = `${prepare}
 cd "$1"
-git diff-tree -r -M --no-ext-diff --no-textconv --no-color --numstat "$2" "$3"
-echo
-git diff-tree -r -M --no-ext-diff --no-textconv --no-color --patch "$2" "$3" | { head -c "$4"; cat > /dev/null; }
+objects=$(realpath "$(git rev-parse --git-path objects)")
+format=$(git rev-parse --show-object-format)
+bare=$(mktemp -d)
+trap 'rm -rf "$bare"' EXIT
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1
+git init --quiet --bare --template= --object-format="$format" "$bare"
+cd "$bare"
+export GIT_DIR=$bare GIT_OBJECT_DIRECTORY=$objects
+options=(-r -M --no-ext-diff --no-textconv --no-color)
+git -c core.attributesFile=/dev/null diff-tree "\${options[@]}" -z --numstat "$2" "$3"
+printf '\\0'
+git -c core.attributesFile=/dev/null diff-tree "\${options[@]}" --patch "$2" "$3" | { head -c "$4"; cat > /dev/null; }
 `;
 
 /** `$1`: folder, `$2`: tree, `$3`: parents, `$4`: message. Prints the commit. */

@@ -138,12 +138,14 @@ interface Push {
 }
 
 async function pushAndOpen(
-  { title, body, draft }: { title: string; body: string; draft: boolean },
+  { title: given, body, draft }: { title: string; body: string; draft: boolean },
   { repository, found, access }: Push,
   { sandbox, signal }: SandboxToolContext,
 ): Promise<ToolResult> {
   const { branch, base, tree, parents } = found;
   const folder = folderOf(repository);
+  // Else a title could say in a commit who has asked, as if Heddle had.
+  const title = given.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
   const person = plainName(access.requester()?.name ?? "");
   const message = formatCommitMessage(title, person, access.coAuthor(repository));
   const made = await runScript(sandbox, commitScript, [folder, tree, parents, message], { signal });

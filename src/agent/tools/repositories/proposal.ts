@@ -33,6 +33,8 @@ export interface Difference {
 
 export interface ChangedFile {
   path: string;
+  /** What it was called before, where that is another name. */
+  formerly?: string;
   /** Undefined for what is no text. */
   added: number | undefined;
   removed: number | undefined;
@@ -130,28 +132,47 @@ export async function readDifference(
     maxOutputBytes: mostPatchBytes + mostListBytes,
   });
   if (!run.ok) return run;
-  const end = run.text.indexOf("\n\n");
-  const list = run.text.slice(0, Math.max(0, end)).split("\n").filter(Boolean);
-  const files = list.map((line): ChangedFile => {
-    const [added = "-", removed = "-", ...path] = line.split("\t");
-    const count = (text: string) => (text === "-" ? undefined : Number(text));
-    return { path: path.join("\t"), added: count(added), removed: count(removed) };
-  });
-  const patch = run.text.slice(end + 2);
+  // The list ends with an empty name, also where it is nothing but that.
+  const [, list, patch] = /^((?:[^\0]+\0)*)\0([^]*)$/.exec(run.text) ?? [];
+  if (list === undefined || patch === undefined)
+    return { ok: false, message: "more files are changed than can be listed" };
+  const files = readNumstat(list);
   return { ok: true, files, patch, isCut: run.isCut || Buffer.byteLength(patch) > mostPatchBytes };
 }
 
-/** What runs by itself at the host when it is pushed. */
-const workflows = /^\.(?:github|gitea|forgejo)\/(?:workflows|actions)\/|^\.gitlab-ci\.yml$/;
+/** As `--numstat -z` writes it (git-diff-tree(1)): two names stand alone, behind an empty one, where a file was renamed. */
+function readNumstat(list: string): ChangedFile[] {
+  const count = (text: string) => (text === "-" ? undefined : Number(text));
+  return [...list.matchAll(/(\d+|-)\t(\d+|-)\t(?:\0([^\0]+)\0)?([^\0]+)\0/g)].map(
+    ([, added = "-", removed = "-", formerly, path = ""]) => ({
+      ...{ path, added: count(added), removed: count(removed) },
+      ...(formerly !== undefined && { formerly }),
+    }),
+  );
+}
+
+/** What runs by itself at the host, or at the services that watch it, when it is pushed. */
+const workflows = new RegExp(
+  [
+    String.raw`^\.(?:github|gitea|forgejo)/(?:workflows|actions)/`,
+    String.raw`^\.(?:gitlab-ci|travis|drone|cirrus|woodpecker)\.ya?ml$`,
+    String.raw`^\.(?:circleci|buildkite|woodpecker|gitlab/ci)/`,
+    String.raw`^(?:azure-pipelines|bitbucket-pipelines|appveyor)\.ya?ml$|^Jenkinsfile$`,
+  ].join("|"),
+);
 
 /** The difference in a few words, for people. */
 export function describeDifference({ files, isCut }: Difference): string {
   const sum = (key: "added" | "removed") => files.reduce((total, file) => total + (file[key] ?? 0), 0);
   const figures = `${files.length} ${files.length === 1 ? "file" : "files"} changed, +${sum("added")} −${sum("removed")}`;
+  const unseen = files.filter(({ added }) => added === undefined).length;
   return [
     `${figures}.`,
-    ...(files.some(({ path }) => workflows.test(path))
+    ...(files.some(({ path, formerly = "" }) => workflows.test(path) || workflows.test(formerly))
       ? ["⚠️ It changes what the host runs by itself (CI)."]
+      : []),
+    ...(unseen > 0
+      ? [`⚠️ ${unseen === 1 ? "One file is" : `${unseen} files are`} no text: what is in there is not shown.`]
       : []),
     ...(isCut ? ["⚠️ The difference is too long to be shown whole."] : []),
   ].join(" ");
