@@ -16,8 +16,9 @@ export async function printWorkspaces({ json }: { json?: true }): Promise<number
       return { ...info, ...(bytes !== undefined && { bytes }) };
     });
     const lines = found.map(({ threadId, usedAt, folder = "archived", bytes }) => {
-      const size = bytes === undefined ? "" : `${(bytes / 1_048_576).toFixed(1)}M`;
-      return `${new Date(usedAt).toISOString()}  ${size.padStart(9)}  ${threadId}  ${folder}\n`;
+      const measured = bytes === undefined ? "not measured" : `${(bytes / 1_048_576).toFixed(1)}M`;
+      const size = folder === "archived" ? "" : measured;
+      return `${new Date(usedAt).toISOString()}  ${size.padStart(12)}  ${threadId}  ${folder}\n`;
     });
     const text = lines.join("") || "There are no workspaces yet.\n";
     process.stdout.write(json ? `${JSON.stringify({ workspaces: found })}\n` : text);
@@ -25,22 +26,39 @@ export async function printWorkspaces({ json }: { json?: true }): Promise<number
   });
 }
 
-/** So many folders are named in one call. */
-const atOnce = 200;
+/** For all of them together: on a disk that does not answer, or is full of files, a list without sizes is worth more, ms. */
+const measureMs = 15_000;
+/** So many are measured at once, each by a process of its own: one that takes long costs the size of itself alone. */
+const atOnce = 4;
 
-/** Bytes that folders take on the disk. A folder of which something cannot be read counts with the rest of it. */
+/**
+ * Bytes that folders take on the disk, of those that could be measured in time. A folder of which something cannot be read
+ * counts with the rest of it.
+ */
 async function measureFolders(folders: readonly string[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
-  for (let from = 0; from < folders.length; from += atOnce) {
-    const call = promisify(execFile)("du", ["-sk", "--", ...folders.slice(from, from + atOnce)], {
-      maxBuffer: 1_000_000,
-    });
-    // It has an exit code for what it could not read, and prints the rest all the same.
-    const { stdout } = await call.catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }));
-    for (const [, kibibytes, folder = ""] of stdout.matchAll(/^(\d+)\t(.*)$/gm))
-      sizes.set(folder, Number(kibibytes) * 1_024);
-  }
+  const signal = AbortSignal.timeout(measureMs);
+  const left = folders.values();
+  const measure = async () => {
+    for (const folder of left) {
+      if (signal.aborted) return;
+      const bytes = await measureFolder(folder, signal);
+      if (bytes !== undefined) sizes.set(folder, bytes);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, measure));
   return sizes;
+}
+
+/** Undefined where the time is over. */
+async function measureFolder(folder: string, signal: AbortSignal): Promise<number | undefined> {
+  const call = promisify(execFile)("du", ["-sk", "--", folder], { signal, killSignal: "SIGKILL" });
+  // It has an exit code for what it could not read, and prints the rest all the same.
+  const { stdout } = await call.catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }));
+  // What waits for a disk cannot be killed, and this process shall end without it.
+  if (signal.aborted) call.child.unref();
+  const [, kibibytes] = /^(\d+)\t/.exec(stdout) ?? [];
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1_024;
 }
 
 /** Writes a workspace as a tar archive. */

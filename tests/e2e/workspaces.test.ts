@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { useSetting } from "./hooks.ts";
+import { processesWith, uniqueSleep } from "./processes.ts";
 
 const here = useSetting();
 
@@ -23,6 +24,19 @@ test("the files of a task are listed, exported as tar, and kept by a clean-up", 
   const clean = here.place.start(["workspaces", "clean"]);
   expect(await clean.ended).toBe(0);
   expect(clean.output()).toBe("Nothing was idle long enough.");
+});
+
+test("sizes that take too long to be measured are said to be missing, and the list is there", async () => {
+  const env = { REDIS_URL: here.redis.path };
+  expect(await here.place.start(["run", "Write a calculator in Python"], env).ended).toBe(0);
+  const bin = join(here.place.folder, "bin");
+  await mkdir(bin);
+  const { command } = uniqueSleep();
+  await writeFile(join(bin, "du"), `#!/bin/sh\nexec ${command}\n`, { mode: 0o755 });
+  const list = here.place.start(["workspaces", "list"], { PATH: `${bin}:${process.env["PATH"]}` });
+  expect(await list.ended).toBe(0);
+  expect(list.output()).toMatch(/^\S+ +not measured {2}local:\S+ {2}\S+\/workspaces\/\w+$/m);
+  await expect.poll(() => processesWith(command)).toEqual([]);
 });
 
 test("a wrong use is told in one sentence", async () => {
