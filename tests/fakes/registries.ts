@@ -10,7 +10,8 @@ import { zipOf } from "./zip.ts";
 
 /**
  * An npm registry below /npm/, a Python index below /pypi/simple/, a sparse index of crates below /crates/index/ and a
- * Debian repository below /apt/, each with one package, `loomweight` 1.0.0. They speak and refuse as the real ones do:
+ * Debian repository below /apt/, each with one package, `loomweight` 1.0.0. They speak and refuse as the real ones do; where
+ * there is a key, the Debian repository is below /signed/ too, and changed by somebody else below /forged/:
  *
  * - npm: a package's document and its archive, and 404 in JSON for others
  *   (https://github.com/npm/registry/blob/main/docs/responses/package-metadata.md)
@@ -18,7 +19,8 @@ import { zipOf } from "./zip.ts";
  *   (https://packaging.python.org/en/latest/specifications/simple-repository-api/)
  * - crates: a line of JSON for each version at a path of the name's letters, 404 for others, and archives where
  *   `config.json` says (https://doc.rust-lang.org/cargo/reference/registry-index.html)
- * - Debian: a suite with one component, unsigned (https://wiki.debian.org/DebianRepository/Format)
+ * - Debian: a suite with one component, unsigned or with the signature in `InRelease`
+ *   (https://wiki.debian.org/DebianRepository/Format)
  */
 export interface FakeRegistries {
   port: number;
@@ -29,11 +31,17 @@ export interface FakeRegistries {
 
 const name = "loomweight";
 
-/** @param origin of the addresses that it gives its files, without a port */
-export async function startRegistries(origin: string): Promise<FakeRegistries> {
+/**
+ * @param origin of the addresses that it gives its files, without a port
+ * @param sign gives a text with its signature (RFC 9580, "Cleartext Signature Framework")
+ */
+export async function startRegistries(
+  origin: string,
+  sign?: (text: Buffer) => Buffer,
+): Promise<FakeRegistries> {
   const archive = packNpm();
   const crate = packCrate();
-  const debian = packDebian();
+  const debian = packDebian(sign);
   const wheel = packWheel();
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -61,7 +69,7 @@ export async function startRegistries(origin: string): Promise<FakeRegistries> {
     if (url === "/crates/index/config.json") return json(200, { dl: `${origin}:${port}/crates/dl` });
     if (url === "/crates/index/lo/om/loomweight") return json(200, describeCrate(crate));
     if (url === `/crates/dl/${name}/1.0.0/download`) return response.end(crate);
-    const found = url.startsWith("/apt/") ? debian.get(url.slice("/apt/".length)) : undefined;
+    const found = debian.get(url.slice(1));
     if (found) return response.end(found);
     return response.writeHead(404).end();
   });
@@ -116,7 +124,7 @@ function describeCrate(crate: Buffer): object {
 }
 
 /** A repository's files by their paths, for the two usual kinds of machine. */
-function packDebian(): Map<string, Buffer> {
+function packDebian(sign?: (text: Buffer) => Buffer): Map<string, Buffer> {
   const control = [
     ...[`Package: ${name}`, "Version: 1.0.0", "Architecture: all"],
     ...["Maintainer: Ada <ada@example.com>", "Description: weighs down the warp", ""],
@@ -141,10 +149,19 @@ function packDebian(): Map<string, Buffer> {
     ...["Suite: stable", "Codename: stable", "Components: main", "Architectures: amd64 arm64", "SHA256:"],
     ...lists.map((list) => ` ${sha256(packages)} ${packages.length} ${list}`),
   ].join("\n");
-  return new Map([
+  const files = [
     [place, archive],
-    ["dists/stable/Release", Buffer.from(`${release}\n`)],
     ...lists.map((list) => [`dists/stable/${list}`, packages] as const),
+  ] as const;
+  const below = (folder: string, more: readonly (readonly [string, Buffer])[]) =>
+    [...files, ...more].map(([path, content]) => [`${folder}/${path}`, content] as const);
+  const unsigned = Buffer.from(`${release}\n`);
+  const signed = sign?.(unsigned);
+  const forged = signed?.toString().replace("Suite: stable", "Suite: stale!");
+  return new Map([
+    ...below("apt", [["dists/stable/Release", unsigned]]),
+    ...(signed ? below("signed", [["dists/stable/InRelease", signed]]) : []),
+    ...(forged === undefined ? [] : below("forged", [["dists/stable/InRelease", Buffer.from(forged)]])),
   ]);
 }
 

@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -114,6 +123,38 @@ function copyCargo(path: string): string {
   return folder;
 }
 
+/** A key that signs, and the public half in a folder that sandboxes can be shown; undefined without GnuPG. */
+function makeKey(): { folder: string; sign(text: Buffer): Buffer; end(): void } | undefined {
+  if (!existsSync("/usr/bin/gpg")) return undefined;
+  const [home, folder] = [mkdtempSync("/tmp/heddle-gpg-"), mkdtempSync("/var/tmp/heddle-keys-")];
+  chmodSync(folder, 0o755);
+  const gpg = (args: readonly string[], input?: Buffer) =>
+    execFileSync("gpg", ["--homedir", home, "--batch", "--quiet", "--passphrase", "", ...args], {
+      ...{ stdio: ["pipe", "pipe", "ignore"] },
+      ...(input && { input }),
+    });
+  for (const name of ["corp", "other"]) {
+    gpg([
+      "--pinentry-mode",
+      "loopback",
+      "--quick-generate-key",
+      `${name}@example.com`,
+      "ed25519",
+      "sign",
+      "never",
+    ]);
+    writeFileSync(join(folder, `${name}.gpg`), gpg(["--export", `${name}@example.com`]), { mode: 0o644 });
+  }
+  return {
+    folder,
+    sign: (text) => gpg(["--local-user", "corp@example.com", "--clearsign"], text),
+    end() {
+      execFileSync("gpgconf", ["--homedir", home, "--kill", "gpg-agent"]);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
 const missing = ["socat", "nsenter", "npm", "pip3", "curl"].filter((name) => !existsSync(`/usr/bin/${name}`));
 
 describe.skipIf(missing.length > 0)("through the proxy", () => {
@@ -123,9 +164,10 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
   let registries: FakeRegistries;
   let backend: SandboxBackend;
   let mirror: string;
+  const key = makeKey();
 
   beforeAll(async () => {
-    registries = await startRegistries("http://registry.example");
+    registries = await startRegistries("http://registry.example", key?.sign);
     mirror = `http://registry.example:${registries.port}`;
     const egress = createEgress({
       rules: {
@@ -137,6 +179,13 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
             crates: `${mirror}/crates/index`,
             apt: [`deb [trusted=yes] ${mirror}/apt stable main`],
           }),
+          ...Object.fromEntries(
+            ["signed corp", "signed other", "forged corp", "apt corp"].map((each) => {
+              const [path = "", signer = ""] = each.split(" ");
+              const line = `deb [signed-by=${key?.folder}/${signer}.gpg] ${mirror}/${path} stable main`;
+              return [`local:w:${path}-${signer}`, reachRegistries(["apt"], { apt: [line] })];
+            }),
+          ),
           "local:w:secure": reachRegistries(["npm"], { npm: `https://registry.example:${registries.port}/` }),
           "local:w:public": reachRegistries(["npm", "apt"], {}),
         },
@@ -156,6 +205,7 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
       log: () => {},
     });
     if (cargo !== undefined) folders["cargo"] = copyCargo(cargo);
+    if (key) folders["keys"] = key.folder;
     backend = createBubblewrapBackend({
       ...{ dataDir, egress },
       toolChains: { folders, of: () => Object.keys(folders) },
@@ -164,6 +214,7 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
   afterAll(async () => {
     await backend.close();
     await registries.close();
+    key?.end();
     for (const folder of [dataDir, ...Object.values(folders)]) rmSync(folder, { recursive: true });
   });
 
@@ -210,6 +261,21 @@ describe.skipIf(missing.length > 0)("through the proxy", () => {
     );
     expect(said).toMatch(/from apt\n[^]*Unable to locate package no-such-thing/);
     expect(said).not.toMatch(/^[WE]: .*Unable to read/m);
+  });
+
+  test.skipIf(!existsSync("/usr/bin/apt-get") || !key).each([
+    ["signed-corp", /from apt$/],
+    ["signed-other", /NO_PUBKEY[^]*is not signed/],
+    ["forged-corp", /BADSIG[^]*is not signed/],
+    ["apt-corp", /does not have a Release file|is not signed/],
+  ])("apt believes sources of the operator's by their key alone: %s", async (channel, expected) => {
+    const sandbox = await backend.open(`local:w:${channel}:apt`);
+    const said = await output(
+      sandbox,
+      "apt-get update 2>&1 && apt-get download loomweight 2>&1 && dpkg -x loomweight_*.deb there && cat there/usr/share/loomweight",
+    );
+    expect(said).toMatch(expected);
+    expect(said.includes("from apt")).toBe(channel === "signed-corp");
   });
 
   test("what programs read of the operator's registries cannot be changed, and other channels have none of it", async (context) => {
