@@ -17,7 +17,7 @@ import type {
 } from "./messages.ts";
 import type { Usage } from "./model.ts";
 import type { Decision, NamedFile, Question } from "./questions.ts";
-import type { InputField, InputRequest } from "./server-input.ts";
+import { type InputField, inputFormats, type InputRequest } from "./server-input.ts";
 import type { BudgetExhausted } from "./turn-budget.ts";
 
 /**
@@ -235,6 +235,7 @@ const inputBasis = { server: z.string(), message: z.string(), call: z.string() }
 const inputFieldFields = z.looseObject({
   ...{ name: z.string(), title: z.string(), about: optional(z.string()) },
   kind: oneOf("text", "number", "integer", "yes-no", "one", "many"),
+  format: optional(oneOf(...inputFormats)),
   options: optional(z.array(z.looseObject({ value: z.string(), title: z.string() }))),
   required: z.boolean(),
   default: optional(z.string()),

@@ -21,6 +21,8 @@ export interface InputField {
   title: string;
   about?: string;
   kind: "text" | "number" | "integer" | "yes-no" | "one" | "many";
+  /** What a text must be, of those that the protocol names. */
+  format?: InputFormat;
   /** What can be chosen, of `one` and `many`. */
   options?: { value: string; title: string }[];
   required: boolean;
@@ -30,6 +32,10 @@ export interface InputField {
   least?: number;
   most?: number;
 }
+
+export const inputFormats = ["email", "uri", "date", "date-time"] as const;
+
+export type InputFormat = (typeof inputFormats)[number];
 
 export type InputValue = string | number | boolean | string[];
 
@@ -95,8 +101,11 @@ export function parseForm(
   return { content };
 }
 
-/** What was put into the inputs of a form, by name: a text, or which options were chosen, by their numbers. */
-export type WrittenFields = Record<string, string | number[]>;
+/**
+ * What was put into the inputs of a form, by name: a text, or which options were chosen, by their numbers; programs give
+ * the values themselves.
+ */
+export type WrittenFields = Record<string, InputValue | number[]>;
 
 /** What can be chosen in an input; nothing where it is written. */
 export function listFieldOptions({ kind, options = [] }: InputField): { value: string; title: string }[] {
@@ -124,7 +133,7 @@ export function readFields(
   const content: Record<string, InputValue> = {};
   for (const field of fields) {
     const put = written[field.name] ?? "";
-    const isEmpty = typeof put === "string" ? put.trim() === "" : put.length === 0;
+    const isEmpty = Array.isArray(put) ? put.length === 0 : typeof put === "string" && put.trim() === "";
     if (isEmpty && !field.required) continue;
     const value = isEmpty ? undefined : readPut(field, put);
     if (value === undefined)
@@ -134,10 +143,20 @@ export function readFields(
   return { content };
 }
 
-function readPut(field: InputField, put: string | number[]): InputValue | undefined {
+function readPut(field: InputField, put: WrittenFields[string]): InputValue | undefined {
   if (typeof put === "string") return readValue(field, put.trim());
+  const isNumber = field.kind === "number" || field.kind === "integer";
+  if (typeof put === "number") return isNumber ? readValue(field, String(put)) : undefined;
+  if (typeof put === "boolean") return field.kind === "yes-no" ? put : undefined;
+  return readChosen(field, put);
+}
+
+function readChosen(field: InputField, put: readonly (string | number)[]): InputValue | undefined {
   const options = listFieldOptions(field);
-  const chosen = put.flatMap((number) => options[number]?.value ?? []);
+  const chosen = put.flatMap(
+    (one) =>
+      (typeof one === "number" ? options[one] : options.find(({ value }) => value === one))?.value ?? [],
+  );
   if (chosen.length < put.length) return undefined;
   const [one, ...others] = chosen;
   const { kind, least = 0, most = Infinity } = field;
@@ -159,7 +178,10 @@ export function writeValue(field: InputField, value: unknown): string | undefine
   return isOne ? text : undefined;
 }
 
-function readValue({ kind, options = [], least, most }: InputField, text: string): InputValue | undefined {
+function readValue(
+  { kind, format, options = [], least, most }: InputField,
+  text: string,
+): InputValue | undefined {
   const isWithin = (size: number) => size >= (least ?? -Infinity) && size <= (most ?? Infinity);
   const choose = (said: string) =>
     options.find(
@@ -167,7 +189,7 @@ function readValue({ kind, options = [], least, most }: InputField, text: string
     )?.value;
   switch (kind) {
     case "text":
-      return isWithin(text.length) ? text : undefined;
+      return isWithin(text.length) && (!format || hasFormat(text, format)) ? text : undefined;
     case "number":
     case "integer": {
       const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : NaN;
@@ -186,6 +208,26 @@ function readValue({ kind, options = [], least, most }: InputField, text: string
   }
 }
 
+function hasFormat(text: string, format: InputFormat): boolean {
+  switch (format) {
+    case "email":
+      return z.email().safeParse(text).success;
+    case "uri":
+      return URL.canParse(text);
+    case "date":
+      return z.iso.date().safeParse(text).success;
+    case "date-time":
+      return z.iso.datetime({ offset: true }).safeParse(text).success;
+  }
+}
+
+const formatNames: Record<InputFormat, string> = {
+  email: "an e-mail address",
+  uri: "an address, such as https://example.com",
+  date: "a date, such as 2026-12-31",
+  "date-time": "a day and time, such as 2026-12-31T14:30:00Z",
+};
+
 /** What can be written into a field, for people. */
 export function describeExpected(field: InputField): string {
   const kind = describeKind(field);
@@ -193,7 +235,7 @@ export function describeExpected(field: InputField): string {
 }
 
 /** What can be put into a field, for people. */
-export function describeKind({ kind, options = [], least, most }: InputField): string {
+export function describeKind({ kind, format, options = [], least, most }: InputField): string {
   const titles = options.map(({ title }) => title).join(", ");
   const range =
     least !== undefined && most !== undefined
@@ -205,7 +247,7 @@ export function describeKind({ kind, options = [], least, most }: InputField): s
           : "";
   switch (kind) {
     case "text":
-      return `a text${range && `${range} characters`}`;
+      return format ? formatNames[format] : `a text${range && `${range} characters`}`;
     case "number":
       return `a number${range}`;
     case "integer":

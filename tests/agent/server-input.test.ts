@@ -30,6 +30,18 @@ test.each<[InputField, string, unknown]>([
   [field("a", "many", { options }), "Red, b", ["r", "b"]],
   [field("a", "text", { required: false }), "", undefined],
   [field("a", "text"), "", "a: expected a text."],
+  [field("a", "text", { format: "email" }), "ada@example.com", "ada@example.com"],
+  [field("a", "text", { format: "email" }), "ada", "a: expected an e-mail address."],
+  [field("a", "text", { format: "uri" }), "https://example.com/x", "https://example.com/x"],
+  [field("a", "text", { format: "uri" }), "here", "a: expected an address, such as https://example.com."],
+  [field("a", "text", { format: "date" }), "2026-02-28", "2026-02-28"],
+  [field("a", "text", { format: "date" }), "2026-02-30", "a: expected a date, such as 2026-12-31."],
+  [field("a", "text", { format: "date-time" }), "2026-02-28T10:00:00+01:00", "2026-02-28T10:00:00+01:00"],
+  [
+    field("a", "text", { format: "date-time" }),
+    "2026-02-28",
+    "a: expected a day and time, such as 2026-12-31T14:30:00Z.",
+  ],
 ])("of %o, %j is read as %j", (one, text, expected) => {
   const read = parseForm([one], text);
   expect("problem" in read ? read.problem : read.content["a"]).toEqual(expected);
@@ -75,6 +87,16 @@ test.each<[InputField, WrittenFields[string] | undefined, unknown]>([
   [field("a", "many", { options }), [], "a: expected some of Red, Blue, with commas between them."],
   [field("a", "one", { options, required: false, default: "Red" }), [], undefined],
   [field("a", "text", { required: false, default: "x" }), undefined, undefined],
+  // As programs give them.
+  [field("a", "integer", { most: 9 }), 7, 7],
+  [field("a", "integer", { most: 9 }), 10, "a: expected a whole number of at most 9."],
+  [field("a", "integer"), 0.5, "a: expected a whole number."],
+  [field("a", "text"), 7, "a: expected a text."],
+  [field("a", "yes-no"), false, false],
+  [field("a", "text"), true, "a: expected a text."],
+  [field("a", "one", { options }), "b", "b"],
+  [field("a", "many", { options }), ["b", "r"], ["b", "r"]],
+  [field("a", "many", { options }), ["b", "x"], "a: expected some of Red, Blue, with commas between them."],
 ])("of the input %o, %j is read as %j", (one, put, expected) => {
   const read = readFields([one], put === undefined ? {} : { a: put });
   expect("problem" in read ? read.problem : read.content["a"]).toEqual(expected);

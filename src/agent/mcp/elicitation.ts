@@ -3,7 +3,7 @@ import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/type
 import { z } from "zod";
 import { removeHidden } from "../hidden-characters.ts";
 import type { InputStore } from "../input-store.ts";
-import { type InputField, type InputRequest, writeValue } from "../server-input.ts";
+import { type InputField, inputFormats, type InputRequest, writeValue } from "../server-input.ts";
 import { cutText, toOneLine, toWellFormed } from "../text.ts";
 
 /** What a server asked during a call, which was told that nobody has answered. */
@@ -52,6 +52,8 @@ const fieldSchema = z.object({
   type: z.enum(["string", "number", "integer", "boolean", "array"]),
   title: z.string().optional(),
   description: z.string().optional(),
+  // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation: no others count.
+  format: z.enum(inputFormats).optional().catch(undefined),
   enum: z.array(z.string()).optional(),
   enumNames: z.array(z.string()).optional(),
   oneOf: z.array(optionSchema).optional(),
@@ -107,6 +109,7 @@ function readField(name: string, raw: unknown, required: boolean): InputField | 
   const field: InputField = {
     ...{ name, kind, required, title: toPlain(title, 60) || name },
     ...(description !== undefined && { about: toPlain(description, 200) }),
+    ...(kind === "text" && rest.format && { format: rest.format }),
     ...(options && { options }),
     ...readBounds(rest),
   };

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Redis } from "ioredis";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
+import type { WrittenFields } from "../../../agent/server-input.ts";
 import type { Author, InboundMessage, Intake, IntakeResult } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { Conversations } from "./conversations.ts";
@@ -35,6 +36,8 @@ export interface PressedButton {
   action: string;
   /** What the person wrote when asked for a sentence. */
   text?: string;
+  /** What the person put into the form that the press brought. */
+  fields?: WrittenFields;
 }
 
 export function createConsoleIntake(options: {
@@ -85,7 +88,7 @@ export function createConsoleIntake(options: {
       return await intake.receive({ kind: "stop", target: { thread }, author, at: now() });
     },
 
-    async press(thread, { message, action, text = "" }, author) {
+    async press(thread, { message, action, ...written }, author) {
       const [found] = await conversations.find(thread.thread, [message]);
       const actions = found && "actions" in found ? found.actions : undefined;
       if (!actions?.some(({ id }) => id === action))
@@ -96,7 +99,9 @@ export function createConsoleIntake(options: {
         ref: consoleMessageRef(thread.thread, message),
         author,
         action,
-        text,
+        ...written,
+        // Whoever has filled in a form reads in it what does not fit.
+        ...(written.fields && { tellsRefusal: true }),
         at: now(),
       });
     },

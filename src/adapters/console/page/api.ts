@@ -1,4 +1,5 @@
 /** Everything that the page asks of its server, by the addresses of its API. */
+import type { WrittenFields } from "../../../agent/server-input.ts";
 import type { IntakeResult } from "../../../chat/inbound.ts";
 import type {
   AuditPage,
@@ -68,14 +69,14 @@ export function stopThread(thread: string): Promise<IntakeResult> {
   return request("POST", `/api/v1/threads/${thread}/stop`, {});
 }
 
-/** Presses a button of a message; `text` is what the person wrote when it asks for a sentence. */
+/** Presses a button of a message, with what the person wrote when it asks for a sentence, or put into its form. */
 export function pressAction(
   thread: string,
   message: string,
   action: string,
-  text: string | undefined,
+  written: { text?: string; fields?: WrittenFields },
 ): Promise<IntakeResult> {
-  const body = text === undefined ? { action } : { action, text };
+  const body = { action, ...written };
   return request("POST", `/api/v1/threads/${thread}/messages/${message}/actions`, body);
 }
 

@@ -253,6 +253,22 @@ describe("buttons", () => {
     });
   });
 
+  test("a form that a press brings is sent with values of their types, and a refusal names the field", async () => {
+    const message = await offered();
+    const fields = [{ name: "count", title: "How many", kind: "integer" as const, required: true }];
+    const form = { title: "tickets asks", fields };
+    console.intake.result = () => ({ kind: "acted", thread: "local:console:main:x", form });
+    expect((await press(message, { action: "continue:t1" })).json()).toMatchObject({ form });
+    expect(console.intake.events.at(-1)).not.toHaveProperty("text");
+    const refused = { kind: "refused", reply: "How many: expected a whole number.", field: "count" } as const;
+    console.intake.result = () => refused;
+    const values = { count: 0.5, urgent: true, colour: "b", tags: ["a", "c"], chosen: [0, 2] };
+    expect((await press(message, { action: "continue:t1", fields: values })).json()).toEqual(refused);
+    expect(console.intake.events.at(-1)).toMatchObject({ fields: values, tellsRefusal: true });
+    for (const odd of [{ count: null }, { count: [true] }, { count: "x".repeat(4_001) }])
+      expect((await press(message, { action: "continue:t1", fields: odd })).status).toBe(400);
+  });
+
   test("a button that the message does not offer cannot be pressed", async () => {
     const message = await offered();
     for (const answer of [

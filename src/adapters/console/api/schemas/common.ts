@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type InputField, inputFormats } from "../../../../agent/server-input.ts";
 import type { IntakeResult } from "../../../../chat/inbound.ts";
 import type { Excerpt } from "../../../../operations/finding.ts";
 import type { Figures } from "../../../../operations/reports.ts";
@@ -28,6 +29,21 @@ export function figureFields() {
 export const problem: z.ZodType<Problem> = z.strictObject({ what: z.string(), fix: z.string() });
 
 const option = z.strictObject({ id: z.string(), label: z.string(), about: z.string().exactOptional() });
+const inputField: z.ZodType<InputField> = z.strictObject({
+  ...{ name: z.string(), title: z.string(), about: z.string().exactOptional() },
+  kind: z.literal(["text", "number", "integer", "yes-no", "one", "many"]),
+  format: z.literal(inputFormats).exactOptional(),
+  options: z.array(z.strictObject({ value: z.string(), title: z.string() })).exactOptional(),
+  required: z.boolean(),
+  default: z.string().exactOptional().describe("as a person would write it"),
+  least: z.number().exactOptional().describe("of a number, or how many characters or options"),
+  most: z.number().exactOptional(),
+});
+
+const form = z
+  .strictObject({ title: z.string(), fields: z.array(inputField) })
+  .describe("nothing is done yet: press again with the values of the fields");
+
 const unchanged = z.literal(true).exactOptional();
 
 export const intakeResult: z.ZodType<IntakeResult> = z
@@ -39,13 +55,17 @@ export const intakeResult: z.ZodType<IntakeResult> = z
     z.strictObject({
       ...{ kind: z.literal("acted"), thread: z.string(), reply: z.string().exactOptional(), unchanged },
       menus: z.array(z.strictObject({ label: z.string(), options: z.array(option) })).exactOptional(),
+      form: form.exactOptional(),
     }),
     z.strictObject({
       kind: z.literal("ignored"),
       why: z.string(),
       unclaimed: z.literal(true).exactOptional(),
     }),
-    z.strictObject({ kind: z.literal("refused"), reply: z.string(), unchanged }),
+    z.strictObject({
+      ...{ kind: z.literal("refused"), reply: z.string(), unchanged },
+      field: z.string().exactOptional().describe("the field of the form that it is about"),
+    }),
   ])
   .meta({
     id: "IntakeResult",

@@ -23,6 +23,7 @@ import { may } from "../person.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
+import { fillIn } from "./fill-in.ts";
 import { Conversation, type ReadingPlace } from "./messages.ts";
 import { forgetSent, sendOnce } from "./sent-files.ts";
 import { colorOf, ThreadList } from "./thread-list.ts";
@@ -230,13 +231,18 @@ async function stop(): Promise<void> {
   if (asked === stops) showStopping(false);
 }
 
-async function press(message: ConsoleMessage, { id, label, asksFor }: ActionButton): Promise<void> {
+async function press(message: ConsoleMessage, button: ActionButton): Promise<void> {
   if (current === null) return;
   const thread = current;
-  const text = asksFor ? await askFor(asksFor, label.replace(/ with a reason…$|…$/, "")) : undefined;
-  if (text === null) return;
+  const { id, label, asksFor } = button;
+  const doIt = (written: Parameters<typeof pressAction>[3]) => pressAction(thread, message.id, id, written);
   try {
-    const outcome = await pressAction(thread, message.id, id, text);
+    // What has inputs asks for them once it is pressed.
+    const isAsked = asksFor !== undefined && button.inputs === undefined;
+    const text = isAsked ? await askFor(asksFor, label.replace(/ with a reason…$|…$/, "")) : undefined;
+    if (text === null) return;
+    const outcome = await doIt(text === undefined ? {} : { text });
+    if (outcome.kind === "acted" && outcome.form) return fillIn(outcome.form, (fields) => doIt({ fields }));
     // Why it was refused is said in the thread.
     showToast(outcome.kind === "refused" ? "" : replyOf(outcome));
   } catch (error) {
