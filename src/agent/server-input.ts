@@ -105,7 +105,12 @@ export function parseForm(
  * What was put into the inputs of a form, by name: a text, or which options were chosen, by their numbers; programs give
  * the values themselves.
  */
-export type WrittenFields = Record<string, InputValue | number[]>;
+export const writtenFieldsSchema = z.record(
+  z.string(),
+  z.union([z.string(), z.number(), z.boolean(), z.array(z.string()), z.array(z.number())]),
+);
+
+export type WrittenFields = z.infer<typeof writtenFieldsSchema>;
 
 /** What can be chosen in an input; nothing where it is written. */
 export function listFieldOptions({ kind, options = [] }: InputField): { value: string; title: string }[] {

@@ -99,6 +99,11 @@ export interface InboundAction {
   text?: string;
   /** What the person put into the inputs of a {@link Form}, by their names. */
   fields?: WrittenFields;
+  /**
+   * The platform's windows have no more inputs than `most`, so that a {@link Form} comes in parts; `continues`: what was
+   * put into the parts before counts.
+   */
+  window?: { most: number; continues?: true };
   /** The adapter itself tells the person about a refusal, privately, so that nobody else has to. */
   tellsRefusal?: true;
   at: number;
@@ -139,9 +144,18 @@ export type IntakeResult =
   | { kind: "amended"; thread: ThreadId; unchanged?: true }
   /**
    * A button or a text command took effect. `reply`: for the person who pressed it, where nothing else shows it; `menus`
-   * go with it where the platform has them. `form`: nothing is done yet, the person is to fill it in.
+   * go with it where the platform has them. `form`: nothing is done yet, the person is to fill it in. `continues`: the
+   * part that was filled in is kept, and the same button asks for the next one.
    */
-  | { kind: "acted"; thread: ThreadId; reply?: string; menus?: ChoiceMenu[]; form?: Form; unchanged?: true }
+  | {
+      kind: "acted";
+      thread: ThreadId;
+      reply?: string;
+      menus?: ChoiceMenu[];
+      form?: Form;
+      continues?: true;
+      unchanged?: true;
+    }
   /** Not for us: no session in that thread, a message of a bot, nothing to stop. `why` completes "That did nothing: …". */
   | {
       kind: "ignored";

@@ -1,5 +1,12 @@
 import type { Decision, Question } from "../agent/questions.ts";
-import { type InputAnswer, listInputChoices, parseForm, readFields } from "../agent/server-input.ts";
+import {
+  type InputAnswer,
+  type InputField,
+  listInputChoices,
+  parseForm,
+  readFields,
+  type WrittenFields,
+} from "../agent/server-input.ts";
 import type { InboundAction } from "../chat/inbound.ts";
 import type { Form } from "../chat/outbound.ts";
 
@@ -9,10 +16,20 @@ type InputQuestion = Extract<Question, { kind: "input" }>;
 export type InputPress =
   | { decision: Decision }
   | { reply: string; isRefused: boolean; field?: string }
-  | { form: Form };
+  | { form: Form }
+  /** A part of the form, to be kept until the rest has come, with how many fields that is. */
+  | { kept: WrittenFields; left: number };
 
-/** The buttons that `progress/input-question.ts` offers. Undefined where the question has no such button. */
-export function readInputPress({ request }: InputQuestion, event: InboundAction): InputPress | undefined {
+/**
+ * The buttons that `progress/input-question.ts` offers. Undefined where the question has no such button.
+ *
+ * @param draft what was put into earlier parts of the form
+ */
+export function readInputPress(
+  { request }: InputQuestion,
+  event: InboundAction,
+  draft: WrittenFields = {},
+): InputPress | undefined {
   const { action, author, at } = event;
   const [, press = ""] = /^input:\w+:(\w+)$/.exec(action) ?? [];
   const decide = (answer: InputAnswer): InputPress => {
@@ -26,22 +43,47 @@ export function readInputPress({ request }: InputQuestion, event: InboundAction)
     const reply = `${request.server} wants you to open a page at ${host}. Open it only if you trust that address:\n${request.url}\nThen press “I have done it”.`;
     return press === "link" ? { reply, isRefused: false } : undefined;
   }
-  if (press === "text") return readForm(request, event, decide);
+  if (press === "text") return readForm(request, event, draft, decide);
   const [field] = request.fields;
   const choice = /^\d+$/.test(press) ? listInputChoices(request)[Number(press)] : undefined;
   return choice && field && decide({ action: "accept", content: { [field.name]: choice.value } });
 }
 
+type FormRequest = Extract<InputQuestion["request"], { mode: "form" }>;
+
 /** A form that is wanted, or what was put into one. */
 function readForm(
-  { server, fields: wanted }: Extract<InputQuestion["request"], { mode: "form" }>,
-  { text, fields }: Pick<InboundAction, "text" | "fields">,
+  request: FormRequest,
+  { text, fields, window }: Pick<InboundAction, "text" | "fields" | "window">,
+  draft: WrittenFields,
   decide: (answer: InputAnswer) => InputPress,
 ): InputPress {
-  if (text === undefined && fields === undefined)
-    return { form: { title: `${server} asks`, fields: wanted } };
-  const read = fields ? readFields(wanted, fields) : parseForm(wanted, text ?? "");
-  if (!("problem" in read)) return decide({ action: "accept", content: read.content });
-  const { problem: reply, ...about } = read;
-  return { reply, isRefused: true, ...about };
+  const wanted = request.fields;
+  const written = { ...(window?.continues && draft), ...fields };
+  const left = wanted.filter(({ name }) => !Object.hasOwn(written, name));
+  if (text === undefined && fields === undefined) return { form: createForm(request, left, window?.most) };
+  const isPart = fields !== undefined && window !== undefined && left.length > 0;
+  // What does not fit is said at once, and not after the last part.
+  const judged = isPart ? wanted.filter(({ name }) => Object.hasOwn(fields, name)) : wanted;
+  const read = fields ? readFields(judged, written) : parseForm(wanted, text ?? "");
+  if ("problem" in read) {
+    const { problem: reply, ...about } = read;
+    return { reply, isRefused: true, ...about };
+  }
+  return isPart ? { kept: written, left: left.length } : decide({ action: "accept", content: read.content });
+}
+
+/** All that is asked for, or the next part of what is left. */
+function createForm(
+  { server, fields }: FormRequest,
+  left: readonly InputField[],
+  most: number = Infinity,
+): Form {
+  if (fields.length <= most) return { title: `${server} asks`, fields };
+  const missing = left.length > 0 ? left : fields;
+  const part = Math.floor((fields.length - missing.length) / most) + 1;
+  return {
+    title: `${server} asks, ${part} of ${Math.ceil(fields.length / most)}`,
+    fields: missing.slice(0, most),
+  };
 }

@@ -3,10 +3,12 @@ import type { Speaker } from "../agent/messages.ts";
 import { type Decision, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
+import type { WrittenFields } from "../agent/server-input.ts";
 import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Place } from "./access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";
+import { createFormDrafts } from "../queue/stores/form-drafts.ts";
 import { readInputPress } from "./input-decisions.ts";
 import type { AccountConnecting, AskedAccount } from "./account-connecting.ts";
 
@@ -46,6 +48,7 @@ const maxReason = 2_000;
 
 export function createQuestionDecisions(options: QuestionOptions): QuestionDecisions {
   const { redis, now } = options;
+  const drafts = createFormDrafts(redis);
 
   const mayDecide = (place: Place, question: Question, author: Author) => {
     const isRequester = author.id === question.requester.id;
@@ -66,46 +69,42 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
     return { kind: "refused", reply: `This is not for you to decide: ${who}.` };
   };
 
-  /** What the person reads where the account is not connected yet; undefined once it is. */
-  const connect = async (
-    asked: AskedAccount,
-    step: string,
-    { author, text = "" }: InboundAction,
-  ): Promise<IntakeResult | undefined> => {
-    const { connecting } = options;
-    if (!connecting) return { kind: "refused", reply: "Accounts cannot be connected here." };
-    if (step === "connect") {
-      const offered = await connecting.offerLink(asked);
-      if ("problem" in offered) return { kind: "refused", reply: offered.problem };
-      const { link, minutes } = offered;
-      const reply = `Sign in here, within ${minutes} minutes and only you: ${link}\nThen press “Enter the code…” and enter the code that the page shows.`;
-      return { kind: "acted", thread: asked.thread, reply };
-    }
-    const confirmed = await connecting.confirm(asked, text);
-    if (confirmed.kind === "refused") return { kind: "refused", reply: confirmed.why };
-    const { platform, workspace } = parseThreadId(asked.thread);
-    const of = `${platform}:${workspace}:${author.id}`;
-    options.audit({
-      ...{ action: "account-connected", server: asked.question.server, of },
-      thread: asked.thread,
-      by: author,
-    });
-    return undefined;
-  };
-
   /** What a press is answered with that decides nothing yet. */
   const answerFirst = async (
     thread: ThreadId,
     question: Question,
     button: string,
-    event: InboundAction,
+    { event, draft }: { event: InboundAction; draft: WrittenFields },
   ): Promise<IntakeResult | undefined> => {
-    if (question.kind === "account" && button !== "deny") return connect({ thread, question }, button, event);
-    const press = question.kind === "input" ? readInputPress(question, event) : undefined;
+    if (question.kind === "account" && button !== "deny")
+      return connect(options, { thread, question }, { step: button, event });
+    const press = question.kind === "input" ? readInputPress(question, event, draft) : undefined;
     if (!press || "decision" in press) return undefined;
     if ("form" in press) return { kind: "acted", thread, form: press.form };
+    if ("kept" in press) {
+      await drafts.keep(thread, question.id, press.kept, question.expiresAt);
+      const reply = `Kept. ${press.left === 1 ? "One more field is" : `${press.left} more fields are`} asked for.`;
+      return { kind: "acted", thread, reply, continues: true };
+    }
     const { reply, isRefused, ...about } = press;
     return isRefused ? { kind: "refused", reply, ...about } : { kind: "acted", thread, reply };
+  };
+
+  const settle = async (
+    thread: ThreadId,
+    question: Question,
+    { author }: InboundAction,
+    decision: Decision,
+  ): Promise<IntakeResult> => {
+    const done = await decide(redis, thread, question.id, decision, now());
+    if (done.kind === "closed") return { kind: "refused", reply: closed };
+    await options.queue.wake(thread);
+    if (done.kind === "decided") {
+      options.audit({ action: "decided", thread, question, by: author, decision });
+      return { kind: "acted", thread };
+    }
+    if (isSame(done.decision, decision)) return { kind: "duplicate" };
+    return { kind: "refused", reply: done.decision.kind === "expired" ? late : faster };
   };
 
   return {
@@ -114,23 +113,18 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
       if (!button) return undefined;
       const thread = threadId(event.thread);
       const question = (await readOpenQuestions(redis, thread)).find(({ id }) => id === button.question);
-      const decision = question && decisionOf(button, question, event);
+      const draft = question && event.window?.continues ? await drafts.read(thread, question.id) : {};
+      const decision = question && decisionOf(button, question, event, draft);
       if (!question || !decision) return { kind: "refused", reply: closed };
       if (!mayDecide(event.thread, question, event.author))
         return refuse(thread, question, event.author, decision);
       if (now() >= question.expiresAt) return { kind: "refused", reply: late };
-      const unfinished = await answerFirst(thread, question, button.kind, event);
+      const unfinished = await answerFirst(thread, question, button.kind, { event, draft });
       if (unfinished) return unfinished;
 
-      const done = await decide(redis, thread, question.id, decision, now());
-      if (done.kind === "closed") return { kind: "refused", reply: closed };
-      await options.queue.wake(thread);
-      if (done.kind === "decided") {
-        options.audit({ action: "decided", thread, question, by: event.author, decision });
-        return { kind: "acted", thread };
-      }
-      if (isSame(done.decision, decision)) return { kind: "duplicate" };
-      return { kind: "refused", reply: done.decision.kind === "expired" ? late : faster };
+      const result = await settle(thread, question, event, decision);
+      if (event.window?.continues) await drafts.drop(thread, question.id);
+      return result;
     },
 
     async decideByMessage(event) {
@@ -155,6 +149,32 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
   };
 }
 
+/** What the person reads where the account is not connected yet; undefined once it is. */
+async function connect(
+  { connecting, audit }: Pick<QuestionOptions, "connecting" | "audit">,
+  asked: AskedAccount,
+  { step, event: { author, text = "" } }: { step: string; event: InboundAction },
+): Promise<IntakeResult | undefined> {
+  if (!connecting) return { kind: "refused", reply: "Accounts cannot be connected here." };
+  if (step === "connect") {
+    const offered = await connecting.offerLink(asked);
+    if ("problem" in offered) return { kind: "refused", reply: offered.problem };
+    const { link, minutes } = offered;
+    const reply = `Sign in here, within ${minutes} minutes and only you: ${link}\nThen press “Enter the code…” and enter the code that the page shows.`;
+    return { kind: "acted", thread: asked.thread, reply };
+  }
+  const confirmed = await connecting.confirm(asked, text);
+  if (confirmed.kind === "refused") return { kind: "refused", reply: confirmed.why };
+  const { platform, workspace } = parseThreadId(asked.thread);
+  const of = `${platform}:${workspace}:${author.id}`;
+  audit({
+    ...{ action: "account-connected", server: asked.question.server, of },
+    thread: asked.thread,
+    by: author,
+  });
+  return undefined;
+}
+
 const closed = "This question has already been settled.";
 const late = "The time to decide this is over.";
 const faster = "Somebody was faster: this has already been decided.";
@@ -174,6 +194,7 @@ function decisionOf(
   { kind, choice }: { kind: string; choice?: number },
   question: Question,
   event: InboundAction,
+  draft: WrittenFields,
 ): Decision | undefined {
   const { author, at, text = "" } = event;
   const by = { id: author.id, name: author.name };
@@ -189,7 +210,7 @@ function decisionOf(
       // It holds only once the account is there.
       return kind.startsWith("connect") ? { kind: "approved", by, at } : undefined;
     case "input":
-      return inputDecisionOf(question, event);
+      return inputDecisionOf(question, event, draft);
     case "approval":
       return approvalBy(kind, question, { kind: "approved", by, at });
   }
@@ -199,8 +220,9 @@ function decisionOf(
 function inputDecisionOf(
   question: Extract<Question, { kind: "input" }>,
   event: InboundAction,
+  draft: WrittenFields,
 ): Decision | undefined {
-  const press = readInputPress(question, event);
+  const press = readInputPress(question, event, draft);
   const { id, name } = event.author;
   return (
     press && ("decision" in press ? press.decision : { kind: "answered", by: { id, name }, at: event.at })

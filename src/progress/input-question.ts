@@ -17,11 +17,7 @@ export function describeInput({ request, requester }: InputQuestion, mask: (text
     return `${head}\n${said}\nIt wants you to open a page at ${toInlineCode(new URL(request.url).host)}. The address is shown to you alone.`;
   const fields = listInputChoices(request).length > 0 ? [] : request.fields.map(describeField);
   const how =
-    request.fields.length > 1
-      ? [
-          "**Answer…** asks for them; where it shows one text, write a line `name: value` for each. Write no secrets: others can read this.",
-        ]
-      : [];
+    request.fields.length > 1 ? ["**Answer…** asks for them. Write no secrets: others can read this."] : [];
   return [head, said, ...fields, ...how].join("\n");
 }
 

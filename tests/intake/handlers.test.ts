@@ -34,6 +34,8 @@ const discordPresses: Record<ComponentAction["kind"], Policy> = {
   ask: { none: "opens a form; what is written there is the press" },
   said: ["action"],
   filled: ["action"],
+  more: ["action"],
+  rest: ["action"],
   about: ["message"],
 };
 

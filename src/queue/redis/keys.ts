@@ -46,6 +46,8 @@ export const keys = {
   schedules: (thread: ThreadId) => session(thread, "schedules"),
   /** Present for a day after the thread was told of a scheduled task that is due. */
   announced: (thread: ThreadId, firing: string) => session(thread, `announced:${firing}`),
+  /** JSON of what a person has put into the first parts of a form of many fields. */
+  formDraft: (thread: ThreadId, question: string) => session(thread, `form:${question}`),
   /** Bytes that the thread's commands have moved over the network on a day. */
   moved: (thread: ThreadId, day: string) => session(thread, `moved:${day}`),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */

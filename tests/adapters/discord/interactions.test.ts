@@ -3,11 +3,12 @@ import { MessageFlags } from "discord.js";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
-import type { IntakeResult } from "../../../src/chat/inbound.ts";
+import type { InboundEvent, IntakeResult } from "../../../src/chat/inbound.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
+import type { Form } from "../../../src/chat/outbound.ts";
 import { answerButton, wholeForm } from "../form-fields.ts";
 import { adapterFor, fakeDiscord, startAdapter, recordingIntake, surfaceOf } from "./connected-adapter.ts";
 
@@ -499,6 +500,7 @@ describe("buttons", () => {
         ref,
         author: expect.objectContaining({ name: "bob" }),
         action: "approve:call-1",
+        window: { most: 5 },
         tellsRefusal: true,
         at: readTime(press.id),
       },
@@ -541,13 +543,51 @@ describe("buttons", () => {
     ]);
   });
 
-  test("one that asks for more inputs than a form has asks for one text", async () => {
+  test("one that asks for more inputs than a form has asks for the rest by a button of its own", async () => {
     const discord = await fakeDiscord();
     const { intake } = await startAdapter(discord);
-    const { shown } = await posted(discord, { actions: [answerButton(6)] });
-    const press = discord.user("bob").presses("Answer…", shown);
-    expect((await discord.until(() => press.modal)).title).toBe("A line for each");
-    expect(intake.events).toEqual([]);
+    const { shown, ref, thread } = await posted(discord, { actions: [answerButton(8)] });
+    const bob = discord.user("bob");
+    const id = threadId(thread);
+    const rest: Form = { title: "notes asks, 2 of 2", fields: wholeForm.fields.slice(0, 3) };
+    const events: InboundEvent[] = [];
+    const results: IntakeResult[] = [
+      { kind: "acted", thread: id, form: wholeForm },
+      { kind: "acted", thread: id, reply: "3 more fields are asked for.", continues: true },
+      { kind: "acted", thread: id, form: rest },
+      { kind: "refused", reply: "Subject: expected a text.", field: "subject" },
+      { kind: "acted", thread: id, form: rest },
+      { kind: "acted", thread: id },
+    ];
+    for (const result of results)
+      intake.next.push(async (event) => {
+        events.push(event);
+        return result;
+      });
+    const press = bob.presses("Answer…", shown);
+    await discord.until(() => press.modal);
+    const first = bob.fillsIn(press, { Subject: "plans", Colour: "Blue" });
+    const kept = await discord.until(() => first.reply);
+    expect([kept.content, kept.onlyFor?.username]).toEqual(["3 more fields are asked for.", "bob"]);
+
+    // What was put in is refused: the button is there for another try.
+    const again = bob.presses("Continue…", kept);
+    await discord.until(() => again.modal);
+    const refused = bob.fillsIn(again, { Subject: "x" });
+    expect((await discord.until(() => refused.reply)).content).toBe("Subject: expected a text.");
+    const next = bob.presses("Continue…", kept);
+    expect((await discord.until(() => next.modal)).title).toBe("notes asks, 2 of 2");
+    bob.fillsIn(next, { Subject: "more" });
+    await discord.until(() => kept.content === "Thank you, that was all.");
+    expect(kept.components).toEqual([]);
+
+    const asked = { kind: "action", ref, thread, action: "input:q1:text", author: { name: "bob" } };
+    for (const event of events) expect(event).toMatchObject(asked);
+    expect(events.map((event) => event.kind === "action" && event.window)).toEqual([
+      ...[{ most: 5 }, { most: 5 }],
+      ...[1, 2, 3, 4].map(() => ({ most: 5, continues: true })),
+    ]);
+    expect(events.at(-1)).toMatchObject({ fields: { subject: "more", count: "2", urgent: [0] } });
   });
 
   test("one that asks for a sentence counts without it too", async () => {

@@ -170,7 +170,7 @@ export class Interactions {
     switch (answer.type) {
       case 4:
         interaction.reply = this.#reply(interaction, answer.data.content, answer.data.flags ?? 0);
-        interaction.reply.menus = menusIn(answer.data.components);
+        Object.assign(interaction.reply, componentsIn(answer.data.components));
         break;
       case 5:
         interaction.reply = this.#reply(interaction, "", (answer.data?.flags ?? 0) | MessageFlags.Loading);
@@ -181,7 +181,7 @@ export class Interactions {
         if (!interaction.on) throw refusals.unknownMessage();
         this.#world.edit(interaction.on, {
           ...(answer.data.content !== undefined && { content: answer.data.content }),
-          ...(answer.data.components && { components: [], menus: menusIn(answer.data.components) }),
+          ...(answer.data.components && componentsIn(answer.data.components)),
         });
         break;
       case 8:
@@ -279,8 +279,21 @@ export interface CommandTask {
   file?: FakeFile;
 }
 
-function menusIn(rows: Extract<Callback, { type: 4 }>["data"]["components"] = []): FakeMenu[] {
-  return rows.map(({ components: [{ type: _select, ...menu }] }) => menu);
+function componentsIn(
+  rows: Extract<Callback, { type: 4 }>["data"]["components"] = [],
+): Required<Pick<FakeMessage, "components" | "menus">> {
+  const menus = rows.flatMap(({ components }): FakeMenu[] =>
+    components.flatMap((component) => {
+      if (component.type !== 3) return [];
+      const { type: _select, ...menu } = component;
+      return [menu];
+    }),
+  );
+  const buttons = rows.map((row) => ({
+    ...row,
+    components: row.components.filter(({ type }) => type === 2),
+  }));
+  return { menus, components: buttons.filter(({ components }) => components.length > 0) };
 }
 
 function fits({ type, on }: FakeInteraction, answer: Callback): boolean {

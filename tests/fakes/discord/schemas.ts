@@ -160,12 +160,17 @@ const menu = z.strictObject({
     ),
 });
 
-/** A row has one select and nothing beside it. https://docs.discord.com/developers/components/reference#action-row */
-const menuRows = z
-  .array(z.strictObject({ type: z.literal(1), components: z.tuple([menu]) }))
+/** A row has one select and nothing beside it, or up to five buttons. https://docs.discord.com/developers/components/reference#action-row */
+const replyRows = z
+  .array(
+    z.union([
+      z.strictObject({ type: z.literal(1), components: z.tuple([menu]) }),
+      z.strictObject({ type: z.literal(1), components: z.array(button).min(1).max(5) }),
+    ]),
+  )
   .max(5)
   .refine((list) => {
-    const ids = list.map(({ components: [{ custom_id: id }] }) => id);
+    const ids = list.flatMap(({ components }) => components.map(({ custom_id: id }) => id));
     return new Set(ids).size === ids.length;
   }, "COMPONENT_CUSTOM_ID_DUPLICATED");
 
@@ -173,7 +178,7 @@ const reply = z.strictObject({
   content: z.string().min(1).max(2_000),
   flags: replyFlags.optional(),
   allowed_mentions: allowedMentions.optional(),
-  components: menuRows.optional(),
+  components: replyRows.optional(),
 });
 
 /** https://docs.discord.com/developers/components/reference#text-input */

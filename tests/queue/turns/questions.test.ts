@@ -118,7 +118,14 @@ function people(chat: Chat) {
       text,
       as = "approve",
       fields,
-    }: { by?: Author; text?: string; as?: string; fields?: WrittenFields } = {},
+      window,
+    }: {
+      by?: Author;
+      text?: string;
+      as?: string;
+      fields?: WrittenFields;
+      window?: { most: number; continues?: true };
+    } = {},
   ) => {
     const shown = chat.shown.find(({ message }) => message.actions?.some((button) => button.label === label));
     const button = shown?.message.actions?.find((action) => action.label === label);
@@ -128,6 +135,7 @@ function people(chat: Chat) {
       action: button.id.replace(/^approve:/, `${as}:`),
       ...(text && { text }),
       ...(fields && { fields }),
+      ...(window && { window }),
     };
     return { event, result: intake.receive(event) };
   };
@@ -385,6 +393,42 @@ describe("What an MCP server asks its person", () => {
     await worker(chat, [{ text: "Asked again." }], { commands: [] });
     await shows(chat, "Asked again.");
     expect(await answer()).toEqual({ action: "accept", content: { how: "b", count: 3 } });
+  });
+
+  test("is asked for in parts where a window has fewer inputs, each judged at once, and none lost with a worker", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const fields = names.map(
+      (name): InputField => ({ name, title: name.toUpperCase(), kind: "integer", required: name < "e" }),
+    );
+    const { chat, thread, first, answer } = await begin({ ...request, mode: "form", fields });
+    const window = { most: 2 };
+    const rest = { ...window, continues: true } as const;
+    const press = (about: Parameters<typeof thread.press>[1]) => thread.press("Answer…", about).result;
+    const formOf = async (about: Parameters<typeof thread.press>[1]) => {
+      const result = await press(about);
+      const form = result.kind === "acted" ? result.form : undefined;
+      return [form?.title, ...(form?.fields.map(({ name }) => name) ?? [])];
+    };
+    expect(await formOf({ window })).toEqual(["notes asks, 1 of 3", "a", "b"]);
+    expect(await press({ window, fields: { a: "1", b: "x" } })).toEqual({
+      ...{ kind: "refused", reply: "B: expected a whole number.", field: "b" },
+    });
+    expect(await press({ window, fields: { a: "1", b: "2" }, by: bob })).toMatchObject({ kind: "refused" });
+    expect(await press({ window, fields: { a: "1", b: "2" } })).toMatchObject({
+      ...{ kind: "acted", continues: true, reply: "Kept. 3 more fields are asked for." },
+    });
+    await first.close();
+    expect(await formOf({ window: rest, by: bob })).toEqual([undefined]);
+    expect(await formOf({ window: rest })).toEqual(["notes asks, 2 of 3", "c", "d"]);
+    expect(await press({ window: rest, fields: { c: "3", d: "4" } })).toMatchObject({ continues: true });
+    expect(await formOf({ window: rest })).toEqual(["notes asks, 3 of 3", "e"]);
+    // Whoever begins anew is asked for all of it.
+    expect(await formOf({ window })).toEqual(["notes asks, 1 of 3", "a", "b"]);
+    expect((await press({ window: rest, fields: { e: "" } })).kind).toBe("acted");
+    await worker(chat, [{ text: "Asked again." }], { commands: [] });
+    await shows(chat, "Asked again.");
+    expect(await answer()).toEqual({ action: "accept", content: { a: 1, b: 2, c: 3, d: 4 } });
+    expect((await thread.redis.keys("*:form:*")).filter((key) => key.includes(thread.id))).toEqual([]);
   });
 
   test("is an address that is shown to that person alone, in full, or declined", async () => {

@@ -2,7 +2,7 @@ import { InteractionResponseType, type InteractionType } from "discord.js";
 import type { WrittenFields } from "../../../agent/server-input.ts";
 import { parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
-import { readComponentId, sentenceForm } from "../surface/buttons.ts";
+import { formInputs, readComponentId, sentenceForm } from "../surface/buttons.ts";
 import type { InteractionOptions } from "./options.ts";
 import { replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { readAuthor, type Base, type Of } from "./schema.ts";
@@ -17,8 +17,17 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
       action,
       message,
       replaces,
+      continues,
       ...written
-    }: { action: string; message: string; text?: string; fields?: WrittenFields; replaces?: true },
+    }: {
+      action: string;
+      message: string;
+      text?: string;
+      fields?: WrittenFields;
+      replaces?: true;
+      /** It is about the next part of a form. */
+      continues?: true;
+    },
   ): Promise<void> => {
     const channel = await channels.channel(interaction.channel_id);
     const event = {
@@ -30,13 +39,14 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
       ),
       author: readAuthor(interaction),
       action,
+      window: { most: formInputs, ...(continues && { continues }) },
       tellsRefusal: true as const,
       ...written,
       at: readTime(interaction.id),
     };
     await replyWithResult(rest, interaction, () => receive(event), {
-      replaces: replaces ?? false,
-      action,
+      ...{ replaces: replaces ?? false, pressed: { action, message, continues: continues === true } },
+      ...(continues && written.fields && { done: "Thank you, that was all." }),
     });
   };
 
@@ -63,6 +73,8 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
           if (action === undefined) return replyEphemeral(rest, interaction, outdated);
           return act(interaction, { action, message, replaces: true });
         }
+        case "more":
+          return act(interaction, { action: meaning.action, message: meaning.message, continues: true });
         case "ask": {
           const data = sentenceForm(meaning.action, meaning.question);
           await respond(rest, interaction, { type: InteractionResponseType.Modal, data });
@@ -70,6 +82,7 @@ export function createComponentInteractions({ rest, channels, receive }: Interac
         }
         case "said":
         case "filled":
+        case "rest":
         case "about":
         case undefined:
           return replyEphemeral(rest, interaction, outdated);

@@ -30,14 +30,14 @@ export function createInteractions(options: InteractionOptions): (interaction: u
     const message = interaction.message.id;
     if (meaning?.kind === "said")
       return components.act(interaction, { action: meaning.action, message, text });
-    if (meaning?.kind !== "filled") return;
+    if (meaning?.kind !== "filled" && meaning?.kind !== "rest") return;
     const written = fields.flatMap((field): [string, string | number[]][] => {
       const { custom_id: name, value, values } = field ?? {};
       return name === undefined ? [] : [[name, values?.map(Number) ?? value ?? ""]];
     });
     return components.act(interaction, {
-      ...{ action: meaning.action, message },
-      fields: Object.fromEntries(written),
+      ...{ action: meaning.action, message, fields: Object.fromEntries(written) },
+      ...(meaning.kind === "rest" && { message: meaning.message, continues: true, replaces: true }),
     });
   };
 

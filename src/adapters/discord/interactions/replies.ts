@@ -1,5 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  type APIComponentInMessageActionRow,
+  type APIActionRowComponent,
   type APIInteractionResponse,
   InteractionResponseType,
   MessageFlags,
@@ -10,8 +12,7 @@ import { z } from "zod";
 import { explainResult, type IntakeResult } from "../../../chat/inbound.ts";
 import { refusalCode } from "../connection/rest.ts";
 import { cutForDiscord } from "../markdown/markdown.ts";
-import type { ChoiceMenu } from "../../../chat/outbound.ts";
-import { menuRows } from "../surface/buttons.ts";
+import { continueRow, menuRows } from "../surface/buttons.ts";
 import { inputForm } from "../surface/forms.ts";
 import { messageChars, nobody } from "../surface/render.ts";
 
@@ -49,12 +50,14 @@ export async function respond(
   }
 }
 
+type Rows = APIActionRowComponent<APIComponentInMessageActionRow>[];
+
 /** Replies so that only the person sees it. @param content CommonMark */
 export async function replyEphemeral(
   rest: REST,
   token: InteractionToken,
   content: string,
-  menus: readonly ChoiceMenu[] = [],
+  components: Rows = [],
 ): Promise<void> {
   await respond(rest, token, {
     type: InteractionResponseType.ChannelMessageWithSource,
@@ -62,7 +65,7 @@ export async function replyEphemeral(
       content: cutForDiscord(content, messageChars),
       flags: MessageFlags.Ephemeral,
       allowed_mentions: nobody,
-      ...(menus.length > 0 && { components: menuRows(menus) }),
+      ...(components.length > 0 && { components }),
     },
   });
 }
@@ -72,14 +75,14 @@ async function replaceMessage(
   rest: REST,
   token: InteractionToken,
   content: string,
-  menus: readonly ChoiceMenu[],
+  components: Rows,
 ): Promise<void> {
   await respond(rest, token, {
     type: InteractionResponseType.UpdateMessage,
     data: {
       content: cutForDiscord(content, messageChars),
       allowed_mentions: nobody,
-      components: menuRows(menus),
+      components,
     },
   });
 }
@@ -94,7 +97,7 @@ const yieldMs = 300;
  * Persists an interaction, and only then acknowledges it: a second gateway may do the same.
  *
  * @param how.done for the person, of a command: Discord shows that one was done only where something is said
- * @param how.action the button's, whose press may ask for a form
+ * @param how.pressed the button, whose press may ask for a form, in parts if need be
  * @param how.replaces the answer takes the place of the message whose menu was used
  */
 export async function replyWithResult(
@@ -111,7 +114,8 @@ export async function replyWithResult(
     throw error;
   }
   if (result.kind === "acted" && result.form) {
-    const data = inputForm(how.action ?? "", result.form);
+    const { action = "", message, continues = false } = how.pressed ?? {};
+    const data = inputForm(action, result.form, continues ? message : undefined);
     await respond(rest, token, { type: InteractionResponseType.Modal, data });
     return;
   }
@@ -121,20 +125,25 @@ export async function replyWithResult(
 interface ResultReply {
   done?: string;
   replaces?: boolean;
-  action?: string;
+  pressed?: { action: string; message: string; continues: boolean };
 }
 
 async function showResult(
   rest: REST,
   token: InteractionToken,
   result: IntakeResult,
-  { done, replaces = false }: ResultReply,
+  { done, replaces = false, pressed }: ResultReply,
 ): Promise<void> {
   const problem = explainResult(result);
   if (problem) await delay(yieldMs);
   const { reply = done, menus = [] } = result.kind === "acted" ? result : { reply: problem ?? done };
-  if (reply && replaces && !problem) return replaceMessage(rest, token, reply, menus);
-  if (reply) return replyEphemeral(rest, token, reply, menus);
+  const isPart = result.kind === "acted" && result.continues === true;
+  const rows = [
+    ...menuRows(menus),
+    ...(isPart && pressed ? [continueRow(pressed.message, pressed.action)] : []),
+  ];
+  if (reply && replaces && !problem) return replaceMessage(rest, token, reply, rows);
+  if (reply) return replyEphemeral(rest, token, reply, rows);
   await respond(rest, token, { type: InteractionResponseType.DeferredMessageUpdate });
 }
 

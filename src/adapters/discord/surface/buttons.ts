@@ -18,7 +18,7 @@ const idChars = 100;
 const titleChars = 45;
 const labelChars = 80;
 /** Inputs of one form. https://docs.discord.com/developers/components/reference#modal */
-const formInputs = 5;
+export const formInputs = 5;
 /** Of one row. */
 const rowButtons = 5;
 
@@ -33,6 +33,8 @@ export type ComponentAction =
   | { kind: "said"; action: string }
   /** A form with several inputs was sent for an action. */
   | { kind: "filled"; action: string }
+  /** The next part of a form is wanted, or was sent, for an action of that message: it is asked for in another one. */
+  | { kind: "more" | "rest"; action: string; message: string }
   /** A form was sent: the task that belongs to a message. */
   | { kind: "about"; message: string };
 
@@ -43,12 +45,17 @@ const menuId = /^menu:\d+$/;
 export function readComponentId(id: string): ComponentAction | undefined {
   if (id === stopId) return { kind: "stop" };
   if (menuId.test(id)) return { kind: "choose" };
-  const [, kind, rest = ""] = /^(act|ask|said|filled|about):(.*)$/s.exec(id) ?? [];
+  const [, kind, rest = ""] = /^(act|ask|said|filled|more|rest|about):(.*)$/s.exec(id) ?? [];
   switch (kind) {
     case "act":
     case "said":
     case "filled":
       return { kind, action: rest };
+    case "more":
+    case "rest": {
+      const [, message = "", action = ""] = /^(\d+):(.*)$/s.exec(rest) ?? [];
+      return { kind, action, message };
+    }
     case "ask": {
       const [, length = "", both = ""] = /^(\d+):(.*)$/s.exec(rest) ?? [];
       return { kind, action: both.slice(0, Number(length)), question: both.slice(Number(length)) };
@@ -60,10 +67,19 @@ export function readComponentId(id: string): ComponentAction | undefined {
   }
 }
 
-function pressId({ id, asksFor, inputs = Infinity }: ActionButton): string {
-  return (
-    asksFor === undefined || inputs <= formInputs ? `act:${id}` : `ask:${id.length}:${id}${asksFor}`
-  ).slice(0, idChars);
+function pressId({ id, asksFor, inputs }: ActionButton): string {
+  // What has inputs asks for them once it is pressed.
+  const isAsked = asksFor !== undefined && inputs === undefined;
+  return (isAsked ? `ask:${id.length}:${id}${asksFor}` : `act:${id}`).slice(0, idChars);
+}
+
+/** The button for the next part of a form, since none can be opened by sending another one. */
+export function continueRow(message: string, action: string): Row {
+  const button = { type: ComponentType.Button, style: ButtonStyle.Primary, label: "Continue…" } as const;
+  return {
+    type: ComponentType.ActionRow,
+    components: [{ ...button, custom_id: `more:${message}:${action}` }],
+  };
 }
 
 const styles = {

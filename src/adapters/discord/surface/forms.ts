@@ -23,10 +23,18 @@ const textChars = 4_000;
 /** https://docs.discord.com/developers/components/reference#string-select */
 const optionChars = 100;
 
-/** The form with the inputs of an action: at most five, each a text or a list to choose from. */
-export function inputForm(action: string, { title, fields }: Form): APIModalInteractionResponseCallbackData {
+/**
+ * The form with the inputs of an action: at most five, each a text or a list to choose from.
+ *
+ * @param rest the message with the action's button, where this is not the first part
+ */
+export function inputForm(
+  action: string,
+  { title, fields }: Form,
+  rest?: string,
+): APIModalInteractionResponseCallbackData {
   return {
-    custom_id: `filled:${action}`,
+    custom_id: rest === undefined ? `filled:${action}` : `rest:${rest}:${action}`,
     title: cutText(title, labelChars),
     components: fields.map(toLabel),
   };

@@ -56,6 +56,7 @@ export const intakeResult: z.ZodType<IntakeResult> = z
       ...{ kind: z.literal("acted"), thread: z.string(), reply: z.string().exactOptional(), unchanged },
       menus: z.array(z.strictObject({ label: z.string(), options: z.array(option) })).exactOptional(),
       form: form.exactOptional(),
+      continues: z.literal(true).exactOptional(),
     }),
     z.strictObject({
       kind: z.literal("ignored"),
