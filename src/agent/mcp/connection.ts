@@ -76,6 +76,8 @@ class ServerConnection implements Connection {
   #failures = 0;
   readonly #era: ServerEra = { isStateless: false };
   readonly #calls = new Set<CallRequest>();
+  /** Prompts that are still to come. */
+  #late: FreshListing["late"];
 
   constructor(server: EnabledServer, options: ConnectionOptions) {
     this.#server = server;
@@ -177,8 +179,8 @@ class ServerConnection implements Connection {
     if (this.#life.signal.aborted) return "link" in opened ? await opened.link.close() : undefined;
     if ("link" in opened) {
       this.#failures = 0;
-      this.#listing = opened.listing;
       this.#state = { kind: "ready", link: opened.link, listAt: this.#options.now() + opened.freshMs };
+      this.#takeListing(opened.link, opened);
       this.#options.log("info", `connected, ${this.#listing.tools.length} tools`);
     } else {
       this.#listing = nothingListed;
@@ -228,8 +230,19 @@ class ServerConnection implements Connection {
   async #readListing(link: Link, signal: AbortSignal): Promise<FreshListing> {
     // First, so that no change falls between the two.
     void link.follow();
-    const { listing, freshMs } = await readListing(link, signal);
-    return { freshMs, listing: { ...listing, instructions: this.#options.mask(listing.instructions) } };
+    const limits = { promptMs: this.#options.timeouts.connectMs, life: this.#life.signal };
+    const { listing, ...fresh } = await readListing(link, signal, limits);
+    return { ...fresh, listing: { ...listing, instructions: this.#options.mask(listing.instructions) } };
+  }
+
+  #takeListing(link: Link, { listing, late }: FreshListing): void {
+    this.#late = late;
+    // Those that it had stay until it has told them again.
+    this.#listing = late ? { ...listing, prompts: this.#listing.prompts } : listing;
+    void late?.then(({ prompts, leftOut }) => {
+      if (this.#late !== late || this.#state.kind !== "ready" || this.#state.link !== link) return;
+      this.#listing = { ...listing, prompts, leftOut: [...listing.leftOut, ...leftOut] };
+    });
   }
 
   #loseLink(link: Link): void {
@@ -254,7 +267,7 @@ class ServerConnection implements Connection {
       const fresh = await this.#readListing(link, deadline.signal);
       if (this.#state.kind !== "ready" || this.#state.link !== link) return;
       this.#failures = 0;
-      this.#listing = fresh.listing;
+      this.#takeListing(link, fresh);
       const listAt = Math.min(this.#state.listAt, this.#options.now() + fresh.freshMs);
       this.#state = { kind: "ready", link, listAt };
       this.#options.log("info", `listed again, ${this.#listing.tools.length} tools`);

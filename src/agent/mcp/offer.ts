@@ -54,5 +54,11 @@ function takeUpChange(listed: Listed): Listed {
   const fresh = joined.connection.listing();
   const mayJoin = joined.isPersonal || listing !== nothingListed;
   const isHere = mayJoin && joined.connection.state().kind === "ready";
-  return isHere && !isDeepStrictEqual(fresh, listing) ? { joined, listing: fresh } : listed;
+  return isHere && !isSameForModels(fresh, listing) ? { joined, listing: fresh } : listed;
+}
+
+/** Prompts are chosen by people. */
+function isSameForModels(one: Listing, other: Listing): boolean {
+  const strip = ({ prompts: _prompts, leftOut: _leftOut, ...rest }: Listing) => rest;
+  return isDeepStrictEqual(strip(one), strip(other));
 }

@@ -3,7 +3,7 @@ import { createMasker } from "../secrets/mask-secrets.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
 import type { ConnectionState } from "./connection.ts";
 import { createOffer, type McpOffer } from "./offer.ts";
-import type { ServerPrompt } from "./listing.ts";
+import { nothingListed, type ServerPrompt } from "./listing.ts";
 import type { Joined, Member } from "./member.ts";
 import { nobody } from "./nobody.ts";
 import type { Accounts } from "../mcp-account.ts";
@@ -115,8 +115,11 @@ export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
   function tellPrompts({ server, isPersonal, connection }: Joined, asker: Asker | undefined): void {
     // One that cannot be reached may still have them when somebody has chosen one.
     if (connection.state().kind !== "ready") return;
+    const { prompts } = connection.listing();
+    // Still to come: what others know of them stays.
+    if (prompts === nothingListed.prompts) return;
     const owner = isPersonal && asker ? { person: asker.person } : {};
-    options.onPrompts?.({ server, ...owner, prompts: connection.listing().prompts });
+    options.onPrompts?.({ server, ...owner, prompts });
   }
 
   async function joinServers(servers: readonly EnabledServer[]): Promise<Member[]> {

@@ -2,11 +2,12 @@ import { type Tool as ProtocolTool, ToolSchema } from "@modelcontextprotocol/sdk
 import { z } from "zod";
 import { removeHidden } from "../hidden-characters.ts";
 import { cutText, toWellFormed } from "../text.ts";
+import { waitFor } from "./deadline.ts";
 import type { Link, ProtocolClient } from "./link.ts";
 import { listPages } from "./list-pages.ts";
 import type { Listing, ServerTool } from "./listing.ts";
 import { readParamHeaders } from "./param-headers.ts";
-import { listPrompts } from "./read-prompts.ts";
+import { listPrompts, type PromptListing } from "./read-prompts.ts";
 
 const maxDescription = 2_048;
 const maxInstructions = 2_000;
@@ -14,25 +15,47 @@ const maxInstructions = 2_000;
 /** A list is used for so long at least, whatever its server says: it is looked at before each step of each turn, ms. */
 const leastFreshMs = 60_000;
 
+/** So long tools wait for prompts, which few servers are slow to tell, ms. */
+const promptGraceMs = 1_000;
+
 /** What a server offers, and for how long that may be believed if it announces no change, in milliseconds. */
 export interface FreshListing {
   listing: Listing;
   freshMs: number;
+  /** Its prompts, where they come later than its tools. Never rejects. */
+  late?: Promise<PromptListing>;
 }
 
-/** Asks a connected server for all that it offers. Throws what the request throws. */
+/**
+ * Asks a connected server for all that it offers. Throws what the request throws.
+ *
+ * @param limits.promptMs how long its prompts may take, which its tools do not wait for; `life` ends that too
+ */
 export async function readListing(
   { client, mirrorsArguments }: Pick<Link, "client" | "mirrorsArguments">,
   signal: AbortSignal,
+  limits: { promptMs: number; life: AbortSignal },
 ): Promise<FreshListing> {
   const capabilities = client.getServerCapabilities();
   const words = toWellFormed(removeHidden(client.getInstructions() ?? "").trim());
-  const [listed, prompted] = await Promise.all([
+  const reading = capabilities?.prompts
+    ? listPrompts(client, limits.promptMs, limits.life)
+    : Promise.resolve(noPrompts);
+  const [listed, soon] = await Promise.all([
     capabilities?.tools ? listTools(client, { signal, hasHeaders: mirrorsArguments() }) : noTools,
-    capabilities?.prompts ? listPrompts(client, signal) : noPrompts,
+    Promise.race([
+      reading,
+      waitFor(
+        reading.then(() => {}),
+        promptGraceMs,
+        signal,
+      ),
+    ]),
   ]);
+  const prompted = soon ?? noPrompts;
   return {
     freshMs: listed.freshMs,
+    ...(!soon && { late: reading }),
     listing: {
       tools: listed.tools,
       prompts: prompted.prompts,
@@ -46,7 +69,7 @@ export async function readListing(
 type ListedTools = Pick<Listing, "tools" | "leftOut"> & Pick<FreshListing, "freshMs">;
 
 const noTools: ListedTools = { tools: [], leftOut: [], freshMs: Infinity };
-const noPrompts: Pick<Listing, "prompts" | "leftOut"> = { prompts: [], leftOut: [] };
+const noPrompts: PromptListing = { prompts: [], leftOut: [] };
 
 async function listTools(
   client: ProtocolClient,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { removeHidden } from "../hidden-characters.ts";
 import { cutText, toOneLine, toWellFormed } from "../text.ts";
+import { startDeadline } from "./deadline.ts";
 import { describeError } from "./failure.ts";
 import type { ProtocolClient } from "./link.ts";
 import { listPages } from "./list-pages.ts";
@@ -24,21 +25,33 @@ const promptSchema = z.looseObject({
     .default([]),
 });
 
-/** The prompts of a server. Where they cannot be listed, its tools stay: a sentence says why. Never rejects. */
+/** The prompts of a server, and a sentence for each that cannot be offered. */
+export type PromptListing = Pick<Listing, "prompts" | "leftOut">;
+
+/**
+ * The prompts of a server. Where they cannot be listed, its tools stay: a sentence says why. Never rejects.
+ *
+ * @param ms how long that may take
+ */
 export async function listPrompts(
   client: ProtocolClient,
-  signal: AbortSignal,
-): Promise<Pick<Listing, "prompts" | "leftOut">> {
+  ms: number,
+  life: AbortSignal,
+): Promise<PromptListing> {
+  const deadline = startDeadline(ms, life);
   try {
-    const { entries, cut } = await listPages(client, "prompts", signal);
+    const { entries, cut } = await listPages(client, "prompts", deadline.signal);
     const { prompts, leftOut } = keepUsable(entries);
     return { prompts, leftOut: cut === undefined ? leftOut : [...leftOut, cut] };
   } catch (error) {
-    return { prompts: [], leftOut: [`Its prompts could not be listed: ${describeError(error)}.`] };
+    const why = deadline.expired() ? `no answer within ${ms / 1_000} s` : describeError(error);
+    return { prompts: [], leftOut: [`Its prompts could not be listed: ${why}.`] };
+  } finally {
+    deadline.release();
   }
 }
 
-function keepUsable(entries: readonly unknown[]): Pick<Listing, "prompts" | "leftOut"> {
+function keepUsable(entries: readonly unknown[]): PromptListing {
   const prompts = new Map<string, ServerPrompt>();
   const leftOut: string[] = [];
   for (const entry of entries) {

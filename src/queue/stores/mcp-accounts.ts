@@ -32,6 +32,8 @@ export function createAccountStore(redis: Redis, secret: string): Accounts {
     of: (person) =>
       createStore(redis, {
         ...{ hash: keys.mcpPersonAccounts, box: ofPeople, toField: (server) => toField(server, person) },
+        // What that account showed its person goes with it.
+        prompts: keys.mcpPrompts(person),
         // Its person connects it again, which needs no operator.
         onUnreadable: () => undefined,
       }),
@@ -57,12 +59,14 @@ interface StoreOptions {
   box: SealedBox;
   /** Where an account stands, and what it is sealed for. */
   toField(server: string): string;
+  /** The hash of prompts that were listed with these accounts alone, by server. */
+  prompts?: string;
   onUnreadable(server: string, cause: unknown): undefined;
 }
 
 function createStore(
   redis: Redis,
-  { hash, box, toField: fieldOf, onUnreadable }: StoreOptions,
+  { hash, box, toField: fieldOf, prompts, onUnreadable }: StoreOptions,
 ): AccountStore {
   return {
     async read(server) {
@@ -78,7 +82,9 @@ function createStore(
       await redis.hset(hash, fieldOf(server), box.seal(JSON.stringify(account), fieldOf(server)));
     },
     async remove(server) {
-      return (await redis.hdel(hash, fieldOf(server))) === 1;
+      const removed = await redis.hdel(hash, fieldOf(server));
+      if (prompts !== undefined) await redis.hdel(prompts, server);
+      return removed === 1;
     },
     async renewAlone(server, work) {
       const lock = await takeLock(redis, keys.mcpRenewing(fieldOf(server)), renewingSeconds);

@@ -33,8 +33,8 @@ const entrySchema = z.object({
 });
 
 export function createPromptIndex(redis: Redis, now: () => number): PromptIndex {
-  /** What this process has written. */
-  const written = new Map<string, { json: string; at: number }>();
+  /** What this process has written: the list itself, which stays the same one until its server is asked again. */
+  const written = new Map<string, { prompts: object; at: number }>();
   const read = async (person?: string): Promise<OfferedPrompt[]> => {
     const stored = Object.entries(await redis.hgetall(keys.mcpPrompts(person)));
     return stored.flatMap(([server, json]) => {
@@ -46,10 +46,9 @@ export function createPromptIndex(redis: Redis, now: () => number): PromptIndex 
     async publish({ server, person, prompts }) {
       const key = keys.mcpPrompts(person);
       const known = JSON.stringify([key, server]);
-      const json = JSON.stringify(prompts);
       const last = written.get(known);
-      if (last?.json === json && now() - last.at < rewriteMs) return;
-      written.set(known, { json, at: now() });
+      if (last?.prompts === prompts && now() - last.at < rewriteMs) return;
+      written.set(known, { prompts, at: now() });
       if (prompts.length === 0) return void (await redis.hdel(key, server));
       const entry = JSON.stringify({ at: now(), prompts });
       await redis.multi().hset(key, server, entry).pexpire(key, keptMs).exec();

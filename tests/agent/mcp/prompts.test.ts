@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Asker } from "../../../src/agent/mcp/asker.ts";
 import type { ServerPrompt } from "../../../src/agent/mcp/listing.ts";
-import { never, poolOf, useSandboxes, stdioFixture } from "./harness.ts";
+import { never, poolOf, run, stdioFixture, toolNamed, useSandboxes } from "./harness.ts";
 import { startHttpFixture } from "./servers/http.ts";
 import { startStatelessServer } from "./servers/stateless.ts";
 
@@ -67,6 +67,30 @@ test("A prompt whose name nobody could write is left out and told; a list that f
   const [status] = failing.pool.status();
   expect(status?.tools).toContain("echo");
   expect(status?.problem).toContain("Its prompts could not be listed: ");
+});
+
+test("A server that does not tell its prompts has its tools meanwhile, and the prompts are told once they come", async () => {
+  const { pool, told } = await open(stdioFixture({ prompts: "silent" }));
+  expect(pool.status()).toMatchObject([{ state: "ready", tools: expect.arrayContaining(["echo"]) }]);
+  expect(told).toEqual([]);
+  const offer = await pool.offer(never);
+  expect((await run(await toolNamed(pool, "tickets__echo"), { say: "hi" })).text).toBe("hi");
+  const newest = async () => {
+    await pool.offer(never);
+    return told.at(-1)?.prompts.map(({ name }) => name);
+  };
+  await expect.poll(newest).toEqual(["late"]);
+  // Nothing that models are given has changed.
+  expect(await offer.renew(never)).toBeUndefined();
+});
+
+test("A server that never tells its prompts keeps its tools, and the status says so", async () => {
+  const { pool } = await open({ ...stdioFixture({ prompts: "silent" }), connect_timeout: 8 });
+  expect((await pool.offer(never)).tools.map(({ name }) => name)).toContain("tickets__echo");
+  await expect
+    .poll(() => pool.status()[0]?.problem, { timeout: 60_000 })
+    .toBe("Its prompts could not be listed: no answer within 8 s.");
+  expect(pool.status()).toMatchObject([{ state: "ready" }]);
 });
 
 test("Of a server without end the first hundred prompts are told", async () => {

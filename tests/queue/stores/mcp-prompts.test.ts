@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
+import { createAccountStore } from "../../../src/queue/stores/mcp-accounts.ts";
 import { createPromptIndex } from "../../../src/queue/stores/mcp-prompts.ts";
 import { startRedis } from "../../fakes/redis.ts";
 
@@ -46,15 +47,30 @@ test("A list is replaced, goes with its prompts, and is forgotten when no turn h
 
 test("What has not changed is written once an hour, and what is no list costs the others nothing", async () => {
   const { worker, gateway, clock, client } = await scene();
-  await worker.publish({ server: "tickets", prompts: [triage] });
+  const prompts = [triage];
+  await worker.publish({ server: "tickets", prompts });
   const stored = () => client.hget(keys.mcpPrompts(), "tickets");
   const first = await stored();
   clock.now += 60_000;
-  await worker.publish({ server: "tickets", prompts: [triage] });
+  await worker.publish({ server: "tickets", prompts });
   expect(await stored()).toBe(first);
   clock.now += 3_600_000;
-  await worker.publish({ server: "tickets", prompts: [triage] });
+  await worker.publish({ server: "tickets", prompts });
   expect(await stored()).not.toBe(first);
   await client.hset(keys.mcpPrompts(), "odd", "{}");
   expect(await names(gateway.list("p"))).toEqual(["tickets/triage"]);
+});
+
+test("Prompts of an account go when its person disconnects it, and no others", async () => {
+  const { worker, gateway, client } = await scene();
+  const accounts = createAccountStore(client, "a secret of the test that is long enough");
+  for (const person of ["slack:T1:ada", "slack:T1:bob"])
+    for (const server of ["mail", "notes"]) await worker.publish({ server, person, prompts: [triage] });
+  await worker.publish({ server: "mail", prompts: [{ ...triage, name: "of-all" }] });
+  await accounts.of("slack:T1:ada").remove("mail");
+  expect(await names(gateway.list("slack:T1:ada"))).toEqual(["mail/of-all", "notes/triage"]);
+  expect(await names(gateway.list("slack:T1:bob"))).toEqual(["mail/of-all", "mail/triage", "notes/triage"]);
+  // Connected again, they are there with the next task.
+  await worker.publish({ server: "mail", person: "slack:T1:ada", prompts: [triage] });
+  expect(await names(gateway.list("slack:T1:ada"))).toContain("mail/triage");
 });

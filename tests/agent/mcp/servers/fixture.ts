@@ -30,8 +30,11 @@ export interface FixtureOptions {
   instructions?: string;
   /** Texts that it has as resources, by URI. */
   resources?: Record<string, string>;
-  /** Its prompts, of which `triage` can be got; `broken`: it has some, and cannot list them. */
-  prompts?: object[] | "broken";
+  /**
+   * Its prompts, of which `triage` can be got; `broken`: it has some, and cannot list them; `silent`: it does not answer
+   * before somebody has called `echo`, and then with `late`.
+   */
+  prompts?: object[] | "broken" | "silent";
   /** What `crash` and `crash-once` do. The latter asks whether it is the first time. */
   crash?: () => void;
   isFirstCrash?: () => boolean;
@@ -74,6 +77,7 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   let failuresLeft = 0;
   let meeting = 0;
   const met = Promise.withResolvers<void>();
+  const echoed = Promise.withResolvers<void>();
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
     if (failuresLeft > 0) {
       failuresLeft -= 1;
@@ -98,6 +102,7 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   if (prompts) {
     server.setRequestHandler(ListPromptsRequestSchema, () => {
       if (prompts === "broken") throw new Error("the prompts are being printed");
+      if (prompts === "silent") return echoed.promise.then(() => ({ prompts: [{ name: "late" }] }));
       return { prompts: prompts.map((each) => PromptSchema.parse(each)) };
     });
     server.setRequestHandler(GetPromptRequestSchema, ({ params }) => {
@@ -120,6 +125,7 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   ): Promise<CallToolResult> {
     switch (name) {
       case "echo":
+        echoed.resolve();
         return say(String(args["say"]));
       case "fail":
         return { isError: true, ...say("the printer is on fire") };
