@@ -29,6 +29,8 @@ export interface HeadFields {
   paused?: string;
   /** What the turns that have ended cost together, US dollars. */
   cost?: string;
+  /** What the turn that is open has cost so far, as its journal had it at the latest write. */
+  turnCost?: string;
   /** See undo/stored.ts. */
   undo?: string;
   undone?: string;

@@ -18,7 +18,7 @@ export interface SessionLine extends SessionSummary {
   text: string;
   /** Who began it. */
   author: string;
-  /** Of its turns that have ended, US dollars; absent for sessions older than this figure. */
+  /** Of its turns, US dollars, of an open one so far; absent where none has been written. */
   cost?: number;
   /** Among the threads that wait, 1 is the next. */
   place?: number;
@@ -122,10 +122,12 @@ export function createOverview(redis: Redis): Overview {
 
 /** What the head tells of a session as a whole. */
 async function readFacts(redis: Redis, { thread, activeAt }: Listed) {
-  const stored = await redis.hmget(keys.head(thread), "cost", "unsaid", "title", "archivedAt");
-  const [cost, unsaid, title, archivedAt] = stored;
+  const stored = await redis.hmget(keys.head(thread), "cost", "turnCost", "unsaid", "title", "archivedAt");
+  const [cost, turnCost, unsaid, title, archivedAt] = stored;
   return {
-    ...(cost && { cost: readHeadNumber(redis, thread, "cost", cost) }),
+    ...((cost || turnCost) && {
+      cost: readHeadNumber(redis, thread, "cost", cost) + readHeadNumber(redis, thread, "turnCost", turnCost),
+    }),
     ...(unsaid && { unsaid: true as const }),
     ...(title && { title }),
     ...(archivedAt && activeAt <= Number(archivedAt) && { archived: true as const }),

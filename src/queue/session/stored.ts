@@ -104,6 +104,7 @@ const numbers = {
   claimedAt: z.coerce.number(),
   told: z.coerce.number().int().nonnegative(),
   cost: z.coerce.number(),
+  turnCost: z.coerce.number(),
 };
 
 /** A figure in a session's head; 0 when it is not there, or no number. */

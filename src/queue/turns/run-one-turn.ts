@@ -5,8 +5,9 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import { toolCalls } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
+import type { Change } from "../session/lease.ts";
 import { listUnnotified } from "../session/cancelled-messages.ts";
-import { askQuestion } from "../session/open-questions.ts";
+import { askQuestion, mergeChanges } from "../session/open-questions.ts";
 import { readApprovals } from "../session/thread-approvals.ts";
 import { readThreadModel } from "../session/thread-model.ts";
 import { readThreadSkill } from "../session/thread-skill.ts";
@@ -151,9 +152,16 @@ async function consume(
   const { abort, signal } = control;
   /** What the next write takes along: the loop does nothing before it. */
   const held: JournalRecord[] = [];
+  /** For lists of threads, which do not read the journal: set with the next write. */
+  const spent = { cost: turn.usage.cost, isWritten: true };
+  const append = async (change: Omit<Change, "done"> = {}) => {
+    const told: Change = spent.isWritten ? {} : { fields: { turnCost: String(spent.cost) } };
+    spent.isWritten = true;
+    await lease.append(held.splice(0), mergeChanges([change, told]));
+  };
   const store = async (record?: JournalRecord) => {
     if (record) held.push(record);
-    if (held.length > 0) await lease.append(held.splice(0));
+    if (held.length > 0) await append();
   };
   /** Calls of the step without a result. */
   let open = history.open.length;
@@ -182,6 +190,10 @@ async function consume(
     const record = toRecord(event, options.now());
     if (event.type === "assistant") open = toolCalls(event.message).length;
     if (event.type === "tool-end") open -= 1;
+    if ("usage" in event && event.usage) {
+      spent.cost += event.usage.cost;
+      spent.isWritten = false;
+    }
     // Behind a reply with calls comes the start of one, behind the last result the look into the mailbox, and behind what
     // the model is told its reply. Where the turn ends instead, the runner stores it.
     const isHeld =
@@ -193,7 +205,7 @@ async function consume(
         ? askQuestion(event.question, display.question(event.question, event.call))
         : {};
     if (record) held.push(record);
-    if (record && !isHeld) await lease.append(held.splice(0), change);
+    if (record && !isHeld) await append(change);
     display.event(event);
   });
   // Also where nothing was told any more: a turn that is handed over runs nothing.

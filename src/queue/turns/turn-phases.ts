@@ -95,6 +95,7 @@ export async function finishTurn(
       cost: String(
         readHeadNumber(options.redis, lease.thread, "cost", head["cost"]) + receipt.outcome.usage.cost,
       ),
+      turnCost: "",
       ...markNotified(cancelled),
       ...Object.assign({}, ...told.map(writeLost)),
     },

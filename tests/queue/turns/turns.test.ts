@@ -284,6 +284,20 @@ describe("A message", () => {
     expect(line).toMatchObject({ status: "idle", ended: "answered", cost: 0.02, text: "one" });
   });
 
+  test("costs what its open turn has used so far, and nothing twice when that ends", async () => {
+    const chat = memoryChat();
+    const { redis, says, thread } = gateway(chat);
+    const { tool, started, release } = waitingTool();
+    await worker(chat, { replies: [{ calls: [{ name: "wait" }] }, { text: "Done." }], tools: [tool] });
+    await says("wait for it");
+    await started;
+    const overview = createOverview(redis);
+    expect(await overview.line(threadId(thread))).toMatchObject({ status: "running", cost: 0.01 });
+    release();
+    await answer(chat, "Done.");
+    expect(await overview.line(threadId(thread))).toMatchObject({ status: "idle", cost: 0.02 });
+  });
+
   test("that comes twice is answered once", async () => {
     const chat = memoryChat();
     const { intake, says } = gateway(chat);
