@@ -8,8 +8,15 @@ import type { MessageMark, OutboundMessage } from "../../../chat/outbound.ts";
 export type ConsoleContent =
   /** `files`: names of those that came with it; `pictures`: for each the id of its thumbnail, if it has one. */
   | ({ kind: "person"; name: string; text: string; files?: string[]; pictures?: (string | null)[] } & Marked)
-  | (OutboundMessage & Marked)
+  /** `shown`: the file that is to be read with it, kept as a message of its own with that id. */
+  | (OutboundMessage & Marked & { shown?: ShownFile })
   | ({ kind: "file"; name: string; bytes: number } & Marked);
+
+export interface ShownFile {
+  id: string;
+  name: string;
+  bytes: number;
+}
 
 interface Marked {
   mark?: MessageMark;
@@ -39,6 +46,8 @@ const basis = {
   ahead: optional(z.number()),
 };
 
+export const shownFile = z.looseObject({ id: z.string(), name: z.string(), bytes: z.number() });
+
 export const parseMessage = createStoredParser<ConsoleMessage>(
   z.discriminatedUnion("kind", [
     z.looseObject({
@@ -49,7 +58,7 @@ export const parseMessage = createStoredParser<ConsoleMessage>(
       files: optional(z.array(z.string())),
       pictures: optional(z.array(z.string().nullable())),
     }),
-    z.looseObject({ ...basis, ...outboundMessageFields }),
+    z.looseObject({ ...basis, ...outboundMessageFields, shown: optional(shownFile) }),
     z.looseObject({ ...basis, kind: z.literal("file"), name: z.string(), bytes: z.number() }),
   ]),
 );

@@ -25,7 +25,7 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
     );
   };
 
-  const upload: ChatSurface["upload"] = async (thread, file, key) => {
+  const keepFile = async (thread: string, file: { name: string; data: Uint8Array }, key: string) => {
     const bytes = file.data.byteLength;
     if (bytes > maxUploadBytes) {
       const limit = `${maxUploadBytes / 1024 / 1024} MiB`;
@@ -35,8 +35,8 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
       );
     }
     const content = { kind: "file" as const, name: file.name, bytes };
-    const id = await untilStored(conversations.add(thread.thread, `upload ${key}`, content, file.data));
-    return [consoleMessageRef(thread.thread, id)];
+    const id = await untilStored(conversations.add(thread, `upload ${key}`, content, file.data));
+    return { id, name: file.name, bytes };
   };
 
   return {
@@ -49,10 +49,15 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
       const { file, mentions: _, ...message } = posted;
       const refs: MessageRef[] = [];
       // Before the message that it belongs to.
-      if (file) await upload(thread, { name: file.name, data: Buffer.from(file.text) }, `file ${key}`);
+      const shown =
+        file && (await keepFile(thread.thread, { ...file, data: Buffer.from(file.text) }, `file ${key}`));
       for (const [part, markdown] of splitMarkdown(message.markdown, messageChars).entries()) {
         const id = await untilStored(
-          conversations.add(thread.thread, `post ${part} ${key}`, { ...message, markdown }),
+          conversations.add(thread.thread, `post ${part} ${key}`, {
+            ...message,
+            markdown,
+            ...(shown && { shown }),
+          }),
         );
         refs.push(consoleMessageRef(thread.thread, id));
       }
@@ -88,7 +93,10 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
       await untilStored(conversations.setState(parseMessageRef(ref).thread, mark, paused));
     },
 
-    upload,
+    async upload(thread, file, key) {
+      const { id } = await keepFile(thread.thread, file, key);
+      return [consoleMessageRef(thread.thread, id)];
+    },
 
     async *download(file) {
       const data = await uploads.read(file.handle);

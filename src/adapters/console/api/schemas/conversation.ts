@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { acts } from "../../../../chat/roles.ts";
 import { messageMarkSchema, outboundMessageFields } from "../../../../chat/schemas.ts";
-import type { ConsoleMessage } from "../../conversations/console-message.ts";
+import type { ConsoleMessage, ShownFile } from "../../conversations/console-message.ts";
 import type { ThreadSummary } from "../../conversations/conversations.ts";
 import type { ConsoleStatus, SignedIn } from "../../services.ts";
 import { problem, time } from "./common.ts";
@@ -44,6 +44,10 @@ const basis = {
   ahead: z.number().exactOptional(),
 };
 
+const shownFile: z.ZodType<ShownFile> = z
+  .strictObject({ id: z.string(), name: z.string(), bytes: z.number() })
+  .describe("the file that is to be read with it, which is a message of its own with that id");
+
 const consoleMessage: z.ZodType<ConsoleMessage> = z
   .discriminatedUnion("kind", [
     z.strictObject({
@@ -52,7 +56,7 @@ const consoleMessage: z.ZodType<ConsoleMessage> = z
       pictures: z.array(z.string().nullable()).exactOptional(),
     }),
     z.strictObject({ ...basis, kind: z.literal("file"), name: z.string(), bytes: z.number() }),
-    z.strictObject({ ...basis, ...outboundMessageFields }),
+    z.strictObject({ ...basis, ...outboundMessageFields, shown: shownFile.exactOptional() }),
   ])
   .meta({ id: "ConsoleMessage" });
 

@@ -1,6 +1,6 @@
 /** A message of a conversation with all its parts. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
-import type { ConsoleMessage } from "../../conversations/console-message.ts";
+import type { ConsoleMessage, ShownFile } from "../../conversations/console-message.ts";
 import { messageAddress, wholeThread } from "../addresses.ts";
 import { thumbnailAddress, uploadAddress } from "../api.ts";
 import { copyButton, linkButton } from "../copy.ts";
@@ -68,13 +68,13 @@ export function messageView(article: HTMLElement, { stop, press, retry, edit }: 
     if (message.kind === "person")
       redraw(body, [message.text, message.files], () => renderBody(thread, message));
     else if (message.kind === "file") {
-      const { id, name: file, bytes } = message;
-      redraw(body, [thread, id], () => [fileCard(file, bytes, uploadAddress(thread, id))]);
+      redraw(body, [thread, message.id], () => [fileCard(thread, message)]);
     } else if (message.calls) {
       redraw(body, "calls", () => calls.parts);
       calls.show(wholeThread(thread), message.calls);
     } else {
-      redraw(body, "words", () => [words]);
+      const { shown } = message;
+      redraw(body, ["words", thread, shown?.id], () => [words, ...(shown ? [fileCard(thread, shown)] : [])]);
       showMarkdown(words, message.markdown, { signed: message.kind !== "answer" });
     }
     const written = textOf(message);
@@ -103,7 +103,8 @@ export function messageView(article: HTMLElement, { stop, press, retry, edit }: 
     const place = message.ahead ? `, no. ${message.ahead}` : "";
     redraw(mark, [state, place], () => (state ? [icon(state), markWords[state] + place] : []));
     // While only a message of a person waits, the box has the button.
-    foot.hidden = !isStoppable(message);
+    // While it asks the question has it, and one more would say that something else is stopped by it.
+    foot.hidden = !isStoppable(message) || (asks && message.kind !== "question");
   };
   return { parts: [head, body, actions, print, foot], show };
 }
@@ -149,7 +150,8 @@ function actionButton({ label, style }: ActionButton, onclick: () => void): HTML
 }
 
 /** A file that Heddle has made: to view and to save. */
-function fileCard(name: string, bytes: number, address: string): HTMLElement {
+function fileCard(thread: string, { id, name, bytes }: ShownFile): HTMLElement {
+  const address = uploadAddress(thread, id);
   const look = { type: "button", class: "file", onclick: () => viewFile({ path: name, address }) };
   const size = element("span", { class: "size" }, formatBytes(bytes));
   const save = { class: "quiet", href: address, download: name, "aria-label": `Save ${name}` };

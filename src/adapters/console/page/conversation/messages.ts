@@ -249,7 +249,7 @@ export class Conversation {
     if (isOpen) this.#open.add(id);
     else this.#open.delete(id);
     if (this.#open.size > 0 === before) return;
-    for (const entry of this.#drawn) if (entry.message.mark) entry.draw(this.#around);
+    for (const entry of this.#drawn) if (isRunning(entry.message)) entry.draw(this.#around);
   }
 }
 

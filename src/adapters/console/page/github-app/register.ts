@@ -61,7 +61,7 @@ function formParts(host: string): Child[] {
     ),
     element(
       "form",
-      { class: "question", autocomplete: "off", onsubmit },
+      { class: "setup-question", autocomplete: "off", onsubmit },
       element("label", {}, "Organization (empty: your own account) ", name),
       send,
     ),

@@ -10,7 +10,7 @@ export function questionForm(run: string, question: SetupQuestion): HTMLFormElem
   const parts = partsOf(question, (value) => void send(value));
   const form = element(
     "form",
-    { class: "question", autocomplete: "off", onsubmit: (event) => event.preventDefault() },
+    { class: "setup-question", autocomplete: "off", onsubmit: (event) => event.preventDefault() },
     ...parts,
   );
   return form;
