@@ -82,23 +82,24 @@ function withoutContent<Entry extends AuditEntry>(entry: Entry): Entry {
   return Object.fromEntries(hidden) as Entry;
 }
 
-const idNames = new Set(["turn", "call", "sha256"]);
+const idNames = new Set(["turn", "call", "sha256", "message"]);
 
 function toLine(entry: AuditEntry, place: string, mask: Mask): AuditLine {
   const { n, at, what, before: _before, hash: _hash, key: _key, mac: _mac, ...rest } = entry;
   const { by: _by, thread, asked, ...others } = { by: "", thread: "", asked: [], ...rest };
-  const messages = asked.map(
-    ({ message, scheduled }) => `${scheduled ? "scheduled" : "message"}: ${message}`,
-  );
+  const messages = asked.map(({ message, scheduled }): [string, unknown] => [
+    scheduled ? "scheduled" : "message",
+    message,
+  ]);
   const [ids, told] = [true, false].map((isId) =>
     Object.entries(others).filter(([name]) => idNames.has(name) === isId),
   );
-  const words = [...(told ?? []).map(([name, value]) => `${name}: ${toText(value)}`), ...messages];
+  const words = (told ?? []).map(([name, value]) => `${name}: ${toText(value)}`);
   return {
     ...{ n, at, what, thread, place: mask(place) },
     by: mask(listPeople(entry).join(", ")),
     rest: makeExcerpt(words.join(" · "), mask, restChars),
-    ids: (ids ?? []).map(([name, value]) => ({ name, value: mask(toText(value)) })),
+    ids: [...messages, ...(ids ?? [])].map(([name, value]) => ({ name, value: mask(toText(value)) })),
   };
 }
 

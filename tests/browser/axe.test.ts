@@ -81,7 +81,7 @@ describe("axe finds nothing", () => {
       ["#/usage", "Everyone"],
       ["#/system", "csv-report"],
       ["#/settings", "tools.rules"],
-      ["#/audit", "message: 173.4"],
+      ["#/audit", "Ids"],
     ] as const)
       await look(at.page, at.console.url, hash, text);
     await presence.close();

@@ -98,6 +98,21 @@ describe("a long timeline", () => {
     opened.expectInnocent();
   });
 
+  test("tells what a step was on two lines of a phone", async () => {
+    await using opened = await openTimeline(4, 1);
+    const { page } = opened;
+    await page.setViewportSize({ width: 360, height: 740 });
+    const step = page.locator(".entry.model").filter({ hasText: "Step 4" });
+    const figures = step.locator(".figures");
+    const [{ height: one = 0 } = {}, { height: other = 0 } = {}] = [
+      (await step.locator(".step").boundingBox()) ?? {},
+      (await figures.boundingBox()) ?? {},
+    ];
+    expect([one > 0, one < 30, other > 0, other < 30]).toEqual([true, true, true, true]);
+    expect(await overflow(page)).toBe(0);
+    opened.expectInnocent();
+  });
+
   test("is searched, and its start, turns and failures are one press away", async () => {
     await using opened = await openTimeline(100, 2);
     const { page } = opened;

@@ -8,7 +8,7 @@ const endings: Record<Ending, State> = {
   answered: ["answered", "Answered"],
   silent: ["idle", "Said nothing"],
   stopped: ["stopped", "Stopped"],
-  paused: ["waiting", "Paused"],
+  paused: ["paused", "Paused"],
   refused: ["failed", "Refused"],
   failed: ["failed", "Failed"],
   "handed-over": ["waiting", "Handed over"],
@@ -57,7 +57,7 @@ export function callStateOf(state: string): State {
 /** Of a thread in a list. */
 export function stateOf({ state, place, ended }: ThreadLine): State {
   if (state === "running") return ["taken", "Running"];
-  if (state === "asking") return ["question", "Waiting for an answer"];
+  if (state === "asking") return ["question", "Needs an answer"];
   if (state === "waiting") return ["waiting", place ? `Waiting, no. ${place}` : "Waiting"];
   return toEndingState(ended);
 }

@@ -40,6 +40,18 @@ export function timeOf(
   return [element("a", attributes, textContent ?? "")];
 }
 
+/** `provider/model`: on a small screen the provider makes room. */
+export function nameModel(model: string): HTMLElement {
+  const own = model.slice(model.indexOf("/") + 1);
+  const provider = model.slice(0, model.length - own.length);
+  return element(
+    "span",
+    { class: "model", title: model },
+    element("span", { class: "provider" }, provider),
+    own,
+  );
+}
+
 /** Tokens of the next request, before and after. */
 export function formatSizes({ before, after }: { before?: number; after?: number }): string {
   return before === undefined || after === undefined

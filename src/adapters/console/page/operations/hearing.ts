@@ -2,15 +2,14 @@
 import type { PlatformHearing } from "../../setup-at-console.ts";
 import { element } from "../dom.ts";
 import { section } from "./report.ts";
+import { platformNames } from "./thread-words.ts";
 
 export function hearingPanel(platforms: readonly PlatformHearing[]): HTMLElement {
   return section("The first mention", element("ul", { class: "hearing" }, ...platforms.map(lineOf)));
 }
 
-const names: Record<string, string> = { slack: "Slack", discord: "Discord" };
-
 function lineOf(hearing: PlatformHearing): HTMLElement {
-  const name = names[hearing.platform] ?? hearing.platform;
+  const name = platformNames[hearing.platform] ?? hearing.platform;
   if (hearing.state === "heard") {
     const { at, by, where, refusal } = hearing.message;
     const heard = `${name}: I hear you in ${where}. ${by} wrote to me at ${new Date(at).toLocaleTimeString()}.`;

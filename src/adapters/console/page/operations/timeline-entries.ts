@@ -11,6 +11,7 @@ import {
   formatSizes,
   imagesOf,
   item,
+  nameModel,
   renderEnding,
   renderOmitted,
   timeOf,
@@ -255,7 +256,7 @@ export class Entries {
         "p",
         { class: "step" },
         element("strong", {}, `Step ${step}`),
-        element("span", {}, model),
+        nameModel(model),
         ...(tookMs === undefined
           ? []
           : [

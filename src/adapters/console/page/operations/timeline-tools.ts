@@ -81,15 +81,25 @@ export function timelineTools(thread: string, place: Place): { element: HTMLElem
       { type: "button", class: "action", title: label, "aria-label": label, onclick: act },
       ...content,
     );
+  /** There and back stay on one line. */
+  const pair = (...names: string[]) =>
+    element(
+      "span",
+      { class: "pair" },
+      ...jumps
+        .filter(([key]) => names.includes(key))
+        .map(([key, label, sign, act]) =>
+          button(`${label} (${key})`, act, icon(sign), label.replace(/^\w+ /, "")),
+        ),
+    );
   const bar = element(
     "div",
     { class: "timeline-tools", role: "toolbar", "aria-label": "Find in this timeline" },
     form,
     button("Go to the start", () => place.goTo(0), "Start"),
     button("Go to the end", () => place.goToEnd(), "End"),
-    ...jumps.map(([key, label, sign, act]) =>
-      button(`${label} (${key})`, act, icon(sign), label.replace(/^\w+ /, "")),
-    ),
+    pair("T", "t"),
+    pair("E", "e"),
     button("Unfold all calls", () => place.expandAll(true), "Unfold all"),
     button("Fold all calls", () => place.expandAll(false), "Fold all"),
   );

@@ -159,7 +159,8 @@ function labelOf({ id, ...named }: { id: string; name?: string }, tellsPlatform 
     return `heard in ${labelOf({ ...named, id: id.slice(heard.length) }, tellsPlatform)}`;
   const [platform, , ...rest] = id.split(":");
   if (rest.length === 0) return id;
-  return `${name ?? rest.join(":")}${tellsPlatform ? ` · ${platform}` : ""}`;
+  const [own, place] = [name ?? rest.join(":"), platform === "local" ? "console" : platform];
+  return tellsPlatform && own !== place ? `${own} · ${place}` : own;
 }
 
 function opinionsOf(models: UsageShare[]): HTMLElement[] {
