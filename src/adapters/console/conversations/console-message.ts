@@ -46,7 +46,7 @@ const basis = {
   ahead: optional(z.number()),
 };
 
-export const shownFile = z.looseObject({ id: z.string(), name: z.string(), bytes: z.number() });
+const shownFile = z.looseObject({ id: z.string(), name: z.string(), bytes: z.number() });
 
 export const parseMessage = createStoredParser<ConsoleMessage>(
   z.discriminatedUnion("kind", [
