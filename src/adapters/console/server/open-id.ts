@@ -1,5 +1,12 @@
 import type { Redis } from "ioredis";
-import type { ClientAuth, Configuration, CustomFetch, IDToken, UserInfoResponse } from "openid-client";
+import type {
+  ClientAuth,
+  Configuration,
+  CustomFetch,
+  IDToken,
+  ServerMetadata,
+  UserInfoResponse,
+} from "openid-client";
 import { z } from "zod";
 import { createSealedBox } from "../../../agent/sealed-box.ts";
 import { type Identity, readSignInSecret } from "../../../operations/sign-ins.ts";
@@ -119,7 +126,7 @@ export function createOpenId(redis: Redis, settings: OpenIdSettings, now: () => 
           .find((one) => one?.state === query.get("state"));
         if (!begun || begun.until <= now()) return { kind: "stale" };
         const library = await import("openid-client");
-        const config = await provider();
+        const config = await configure((await provider()).serverMetadata(), settings);
         const returned = new URL(`${redirectUri}?${query.toString()}`);
         const tokens = await library.authorizationCodeGrant(config, returned, {
           pkceCodeVerifier: begun.verifier,
@@ -156,9 +163,7 @@ export function createOpenId(redis: Redis, settings: OpenIdSettings, now: () => 
         const config = await provider();
         const { end_session_endpoint: end } = config.serverMetadata();
         if (end === undefined) return { kind: "done", value: undefined };
-        // As for its other addresses: plain http only where the provider itself is on this machine.
-        const kinds = settings.issuer.startsWith("http:") ? ["http:", "https:"] : ["https:"];
-        if (!kinds.includes(URL.parse(end)?.protocol ?? ""))
+        if (!isWebAddress(end, settings))
           return { kind: "invalid", why: "the provider's end_session_endpoint is no address of the web" };
         const address = library.buildEndSessionUrl(config, {
           post_logout_redirect_uri: settings.signedOutUri,
@@ -192,22 +197,47 @@ function rememberProvider(settings: OpenIdSettings, now: () => number): () => Pr
 
 async function discover(settings: OpenIdSettings): Promise<Configuration> {
   const library = await import("openid-client");
-  const { issuer, clientId, clientSecret } = settings;
+  const { issuer, clientId } = settings;
+  const found = await library.discovery(new URL(issuer), clientId, undefined, library.None(), {
+    [library.customFetch]: createFetch(settings.stepMs ?? stepMs),
+    execute: isHere(settings) ? [library.allowInsecureRequests] : [],
+  });
+  const { authorization_endpoint: address } = found.serverMetadata();
+  // The library follows its other addresses itself, and refuses what it cannot follow; this one a browser is sent to.
+  if (address === undefined || !isWebAddress(address, settings))
+    throw new library.ClientError("the provider's authorization_endpoint is no address of the web");
+  return await configure(found.serverMetadata(), settings);
+}
+
+/**
+ * For one sign-in: the library keeps the provider's keys with it for five minutes, and would take a token signed with
+ * one that has just come for a forged one.
+ */
+async function configure(metadata: ServerMetadata, settings: OpenIdSettings): Promise<Configuration> {
+  const library = await import("openid-client");
+  const { clientId, clientSecret } = settings;
   // A provider has to take the secret in a header (RFC 6749, 2.3.1), unless it says that it wants it otherwise.
   const authenticate: ClientAuth = (server, ...rest) => {
     const { token_endpoint_auth_methods_supported: methods = ["client_secret_basic"] } = server;
     const inBody = !methods.includes("client_secret_basic") && methods.includes("client_secret_post");
     (inBody ? library.ClientSecretPost : library.ClientSecretBasic)(clientSecret)(server, ...rest);
   };
-  return await library.discovery(new URL(issuer), clientId, undefined, authenticate, {
-    [library.customFetch]: createFetch(settings.stepMs ?? stepMs),
-    execute: [
-      // Without it the library would take the connection's word for who has made a token.
-      library.enableNonRepudiationChecks,
-      // The settings allow that for this machine only.
-      ...(issuer.startsWith("http:") ? [library.allowInsecureRequests] : []),
-    ],
-  });
+  const config = new library.Configuration(metadata, clientId, undefined, authenticate);
+  config[library.customFetch] = createFetch(settings.stepMs ?? stepMs);
+  // Without it the library would take the connection's word for who has made a token.
+  library.enableNonRepudiationChecks(config);
+  if (isHere(settings)) library.allowInsecureRequests(config);
+  return config;
+}
+
+/** The settings allow plain http for a provider on this machine only. */
+function isHere({ issuer }: OpenIdSettings): boolean {
+  return issuer.startsWith("http:");
+}
+
+function isWebAddress(text: string, settings: OpenIdSettings): boolean {
+  const kinds = isHere(settings) ? ["http:", "https:"] : ["https:"];
+  return kinds.includes(URL.parse(text)?.protocol ?? "");
 }
 
 /** One request, which ends in time with an answer of bounded size. A redirect is not followed: a code and a secret would go along. */
@@ -269,7 +299,13 @@ function toWord(error: string): string {
 
 /** Its own words and those of its cause, which name what does not fit, and no value. */
 function describe(error: Error): string {
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+  const { cause, message } = error;
+  const words = [message, ...(cause instanceof Error && cause.message !== message ? [cause.message] : [])];
+  const codes = [error, cause].map((one) => (one instanceof Error && "code" in one ? one.code : undefined));
+  // https://github.com/panva/oauth4webapi/blob/main/docs/variables/JWT_TIMESTAMP_CHECK.md
+  if (codes.includes("OAUTH_JWT_TIMESTAMP_CHECK_FAILED"))
+    words.push("compare this host's clock with the provider's");
+  return words.join(": ");
 }
 
 function openPending(open: () => string): z.infer<typeof pendingSchema> | undefined {
