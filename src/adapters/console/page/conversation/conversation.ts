@@ -250,8 +250,13 @@ async function press(message: ConsoleMessage, button: ActionButton): Promise<voi
   }
 }
 
+let saysStopping = false;
+
 /** What was asked to stop says so until it has stopped. */
 function showStopping(yes: boolean): void {
+  // With each message of a long conversation all its buttons would be looked for.
+  if (!yes && !saysStopping) return;
+  saysStopping = yes;
   for (const button of [stopButton, ...log.querySelectorAll<HTMLButtonElement>("button.stop")]) {
     if (button.disabled === yes) continue;
     button.disabled = yes;

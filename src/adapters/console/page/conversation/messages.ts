@@ -32,7 +32,9 @@ export class Conversation {
   #latest: MessageEntry | undefined;
   #isPrinted = false;
   #thread = "";
+  /** Ids of those that are questions still open, and of those because of which work goes on. */
   readonly #open = new Set<string>();
+  readonly #running = new Set<string>();
 
   constructor(log: HTMLElement, scroller: HTMLElement, handlers: MessageHandlers) {
     this.#log = log;
@@ -41,7 +43,7 @@ export class Conversation {
   }
 
   get running(): boolean {
-    return this.#order.some(({ message }) => isRunning(message));
+    return this.#running.size > 0;
   }
 
   get isNearEnd(): boolean {
@@ -67,6 +69,7 @@ export class Conversation {
 
   clear(): void {
     this.#open.clear();
+    this.#running.clear();
     this.#entries.clear();
     this.#drawn.clear();
     this.#order = [];
@@ -90,6 +93,7 @@ export class Conversation {
     this.#order.splice(this.#order.indexOf(entry), 1);
     this.#entries.delete(id);
     this.#drawn.delete(entry);
+    this.#running.delete(id);
     this.#markLatest();
     this.#follow(id, false);
   }
@@ -174,6 +178,8 @@ export class Conversation {
       this.#entries.set(message.id, entry);
     }
     entry.update(message, this.#around);
+    if (isRunning(message)) this.#running.add(message.id);
+    else this.#running.delete(message.id);
     this.#markLatest();
     this.#follow(message.id, isOpenQuestion(message));
     return entry;
