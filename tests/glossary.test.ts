@@ -33,7 +33,7 @@ const replaced: readonly [old: RegExp, term: string][] = [
     /\b[qQ]uarters\b|\bfurnish\b|\bMachine\b(?! )|\bletIdleGo\b/,
     "SandboxDeps, initialize, HostRuntime, evictIdle",
   ],
-  [/\b[cC]ages?\b|\benclose\b/, "ResourceGroup, attach"],
+  [/\b[cC]ages?\b|\benclose\b/, "ResourceGroup, admit"],
   [
     /\w*Keeper\b|\bkeepWorkspaces\b|\battic\b|\bsetAside\b|\btakenUp\b/,
     "WorkspaceLifecycle, ContextWindow, trash",

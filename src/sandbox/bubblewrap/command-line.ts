@@ -14,7 +14,7 @@ export const statusDescriptor = 4;
 /** Only for a program with variables of its own; behind the copy that the launcher makes of the status descriptor. */
 export const environmentDescriptor = 6;
 /** From here on the launcher has the entrances of its resource group, which it closes. */
-export const firstEntrance = 7;
+const firstEntrance = 7;
 
 /**
  * Runs before bwrap, as the thread's user: joins its resource group, or waits until the bot has moved it there, sets what is

@@ -1,5 +1,5 @@
 /**
- * oidc-provider, an implementation of OpenID Connect that the OpenID Foundation has certified
+ * oidc-provider, a certified implementation of OpenID Connect
  * (https://github.com/panva/node-oidc-provider), as a process of its own: it has a clock and keys of its own, and is
  * started anew where it is to have others. Its pages are plain ones, as its own load a font from elsewhere.
  */
