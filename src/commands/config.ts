@@ -4,7 +4,7 @@ import { type AppContext, createAppContext } from "../app/context.ts";
 import { formatChange, removeChange } from "../queue/stores/administration-changes.ts";
 import type { ChangeableSetting } from "./changeable-settings.ts";
 import { createCommandContext } from "./context.ts";
-import { stripControls } from "./run/terminal-view.ts";
+import { printResult } from "./print-result.ts";
 
 /** Prints the settings in force, the file's and what administrators have changed in chat over them. */
 export async function showConfig({ json }: { json?: true }): Promise<number> {
@@ -15,18 +15,16 @@ export async function showConfig({ json }: { json?: true }): Promise<number> {
       ...change,
       ...(ignored.some((one) => one.change === change) && { counts: false }),
     }));
-    const text = json
-      ? `${JSON.stringify({ settings, changes })}\n`
-      : `${stringify(settings)}${stored.length > 0 ? "\n# Changed by administrators in chat, and contained above:\n" : ""}${stored
-          .map((change) => {
-            const { setting, of, by, at } = change;
-            const why = ignored.find((one) => one.change === change)?.why;
-            const value = JSON.stringify(formatChange(change));
-            const note = why === undefined ? "" : ` (does not count: ${why})`;
-            return `# ${setting} of ${of}: ${value}, by ${by.name} on ${new Date(at).toISOString()}${note}\n`;
-          })
-          .join("")}`;
-    process.stdout.write(masker.mask(json ? text : stripControls(text)));
+    const lines = stored.map((change) => {
+      const { setting, of, by, at } = change;
+      const why = ignored.find((one) => one.change === change)?.why;
+      const value = JSON.stringify(formatChange(change));
+      const note = why === undefined ? "" : ` (does not count: ${why})`;
+      return `# ${setting} of ${of}: ${value}, by ${by.name} on ${new Date(at).toISOString()}${note}`;
+    });
+    const changed = ["", "# Changed by administrators in chat, and contained above:", ...lines];
+    const words = [stringify(settings).trimEnd(), ...(lines.length > 0 ? changed : [])].join("\n");
+    printResult(json, { settings, changes }, words, (text) => masker.mask(text));
     return 0;
   });
 }
@@ -44,9 +42,10 @@ export async function resetSetting(
       const is = "as in the file";
       telemetry.audit({ action: "setting-changed", setting, of, was: formatChange(before), is, by });
     }
-    const text = before ? "is again what the file says" : "was not changed";
-    const facts = { setting, of, reset: Boolean(before) };
-    process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${setting} of ${of} ${text}.\n`);
+    const words = before
+      ? `${setting} of ${of} is again what the file says.`
+      : `Nobody has changed ${setting} of ${of} in chat.`;
+    printResult(json, { setting, of, reset: Boolean(before) }, words);
     return before ? 0 : 1;
   });
 }

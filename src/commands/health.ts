@@ -3,6 +3,7 @@ import { readInstance } from "../app/process/instance.ts";
 import { openRedis } from "../app/redis.ts";
 import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
 import { createCommandContext } from "./context.ts";
+import { printResult } from "./print-result.ts";
 
 /**
  * For the health check of a container: exits with 0 while this Heddle says in Redis that it serves, and not any other one of this host.
@@ -15,12 +16,8 @@ export async function checkHealth({ json }: { json?: true }): Promise<number> {
     const redis = server.connect();
     const serves = await isAlive(redis, readInstance(config));
     const workers = await hasWorker(redis);
-    const said = serves ? "serving" : "no sign of life for 15 s";
-    process.stdout.write(
-      json
-        ? `${JSON.stringify({ host: hostname(), serves, workers })}\n`
-        : `${hostname()}: ${said}${workers ? "" : "; no worker serves anywhere"}\n`,
-    );
+    const said = `${serves ? "serving" : "no heartbeat for 15 s"}${workers ? "" : "; no worker runs anywhere"}`;
+    printResult(json, { host: hostname(), serves, workers }, `${hostname()}: ${said}`);
     return serves ? 0 : 1;
   } finally {
     await server.close();

@@ -14,7 +14,7 @@ import { openRedis } from "../app/redis.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
-import { stripControls } from "./run/terminal-view.ts";
+import { printResult } from "./print-result.ts";
 
 /** Somebody has to find a password. */
 const patienceMs = 10 * 60_000;
@@ -36,7 +36,7 @@ export function logoutOfMcp(name: string, { json }: { json?: true }): Promise<nu
   return withAccounts(async (_setup, accounts) => {
     const was = await accounts.remove(name);
     const text = was ? `Signed out of ${name}.` : `Nobody was signed in to ${name}.`;
-    process.stdout.write(json ? `${JSON.stringify({ server: name, signedOut: was })}\n` : `${text}\n`);
+    printResult(json, { server: name, signedOut: was }, text);
     return 0;
   });
 }
@@ -50,8 +50,7 @@ export function listPersonAccounts({ json }: { json?: true }): Promise<number> {
     const names = all.length === 0 ? [] : await redis.hmget(keys.names, ...all.map(({ person }) => person));
     const known = all.map((each, index) => ({ ...each, ...(names[index] && { name: names[index] }) }));
     const lines = known.map(({ name, ...each }) => [describeAccount(each), name].filter(Boolean).join("  "));
-    const text = lines.join("\n") || "Nobody has connected an account.";
-    process.stdout.write(json ? `${JSON.stringify({ accounts: known })}\n` : `${stripControls(text)}\n`);
+    printResult(json, { accounts: known }, lines.join("\n") || "Nobody has connected an account.");
     return 0;
   });
 }
@@ -72,11 +71,8 @@ export function disconnectPerson(server: string, person: string, { json }: { jso
     telemetry.audit({ action: "account-disconnected", server, of: person, by: operator });
     await telemetry.close();
     const there = revoked ? "" : ` ${server} was not told, or does not say that it has revoked it.`;
-    process.stdout.write(
-      json
-        ? `${JSON.stringify({ server, person, disconnected: true, revoked })}\n`
-        : stripControls(`Disconnected ${person} from ${server}.${there}\n`),
-    );
+    const facts = { server, person, disconnected: true, revoked };
+    printResult(json, facts, `Disconnected ${person} from ${server}.${there}`);
     return 0;
   });
 }
@@ -127,8 +123,7 @@ async function list({ mcp }: CommandContext, accounts: Accounts, json?: true): P
     }),
   );
   const lines = servers.map(({ name, host, state }) => [name, host, state].filter(Boolean).join("  "));
-  const text = lines.join("\n") || "No servers: mcp.json would name them.";
-  process.stdout.write(json ? `${JSON.stringify(servers)}\n` : `${stripControls(text)}\n`);
+  printResult(json, servers, lines.join("\n") || "No servers: list them in mcp.json.");
   return 0;
 }
 
@@ -162,20 +157,17 @@ async function logIn(
   );
   const state = signIn.url.searchParams.get("state");
   const answer = await awaitAnswer(redirectUrl, state, () =>
-    process.stdout.write(
-      json
-        ? `${JSON.stringify({ server: name, open: signIn.url.href })}\n`
-        : `Open this address and sign in:\n\n  ${signIn.url.href}\n\nIf the browser is on another machine, it ends at a page that does not load: paste that page's address here.\n`,
+    printResult(
+      json,
+      { server: name, open: signIn.url.href },
+      `Open this address and sign in:\n\n  ${signIn.url.href}\n\nIf the browser is on another machine, it ends at a page that does not load: paste that page's address here.`,
     ),
   );
   const account = await signIn.finish(answer);
   await accounts.write(name, account);
   const { scope } = account;
-  process.stdout.write(
-    json
-      ? `${JSON.stringify({ server: name, signedIn: true, ...(scope && { scope }) })}\n`
-      : `Signed in to ${name}${scope ? ` (${scope})` : ""}. Turns use it from now on.\n`,
-  );
+  const facts = { server: name, signedIn: true, ...(scope && { scope }) };
+  printResult(json, facts, `Signed in to ${name}${scope ? ` (${scope})` : ""}. Turns use it from now on.`);
   return 0;
 }
 

@@ -12,7 +12,7 @@ import {
 } from "../operations/forget-person.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
-import { stripControls } from "./run/terminal-view.ts";
+import { printResult } from "./print-result.ts";
 
 const operator = { ...consoleAuthor(), id: "operator" };
 
@@ -22,9 +22,8 @@ export async function printPeople({ json }: { json?: true }): Promise<number> {
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
     const people = await listKnownPeople(server.connect());
-    const lines = people.map(({ person, name }) => `${person}${name ? `  ${name}` : ""}\n`).join("");
-    const text = lines || "The audit log names nobody so far.\n";
-    process.stdout.write(json ? `${JSON.stringify({ people })}\n` : stripControls(text));
+    const lines = people.map(({ person, name }) => `${person}${name ? `  ${name}` : ""}`);
+    printResult(json, { people }, lines.join("\n") || "The audit log names nobody so far.");
     return 0;
   } finally {
     await server.close();
@@ -52,7 +51,7 @@ export async function forgetPersonByName(who: string, { threads, json }: ForgetO
     for (const { thread, alone } of threads ? forgotten.threads : [])
       if (alone && (await remove(thread, operator)).isDeleted) deleted.push(thread);
     const done = { person, ...forgotten, deleted };
-    process.stdout.write(json ? `${JSON.stringify(done)}\n` : stripControls(describe(done)));
+    printResult(json, done, describe(done));
     return 0;
   } finally {
     await context.close();
@@ -113,7 +112,7 @@ function describe({
         ]
       : []),
   ];
-  return `${lines.join("\n")}\n`;
+  return lines.join("\n");
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

@@ -5,13 +5,12 @@ import { parseThreadId } from "../chat/threads.ts";
 import type { QuestionLine } from "../operations/operations.ts";
 import { listQuestions } from "../operations/questions.ts";
 import { createCommandContext, UsageError } from "./context.ts";
-import { stripControls } from "./run/terminal-view.ts";
+import { printResult } from "./print-result.ts";
 
 /** Lists what agents ask people on any platform. */
 export async function printQuestions({ json }: { json?: true }): Promise<number> {
   return await withQuestions(async (questions) => {
-    const text = questions.map(describe).join("\n") || "Nothing waits for a decision.\n";
-    process.stdout.write(json ? `${JSON.stringify({ questions })}\n` : stripControls(text));
+    printResult(json, { questions }, questions.map(describe).join("\n\n") || "Nothing waits for a decision.");
     return 0;
   });
 }
@@ -31,7 +30,7 @@ export async function decideFromTerminal(
     const problem = await decide(intake, found, forThread ? "approve-thread" : verb, reason);
     const text = problem ?? (verb === "approve" ? "Approved." : "Denied.");
     const facts = { thread, id, decided: problem === undefined, ...(problem && { problem }) };
-    process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${text}\n`);
+    printResult(json, facts, text);
     return problem ? 1 : 0;
   });
 }
@@ -80,5 +79,5 @@ function describe(question: QuestionLine): string {
     forThread.length > 0
       ? `  --for-thread: from now on, ${forThread.join(" and ")} runs there without asking`
       : "";
-  return `${[head, `  ${who}`, ...shown, ...(note ? [`  ${note}`] : []), ...(all ? [all] : [])].join("\n")}\n`;
+  return [head, `  ${who}`, ...shown, ...(note ? [`  ${note}`] : []), ...(all ? [all] : [])].join("\n");
 }

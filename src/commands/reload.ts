@@ -5,6 +5,7 @@ import { findConfigurationProblems, readConfigurations } from "../operations/con
 import type { ProcessReport } from "../operations/reports.ts";
 import { channels } from "../queue/redis/keys.ts";
 import { createCommandContext } from "./context.ts";
+import { printResult } from "./print-result.ts";
 
 /** Between two looks at what the processes say, and how long they have, ms. */
 const lookMs = 100;
@@ -26,19 +27,16 @@ export async function reloadConfig({ json }: { json?: true }): Promise<number> {
     }
     const problems = findConfigurationProblems(reports);
     const silent = reports.filter((report) => !isDone(report));
-    if (json) process.stdout.write(`${JSON.stringify({ processes: reports, problems })}\n`);
-    else {
-      const lines = [
-        ...reports.map(
-          ({ role, pid, host, hash, at }) =>
-            `${role} ${pid} on ${host}: ${hash}, in force since ${new Date(at).toISOString()}`,
-        ),
-        ...silent.map(({ role, pid, host }) => `The ${role} ${pid} on ${host} has not answered yet.`),
-        ...problems,
-        ...(reports.length === 0 ? ["No process serves."] : []),
-      ];
-      process.stdout.write(context.masker.mask(`${lines.join("\n")}\n`));
-    }
+    const lines = [
+      ...reports.map(
+        ({ role, pid, host, hash, at }) =>
+          `${role} ${pid} on ${host}: ${hash}, in force since ${new Date(at).toISOString()}`,
+      ),
+      ...silent.map(({ role, pid, host }) => `The ${role} ${pid} on ${host} has not answered yet.`),
+      ...problems,
+    ];
+    const words = lines.join("\n") || "Heddle is not running.";
+    printResult(json, { processes: reports, problems }, words, (text) => context.masker.mask(text));
     return reports.length > 0 && silent.length + problems.length === 0 ? 0 : 1;
   } finally {
     await context.close();

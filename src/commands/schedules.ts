@@ -4,15 +4,14 @@ import { type AppContext, createAppContext } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules/schedules.ts";
 import { createCommandContext } from "./context.ts";
-import { stripControls } from "./run/terminal-view.ts";
+import { printResult } from "./print-result.ts";
 
 /** Lists what is planned in all threads. */
 export async function printSchedules({ json }: { json?: true }): Promise<number> {
   return await withContext(async (context, mask) => {
     const planned = await list(context);
-    const lines = planned.map(({ thread, ...schedule }) => `${thread}  ${describeSchedule(schedule)}\n`);
-    const text = lines.join("") || "Nothing is planned.\n";
-    process.stdout.write(mask(json ? `${JSON.stringify({ schedules: planned })}\n` : stripControls(text)));
+    const lines = planned.map(({ thread, ...schedule }) => `${thread}  ${describeSchedule(schedule)}`);
+    printResult(json, { schedules: planned }, lines.join("\n") || "Nothing is planned.", mask);
     return 0;
   });
 }
@@ -28,8 +27,7 @@ export async function cancelOneSchedule(
     const by = { ...consoleAuthor(), id: "operator" };
     if (wasThere) telemetry.audit({ action: "schedule-cancelled", thread, schedule: id, by });
     const text = wasThere ? `Schedule ${id} is cancelled.` : `There is no schedule ${id} in ${thread}.`;
-    const facts = { thread, schedule: id, cancelled: wasThere };
-    process.stdout.write(json ? `${JSON.stringify(facts)}\n` : `${text}\n`);
+    printResult(json, { thread, schedule: id, cancelled: wasThere }, text);
     return wasThere ? 0 : 1;
   });
 }

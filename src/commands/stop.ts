@@ -2,6 +2,7 @@ import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { printResult } from "./print-result.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */
 export async function stopFromTerminal(thread: string, { json }: { json?: true }): Promise<number> {
@@ -20,7 +21,7 @@ export async function stopFromTerminal(thread: string, { json }: { json?: true }
     const said = stopping
       ? `Stopping ${threadId(target)}; its receipt appears in the thread.`
       : `Nothing is running or waiting in ${threadId(target)}.`;
-    process.stdout.write(json ? `${JSON.stringify({ thread: threadId(target), stopping })}\n` : `${said}\n`);
+    printResult(json, { thread: threadId(target), stopping }, said);
     return stopping ? 0 : 1;
   } finally {
     await context.close();

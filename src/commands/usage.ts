@@ -2,6 +2,7 @@ import { addUsage } from "../agent/model.ts";
 import { openRedis } from "../app/redis.ts";
 import { listLastDays, readUsage, type UsageRow } from "../queue/budgets/usage.ts";
 import { createCommandContext } from "./context.ts";
+import { printResult } from "./print-result.ts";
 
 const dimensionOf = {
   day: "all",
@@ -26,8 +27,7 @@ export async function printUsage({ days: count, by, json }: UsageOptions): Promi
     const rows = await readUsage(server.connect(), days);
     const wanted = rows.filter(({ dimension }) => dimension === dimensionOf[by]);
     const sums = sumUp(by, wanted);
-    const text = json ? `${JSON.stringify({ by, days, rows: sums })}\n` : table(by, sums);
-    process.stdout.write(setup.masker.mask(text));
+    printResult(json, { by, days, rows: sums }, table(by, sums), (text) => setup.masker.mask(text));
     return 0;
   } finally {
     await server.close();
@@ -56,7 +56,7 @@ function sumUp(by: keyof typeof dimensionOf, rows: readonly UsageRow[]): Sum[] {
 }
 
 function table(by: keyof typeof dimensionOf, sums: readonly Sum[]): string {
-  if (sums.length === 0) return "Nothing was used in these days.\n";
+  if (sums.length === 0) return "Nothing was used in these days.";
   const isRated = by === "day" || by === "model";
   const lines = sums.map(({ name, usage, turns, ratings }) => {
     const { input, output, cacheRead, cacheWrite, calls } = usage;
@@ -71,5 +71,5 @@ function table(by: keyof typeof dimensionOf, sums: readonly Sum[]): string {
     line.map((cell, column) =>
       column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
     );
-  return all.map((line) => `${cells(line).join("  ")}\n`).join("");
+  return all.map((line) => cells(line).join("  ")).join("\n");
 }

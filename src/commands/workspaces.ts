@@ -5,6 +5,7 @@ import { openSandboxBackend, readCleanPolicy } from "../app/sandbox.ts";
 import type { Config } from "../config/load.ts";
 import type { CleanReport, Workspaces } from "../sandbox/sandbox.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { printResult } from "./print-result.ts";
 
 /** Lists the workspaces of this host. */
 export async function printWorkspaces({ json }: { json?: true }): Promise<number> {
@@ -18,10 +19,9 @@ export async function printWorkspaces({ json }: { json?: true }): Promise<number
     const lines = found.map(({ threadId, usedAt, folder = "archived", bytes }) => {
       const measured = bytes === undefined ? "not measured" : `${(bytes / 1_048_576).toFixed(1)}M`;
       const size = folder === "archived" ? "" : measured;
-      return `${new Date(usedAt).toISOString()}  ${size.padStart(12)}  ${threadId}  ${folder}\n`;
+      return `${new Date(usedAt).toISOString()}  ${size.padStart(12)}  ${threadId}  ${folder}`;
     });
-    const text = lines.join("") || "There are no workspaces yet.\n";
-    process.stdout.write(json ? `${JSON.stringify({ workspaces: found })}\n` : text);
+    printResult(json, { workspaces: found }, lines.join("\n") || "There are no workspaces yet.");
     return 0;
   });
 }
@@ -71,7 +71,7 @@ export async function exportWorkspace(
     const target = resolve(file ?? `${thread.replaceAll(/[^A-Za-z0-9._-]/g, "-")}.tar`);
     if (!(await workspaces.export(thread, target)))
       throw new UsageError(`There is no workspace of ${thread}; see heddle workspaces list.`);
-    process.stdout.write(json ? `${JSON.stringify({ thread, file: target })}\n` : `${target}\n`);
+    printResult(json, { thread, file: target }, target);
     return 0;
   });
 }
@@ -81,7 +81,7 @@ export async function cleanWorkspaces({ json }: { json?: true }): Promise<number
   return await withWorkspaces(async (workspaces, config) => {
     const report = await workspaces.clean(readCleanPolicy(config));
     if (!report) throw new UsageError("A worker is cleaning up right now: wait until it is done.");
-    process.stdout.write(json ? `${JSON.stringify(report)}\n` : describeCleaning(report));
+    printResult(json, report, describeCleaning(report));
     return report.failed.length > 0 ? 1 : 0;
   });
 }
@@ -106,5 +106,5 @@ function describeCleaning({ archived, forgotten, failed }: CleanReport): string 
     ...forgotten.map((id) => `removed     ${id} (its archive was too old)`),
     ...failed.map((id) => `left alone  ${id} (it could not be archived; see the log)`),
   ];
-  return lines.length > 0 ? `${lines.join("\n")}\n` : "Nothing was idle long enough.\n";
+  return lines.join("\n") || "Nothing was idle long enough.";
 }

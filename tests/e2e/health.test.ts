@@ -23,18 +23,18 @@ afterEach(async () => {
 test("heddle health tells whether this Heddle serves, and not another one of the same host", async () => {
   const environment = { REDIS_URL: redis.path };
   const before = place.start(["health"], environment);
-  expect([await before.ended, before.output()]).toEqual([1, expect.stringContaining("no sign of life")]);
+  expect([await before.ended, before.output()]).toEqual([1, expect.stringContaining("no heartbeat")]);
 
   const gateway = place.start(["start", "--role", "gateway"], environment);
   await gateway.line(/Heddle is ready/);
   const during = place.start(["health"], environment);
   expect([await during.ended, during.output()]).toEqual([
     0,
-    expect.stringMatching(/serving; no worker serves anywhere/),
+    expect.stringMatching(/serving; no worker runs anywhere/),
   ]);
   for (const other of [{ HEDDLE_PORT: "8421" }, { HEDDLE_DATA_DIR: "elsewhere" }]) {
     const health = place.start(["health"], { ...environment, ...other });
-    expect([await health.ended, health.output()]).toEqual([1, expect.stringContaining("no sign of life")]);
+    expect([await health.ended, health.output()]).toEqual([1, expect.stringContaining("no heartbeat")]);
   }
 });
 
