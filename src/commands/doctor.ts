@@ -1,5 +1,6 @@
 import { McpConfigError } from "../agent/mcp/config.ts";
 import type { CommandContext } from "../app/command-context.ts";
+import { asTyped } from "../app/process/package-info.ts";
 import type { Finding } from "../chat/adapter.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { createCommandContext } from "./context.ts";
@@ -64,7 +65,7 @@ async function printFindings(
     for (const { level, text } of findings) {
       const line = { what, level, text: mask(text) };
       report.push(line);
-      if (!json) process.stdout.write(`${signs[level]} ${what.padEnd(9)} ${line.text}\n`);
+      if (!json) process.stdout.write(`${signs[level]} ${what.padEnd(9)} ${asTyped(line.text)}\n`);
     }
   }
   return report;

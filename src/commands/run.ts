@@ -12,6 +12,7 @@ import type { AttachmentHandle } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import { closeAll } from "../app/process/close.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
+import { asTyped } from "../app/process/package-info.ts";
 import type { Running } from "../app/process/running.ts";
 import { type Models, openModels } from "../app/models.ts";
 import { openSandboxBackend } from "../app/sandbox.ts";
@@ -249,7 +250,7 @@ async function sayWhere(
   const backend = openSandboxBackend(config);
   try {
     const isCopied = !sandbox.probe.ok || (await showFiles(await backend.workspaces(), id, target));
-    process.stderr.write(`Go on with: heddle run --thread ${id} "…"\n`);
+    process.stderr.write(asTyped(`Go on with: heddle run --thread ${id} "…"\n`));
     return isCopied;
   } finally {
     await backend.close();
@@ -262,7 +263,8 @@ async function showFiles(
   target: CopyTarget | undefined,
 ): Promise<boolean> {
   const found = (await workspaces.list()).find((workspace) => workspace.threadId === id);
-  if (found?.folder) process.stderr.write(`Its files: heddle workspaces export ${id} (${found.folder})\n`);
+  if (found?.folder)
+    process.stderr.write(`${asTyped(`Its files: heddle workspaces export ${id}`)} (${found.folder})\n`);
   if (!target) return true;
   const isCopied = await copyWorkspace(workspaces, id, target);
   process.stderr.write(

@@ -5,6 +5,7 @@ import type { JournalRecord } from "../agent/journal.ts";
 import { formatUserText, textOf, toolCalls } from "../agent/messages.ts";
 import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
+import { asTyped } from "../app/process/package-info.ts";
 import { openRedis } from "../app/redis.ts";
 import { openThreadRemoval } from "../app/remove-thread.ts";
 import { makeTitle } from "../chat/title.ts";
@@ -14,6 +15,7 @@ import { readBackward, readForward } from "../queue/session/journal.ts";
 import { createOverview, type SessionLine } from "../queue/session/overview.ts";
 import { hasErrorCode } from "../sandbox/system-error.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { printResult } from "./print-result.ts";
 import { openOutput } from "./output-file.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
@@ -52,7 +54,7 @@ export async function printThread(
       throw new UsageError(`${what}; see heddle threads list.`);
     }
     if (json) return `${JSON.stringify({ thread, first: from + 1, records })}\n`;
-    const older = from > 0 ? `(older: heddle threads show ${thread} --before ${from + 1})\n` : "";
+    const older = from > 0 ? asTyped(`(older: heddle threads show ${thread} --before ${from + 1})\n`) : "";
     return `${older}${renderTranscript(records)}\n`;
   });
 }
@@ -93,7 +95,7 @@ export async function deleteThreadByName(thread: string, { json }: { json?: true
     const { isDeleted, note = "Deleted, with its journal, files and notes." } = await openThreadRemoval(
       context,
     )(thread, operator);
-    process.stdout.write(json ? `${JSON.stringify({ thread, isDeleted, note })}\n` : `${note}\n`);
+    printResult(json, { thread, isDeleted, note }, note);
     return isDeleted ? 0 : 1;
   } finally {
     await context.close();

@@ -20,7 +20,7 @@ export async function createToken(
     const expiresAt = days === undefined ? {} : { expiresAt: Date.now() + days * dayMs };
     const { token, ...line } = await tokens.create({ name, role, ...expiresAt });
     audit({ action: "token-created", token: line.id, person: name, role, by: operator });
-    const note = "It is shown this once: Heddle keeps only a digest of it.";
+    const note = "This is the only time it is shown: Heddle keeps only a digest of it.";
     return json ? `${JSON.stringify({ ...line, token })}\n` : `${token}\n${describe(line)}\n${note}\n`;
   });
 }
@@ -31,7 +31,7 @@ export async function printTokens({ json }: { json?: true }): Promise<number> {
     const lines = await tokens.list();
     if (json) return `${JSON.stringify({ tokens: lines })}\n`;
     const text = lines.map((line) => `${describe(line)}\n`).join("");
-    return text === "" ? "Nobody has a token yet: heddle tokens create <name> makes one.\n" : text;
+    return text === "" ? "Nobody has a token yet; heddle tokens create <name> makes one.\n" : text;
   });
 }
 
@@ -70,6 +70,7 @@ async function withTokens(
 function describe({ id, name, role, createdAt, expiresAt }: AccessToken): string {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const isOver = expiresAt !== undefined && expiresAt <= Date.now();
-  const end = expiresAt === undefined ? "does not end" : `${isOver ? "ended" : "ends"} ${day(expiresAt)}`;
-  return `${id}  ${role.padEnd(8)}  ${name}  made ${day(createdAt)}, ${end}`;
+  const end =
+    expiresAt === undefined ? "never expires" : `${isOver ? "expired" : "expires"} ${day(expiresAt)}`;
+  return `${id}  ${role.padEnd(8)}  ${name}  created ${day(createdAt)}, ${end}`;
 }

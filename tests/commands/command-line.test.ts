@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command, CommanderError } from "commander";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { asTyped } from "../../src/app/process/package-info.ts";
 import { findCandidates } from "../../src/commands/command-line/candidates.ts";
 import { createProgram } from "../../src/commands/command-line/program.ts";
 
@@ -47,6 +48,7 @@ describe("The command line", () => {
     [["threads", "lst"], "Unknown command 'lst' (Did you mean list?)"],
     [["threads", "list", "--jsn"], "Unknown option '--jsn' (Did you mean --json?)"],
     [["stop"], "Missing required argument 'thread'."],
+    [["completion", "tcsh"], "Shell tcsh: expected one of bash, zsh, fish."],
     [["health", "now"], "Too many arguments for 'health'. Expected 0 arguments but got 1: now."],
   ])("names what was probably meant: %j", async (args, sentence) => {
     const { err, runs, code } = await parse(...args);
@@ -60,6 +62,22 @@ describe("The command line", () => {
     [["threads", "show", "t", "--before", "soon"], "--before soon: expected a whole number from 1 on."],
   ])("says what a value should have been: %j", async (args, message) => {
     expect((await parse(...args)).error).toMatchObject({ name: "UsageError", message });
+  });
+
+  test.each([
+    ["npm_lifecycle_event", "heddle", "npm run heddle --"],
+    ["npm_lifecycle_script", "'heddle'", "npx heddle"],
+    ["npm_lifecycle_script", "node scripts/test.js", "heddle"],
+  ])("names each command as somebody has called the program: %s=%s", (variable, value, called) => {
+    vi.stubEnv("npm_lifecycle_event", undefined);
+    vi.stubEnv("npm_lifecycle_script", undefined);
+    vi.stubEnv(variable, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    // `complete` is for the scripts of `completion`.
+    const names = commandLine().program.commands.map((each) => each.name());
+    for (const command of names.filter((name) => name !== "complete"))
+      expect(asTyped(`Try \`heddle ${command} x\`.`)).toBe(`Try \`${called} ${command} x\`.`);
+    expect(asTyped("heddle: ✓ heddle in Acme")).toBe("heddle: ✓ heddle in Acme");
   });
 
   test("has help for each command, whose examples are commands that there are", async () => {

@@ -34,7 +34,7 @@ test("a token is shown when it is made and never again, and opens nothing once i
   const tokens = createAccessTokens(redis.client(), Date.now);
   const found = await tokens.find({ token });
   expect(found).toMatchObject({ name: "ada", role: "viewer" });
-  expect(line).toMatch(/^[0-9a-f]{8} {2}viewer {4}ada {2}made [\d-]{10}, ends [\d-]{10}$/);
+  expect(line).toMatch(/^[0-9a-f]{8} {2}viewer {4}ada {2}created [\d-]{10}, expires [\d-]{10}$/);
   expect(await heddle("list")).toBe(`${line}\n`);
   expect(await heddle("revoke", found?.id ?? "")).toContain("of ada is revoked");
   expect(await tokens.find({ token })).toBeUndefined();

@@ -18,3 +18,19 @@ export const packageInfo = JSON.parse(
 export const calls = import.meta.url.endsWith(".ts")
   ? { start: "npm start", command: "npm run heddle --" }
   : { start: "npx heddle start", command: "npx heddle" };
+
+/** Through which other program somebody has called this one, by what npm sets for a script and for npx. */
+function findWrapper(): string | undefined {
+  if (process.env["npm_lifecycle_event"] === "heddle") return "npm run heddle --";
+  const isNpx = /^["']?heddle\b/.test(process.env["npm_lifecycle_script"] ?? "");
+  return isNpx ? "npx heddle" : undefined;
+}
+
+const named =
+  /(?<![\w./-])heddle (?=(?:start|setup|run|doctor|health|manifest|threads|workspaces|audit|schedules|usage|questions|tokens|people|mcp|config|reload|stop|completion|help)\b|<command>|--)/g;
+
+/** A hint of ours, with each `heddle <command>` as the person who reads it has called this program. */
+export function asTyped(hint: string): string {
+  const wrapper = findWrapper();
+  return wrapper === undefined ? hint : hint.replaceAll(named, `${wrapper} `);
+}

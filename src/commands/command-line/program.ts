@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { packageInfo } from "../../app/process/package-info.ts";
+import { asTyped, packageInfo } from "../../app/process/package-info.ts";
 import { addCompletion } from "./completion.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import type { Runner } from "./runner.ts";
@@ -16,12 +16,12 @@ export function createProgram(run: Runner): Command {
     .helpOption("-h, --help", "print this help, or that of a command")
     .helpCommand("help [command]", "print the help of a command")
     .showHelpAfterError(
-      "\nheddle --help lists the commands, heddle <command> --help has options and examples.",
+      asTyped("\nheddle --help lists the commands, heddle <command> --help has options and examples."),
     )
     // Errors are thrown, so that `main` sets the exit code.
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`heddle: ${toSentence(text)}\n`) })
-    .addHelpText("after", "\nFrom a clone: npm run heddle -- <command>");
+    .addHelpText("after", "\nIn a clone, write npm run heddle -- instead of heddle.");
   addServingCommands(program, run);
   addOperatorCommands(program, run);
   addCompletion(program, run);
@@ -34,6 +34,10 @@ function toSentence(text: string): string {
     .trim()
     .replace(/^error: /, "")
     .replace(/\n\(/, " (")
+    .replace(
+      /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /,
+      "$2 $1: expected one of ",
+    )
     .replace(/\.$/, "");
   return `${bare.charAt(0).toUpperCase()}${bare.slice(1)}${bare.endsWith(")") ? "" : "."}`;
 }

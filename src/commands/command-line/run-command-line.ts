@@ -1,6 +1,7 @@
 import * as http from "node:http";
 import { CommanderError } from "commander";
 import { proxyVariables } from "../../agent/proxy-environment.ts";
+import { asTyped } from "../../app/process/package-info.ts";
 import { silences } from "../../queue/redis/silence.ts";
 import { explainRefusal } from "../../queue/redis/unavailable.ts";
 import { createProgram } from "./program.ts";
@@ -74,7 +75,7 @@ function endWithoutRedis(): void {
 /** Prints a failure that a person can put right and gives its exit code; a defect is thrown on. */
 function explainFailure(error: unknown, { serves }: Needs): number {
   if (error instanceof Error && expectedErrors.has(error.name)) {
-    process.stderr.write(`heddle: ${error.message}\n`);
+    process.stderr.write(`heddle: ${asTyped(error.message)}\n`);
     if (error.name === "UsageError") return 2;
     return serves && configurationErrors.has(error.name) ? badConfigurationCode : 1;
   }

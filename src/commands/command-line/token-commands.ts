@@ -28,7 +28,7 @@ export function addTokens(program: Command, run: Runner): void {
     .action((options: Json) => run(async () => (await import("../tokens.ts")).printTokens(options)));
   tokens
     .command("revoke")
-    .description("end a token at once")
+    .description("revoke a token at once")
     .argument("<id>", "as heddle tokens list prints it")
     .option(...jsonOption)
     .action((id: string, options: Json) =>

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
+import { asTyped } from "../../app/process/package-info.ts";
 import { type Dialog, SetupCancelled } from "../../setup/dialog.ts";
 
 interface Terminal {
@@ -41,7 +42,7 @@ export function createTerminalDialog({ input, output }: Terminal): Dialog & {
     waiting = undefined;
   });
 
-  const say = (text: string) => void output.write(`${text}\n`);
+  const say = (text: string) => void output.write(`${asTyped(text)}\n`);
   async function readLine(prompt: string, secret = false): Promise<string> {
     cancelled.signal.throwIfAborted();
     const early = typed.shift();
