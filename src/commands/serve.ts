@@ -215,7 +215,7 @@ function banner(
     [
       "model",
       model === "demo"
-        ? "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one."
+        ? "demo, which plays scripted tasks. For a real one put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env."
         : model,
     ],
     ...describeBackends(context),

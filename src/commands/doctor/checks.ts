@@ -99,7 +99,7 @@ async function checkModels({ config }: CommandContext, signal: AbortSignal): Pro
   const first = chooseModel(config);
   if (!("model" in first)) {
     const text =
-      "demo: it plays scripts. Put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env for a real one.";
+      "demo, which plays scripted tasks. For a real one put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env.";
     return [{ level: "warning", text }];
   }
   const name = `${first.provider}/${first.model}`;
@@ -172,7 +172,7 @@ export function describeSizes({ memory, sessions, journals, mailboxes }: Storage
   };
   const parts = [
     ...(memory ? [`${mebibytes(memory.used)} used, ${limit}`] : []),
-    `${sessions} sessions`,
+    `${sessions} ${sessions === 1 ? "session" : "sessions"}`,
     ...largest("journal", journals),
     ...largest("mailbox", mailboxes),
   ];
