@@ -61,7 +61,7 @@ export function renderPreview(
   const remaining = listRemainingEffects(turns);
   const lines = [
     `- **Files**: ${describeDifference(difference)}`,
-    `- **Conversation**: ${count(turns.length, "turn leaves", "turns leave")} it: I will not know of ${turns.length === 1 ? "it" : "them"}. The messages stay here for you to read.`,
+    `- **Conversation**: I forget ${count(turns.length, "turn; its", "turns; their")} messages stay here for you to read.`,
     remaining.length > 0
       ? `- **Not undone**: ${remaining.join(", ")}; what was used of a budget.`
       : "- **Not undone**: what was used of a budget.",
@@ -106,13 +106,13 @@ function describeDifference(difference: FileDifference | undefined, verb: "are" 
   if (!difference) return "none of them changed.";
   const { restored, removed, bytes } = difference;
   if (restored.length + removed.length === 0) return "none of them changed.";
-  const [one, many, goes, go] =
-    verb === "are" ? ["gets", "get", "goes", "go"] : ["got", "got", "went", "went"];
+  const [reverts, revert, is] =
+    verb === "are" ? ["reverts", "revert", "is"] : ["reverted", "reverted", "was"];
   const parts = [
     restored.length > 0 &&
-      `${count(restored.length, `file ${one}`, `files ${many}`)} the earlier content back (${listPaths(restored)}; ${formatBytes(bytes)})`,
+      `${count(restored.length, `file ${reverts} to its`, `files ${revert} to their`)} earlier content (${listPaths(restored)}; ${formatBytes(bytes)})`,
     removed.length > 0 &&
-      `${count(removed.length, `new file ${goes}`, `new files ${go}`)} (${listPaths(removed)})`,
+      `${count(removed.length, `new file ${is}`, `new files ${verb}`)} deleted (${listPaths(removed)})`,
   ];
   return `${parts.filter(Boolean).join(", ")}.`;
 }

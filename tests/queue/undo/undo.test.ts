@@ -49,8 +49,8 @@ describe("an undo", () => {
       [
         "**Undo the last turn?** “make b”",
         [
-          "- **Files**: 1 file gets the earlier content back (`a`; 4 B), 1 new file goes (`b`).",
-          "- **Conversation**: 1 turn leaves it: I will not know of it. The messages stay here for you to read.",
+          "- **Files**: 1 file reverts to its earlier content (`a`; 4 B), 1 new file is deleted (`b`).",
+          "- **Conversation**: I forget 1 turn; its messages stay here for you to read.",
           "- **Not undone**: a push (`git push origin main`), what commands have sent over the network; what was used of a budget.",
           "- Until the next message you can take the undo back.",
         ].join("\n"),
