@@ -1,23 +1,19 @@
 /** No finding of axe-core in states that come and go: setting up, managing a thread, banners, and what went wrong. */
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Conversations } from "../../src/adapters/console/conversations/conversations.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { begin, end, write } from "../adapters/console/sessions.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { expectAccessible } from "./axe.ts";
-import { chromiumPath, noChromium } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+import { openConsolePage, useConsolePages, onError } from "./console-page.ts";
+import { writeMessages, writeRecords } from "./large-console.ts";
 import { worker } from "./sample-threads.ts";
 
 const key = "sk-ant-api03-secret-of-a-test-9876";
-const onError = (error: unknown) => {
-  throw error;
-};
-
 describe("axe finds nothing", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("in Connect: before, at each kind of question, after what did not work, and at its end", async () => {
     const replies = () => ({ content: [{ type: "text" as const, text: "Hello!" }] });
@@ -92,6 +88,33 @@ describe("axe finds nothing", () => {
     await openMenu();
     await page.getByRole("button", { name: "Take out of the archive" }).waitFor();
     await expectAccessible(page, "archived");
+  });
+
+  test("at a message and at a record that a link leads to, both marked, beside the links to the others", async () => {
+    const record = "slack:T1:C9OPS:186.1";
+    await using at = await openConsolePage({
+      async prepare({ redis }) {
+        await writeMessages(redis.client(), 6, "linkedconversation");
+        await writeRecords(redis.client(), record, 60);
+      },
+    });
+    const { page, console } = at;
+    await page.goto(`${console.url}/#/t/linkedconversation`);
+    const answer = page.locator("#log article", { hasText: "Answer 3" });
+    await answer.hover();
+    await answer.getByRole("button", { name: "Copy the link to this message" }).waitFor();
+    await expectAccessible(page, "the link to a message");
+    const [, { id } = { id: "" }] = await new Conversations(console.redis.client(), Date.now).messages(
+      "linkedconversation",
+    );
+    await page.goto(`${console.url}/#/t/linkedconversation/${id}`);
+    // It has the focus, and with it its own buttons are shown.
+    await page.locator("#log article[aria-current]:focus").waitFor();
+    await expectAccessible(page, "a marked message");
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(record)}/20`);
+    await page.locator(".timeline .reading").waitFor();
+    await page.locator(".timeline a.when").first().waitFor();
+    await expectAccessible(page, "a marked record");
   });
 
   test("in banners, while the connection or Redis is away, and in what has no place", async () => {

@@ -1,21 +1,15 @@
 /** No finding of axe-core in any state of the console, in light and dark. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { askChoice } from "../adapters/console/sessions.ts";
 import { expectAccessible, violations } from "./axe.ts";
-import { chromiumPath, noChromium } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+import { article, openConsolePage, useConsolePages, onError } from "./console-page.ts";
 import { budgets, configuration, fillWorkspace, runSampleThread, worker } from "./sample-threads.ts";
 
-const onError = (error: unknown) => {
-  throw error;
-};
-
 describe("axe finds nothing", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("on a console where nothing has happened", async () => {
     await using at = await openConsolePage({

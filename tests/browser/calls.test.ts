@@ -1,18 +1,16 @@
 /** Tool calls in the conversation: unfolded in place, live, and those that the message leaves out. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ShownCall } from "../../src/chat/outbound.ts";
 import { threadId } from "../../src/chat/threads.ts";
 import { begin, call, calling, resultOf, write } from "../adapters/console/sessions.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 import { poorContrast } from "./visibility.ts";
 
 const esc = "\u001B";
 
 describe("the calls of a message", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("unfold to what they were given and what came of it, also those before the ones that are listed", async () => {
     await using opened = await openConsolePage();

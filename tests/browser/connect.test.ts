@@ -3,12 +3,12 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { startFakeDiscord } from "../fakes/discord/fake-discord.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { openConsolePage, useConsolePages } from "./console-page.ts";
 import { overflow, poorContrast, walk } from "./visibility.ts";
 
 const key = "sk-ant-api03-secret-of-a-test-9876";
@@ -49,9 +49,7 @@ async function kept(page: Page): Promise<string> {
 }
 
 describe("Connect", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("leads from the demo model to a model, Slack and Discord, and keeps no secret in the browser", async () => {
     const { slack, discord, env } = await services();

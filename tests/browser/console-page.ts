@@ -1,6 +1,6 @@
 /** A person before the console: a headless Chromium, the real server, a real Redis. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { expect } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import {
   type ConsoleSettings,
   type MessageEvent,
@@ -8,21 +8,28 @@ import {
   type TestConsole,
 } from "../adapters/console/start-console.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { browserPatienceMs, launchChromium } from "./chromium.ts";
+import { browserPatienceMs, launchChromium, noChromium } from "./chromium.ts";
 
 let redis: TestRedis | undefined;
 let browser: Browser | undefined;
 
-/** Once for a file; its pages share the browser and the Redis. */
-export async function openBrowser(): Promise<void> {
-  browser = await launchChromium();
-  if (browser) redis = await startRedis();
+/** For the tests of this file, which share the browser and the Redis. Where there is no browser they are skipped, and say so. */
+export function useConsolePages(): void {
+  beforeAll(async () => {
+    browser = await launchChromium();
+    if (browser) redis = await startRedis();
+  }, browserPatienceMs);
+  beforeEach((context) => context.skip(!browser, noChromium));
+  afterAll(async () => {
+    await browser?.close();
+    await redis?.stop();
+  });
 }
 
-export async function closeBrowser(): Promise<void> {
-  await browser?.close();
-  await redis?.stop();
-}
+/** For what runs beside a test, and is not to fail. */
+export const onError = (error: unknown): void => {
+  throw error;
+};
 
 /** A person before the console. */
 interface ConsolePage extends AsyncDisposable {

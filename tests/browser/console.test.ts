@@ -3,17 +3,15 @@ import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Route } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { ShownCall } from "../../src/chat/outbound.ts";
 import { startConsole } from "../adapters/console/start-console.ts";
 import { freePort } from "../fakes/free-port.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 
 describe("the console's page", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("a task: written, watched, answered, and its files fetched", async () => {
     await using opened = await openConsolePage();

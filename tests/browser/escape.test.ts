@@ -1,8 +1,8 @@
 /** Esc stops a turn where somebody means that, and only there. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { chromiumPath, noChromium } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { describe, expect, test } from "vitest";
+
+import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 
 /** Held down: one press, and then what the system repeats. Sent at once: a busy machine answers each a second later. */
 async function holdEscape({ keyboard }: Page): Promise<void> {
@@ -11,9 +11,7 @@ async function holdEscape({ keyboard }: Page): Promise<void> {
 }
 
 describe("Esc", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("twice or held down in a dialog, and in a filled box, leaves the turn running; in an empty one it stops it", async () => {
     await using opened = await openConsolePage();

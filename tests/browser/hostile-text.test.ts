@@ -1,11 +1,11 @@
 /** Text that is made to hold up the page, in a real Chromium: the page stays usable. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { consoleThread } from "../../src/adapters/console/conversations/refs.ts";
 import { call } from "../adapters/console/requests.ts";
 import type { Question } from "../../src/agent/questions.ts";
 import { renderQuestion } from "../../src/progress/question-messages.ts";
-import { chromiumPath, noChromium } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 
 /** The promise is a second; a busy machine gets five. */
 const promiseMs = 5 * 1_000;
@@ -28,9 +28,7 @@ const hostile: [string, string][] = [
 ];
 
 describe("text that is made to hold up the page or to mislead", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("opens within a second as an answer, whatever it says", async () => {
     await using opened = await openConsolePage();

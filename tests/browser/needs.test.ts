@@ -1,5 +1,5 @@
 /** What waits for a person, as that person meets it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { decide } from "../../src/queue/session/open-questions.ts";
 import { announceSession } from "../../src/queue/outbox/live-events.ts";
 import {
@@ -13,18 +13,12 @@ import {
   write,
 } from "../adapters/console/sessions.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { article, openConsolePage, useConsolePages, onError } from "./console-page.ts";
 import { overflow, poorContrast } from "./visibility.ts";
 
-const onError = (error: unknown) => {
-  throw error;
-};
-
 describe("what waits for a person", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   const slack = "slack:T1:C9OPS:180.1";
   /** One approval on Slack, two questions of the agent's own, one paused turn. */

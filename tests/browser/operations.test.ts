@@ -1,6 +1,6 @@
 /** The operator's pages of the console, as a person uses them. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { noUsage } from "../../src/agent/model.ts";
 import type { UsageReport } from "../../src/operations/reports.ts";
 import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
@@ -8,8 +8,8 @@ import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { openConsolePage, useConsolePages, onError } from "./console-page.ts";
 import {
   budgets,
   configuration,
@@ -21,10 +21,6 @@ import {
 import { overflow, poorContrast, walk } from "./visibility.ts";
 
 const dark = { colorScheme: "dark" as const };
-const onError = (error: unknown) => {
-  throw error;
-};
-
 /** Each filter of the audit page alone, and several together, over the entries of the test that calls it. */
 async function expectAuditFilters(page: Page): Promise<void> {
   const events = () => page.locator(".audit tbody td strong").allTextContents();
@@ -58,9 +54,7 @@ async function expectAuditFilters(page: Page): Promise<void> {
 }
 
 describe("the console's pages for operators", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   let woven: { running: string } | undefined;
   const opened = async (browser = {}) =>

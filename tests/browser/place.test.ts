@@ -1,12 +1,10 @@
 /** What a person leaves behind in a conversation is there when they come back. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { chromiumPath, noChromium } from "./chromium.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { describe, expect, test } from "vitest";
+
+import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 
 describe("a conversation that is left", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("keeps its draft over a reload, and the place where somebody was reading", async () => {
     await using opened = await openConsolePage();

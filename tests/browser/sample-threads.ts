@@ -3,6 +3,7 @@ import { noUsage } from "../../src/agent/model.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
 import type { SettingsReport } from "../../src/operations/reports.ts";
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
+import { onError } from "./console-page.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
@@ -41,9 +42,6 @@ export const configuration: SettingsReport = {
       ],
     },
   ],
-};
-const onError = (error: unknown) => {
-  throw error;
 };
 const steps = (kind: "answered" | "model-error" | "step-limit", cost: number) => {
   const usage = usageOf(cost, { calls: 3, input: 4_200, cacheRead: 61_000, output: 1_900 });

@@ -1,19 +1,15 @@
 /** However much there is, the page holds what is near the view, and a change touches what has changed. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { begin, write } from "../adapters/console/sessions.ts";
-import { chromiumPath, noChromium } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+
+import { openConsolePage, useConsolePages, onError } from "./console-page.ts";
 import { longConversation, recordsOf, writeMessages, writeRecords, writeThreads } from "./large-console.ts";
 
 const mostNodes = 3_000;
 const threads = 5_000;
 const records = 20_000;
-const onError = (error: unknown) => {
-  throw error;
-};
-
 const messages = 2_000;
 
 const nodes = (page: Page) => page.evaluate("document.querySelectorAll('*').length");
@@ -77,9 +73,7 @@ const inView = (page: Page, text: string) =>
   })()`);
 
 describe("a console with a long history", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("lists 5,000 threads: what is in view is on the page, and nothing else changes with one of them", async () => {
     await using opened = await openConsolePage({

@@ -1,22 +1,21 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createAccessTokens } from "../../src/operations/access-tokens.ts";
 import { begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
 import { Conversations } from "../../src/adapters/console/conversations/conversations.ts";
 import type { Role } from "../../src/chat/roles.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
-import { browserPatienceMs, chromiumPath, noChromium, shot } from "./chromium.ts";
+import { browserPatienceMs, shot } from "./chromium.ts";
 import { longConversation, writeMessages, writeRecords } from "./large-console.ts";
-import { article, closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 
 const token = "correct-horse-battery";
 const clipboard = { permissions: ["clipboard-read", "clipboard-write"] };
 
-describe.skipIf(!chromiumPath)(chromiumPath ? "a link to a thread" : noChromium, () => {
-  beforeAll(openBrowser, browserPatienceMs);
-  afterAll(closeBrowser);
+describe("a link to a thread", () => {
+  useConsolePages();
 
   const makeToken = async (console: TestConsole, name: string, role: Role) =>
     (await createAccessTokens(console.redis.client(), Date.now).create({ name, role })).token;

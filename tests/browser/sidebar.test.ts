@@ -1,14 +1,12 @@
 /** The list of the console's threads, beside every page. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { threadId } from "../../src/chat/threads.ts";
 import { write } from "../adapters/console/sessions.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { openConsolePage, useConsolePages } from "./console-page.ts";
 
 describe("the list of threads", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("gets most of the height of a low screen, has days, and is searched by words of titles", async () => {
     await using opened = await openConsolePage({

@@ -1,11 +1,11 @@
 /** Finding one's way in a long timeline. */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { openConsolePage, useConsolePages } from "./console-page.ts";
 import { overflow, poorContrast } from "./visibility.ts";
 
 /** Turns of that many steps, with a failure in the middle of the first. */
@@ -58,9 +58,7 @@ async function runPairs(redis: Redis, thread: string, notes: number): Promise<vo
 }
 
 describe("a long timeline", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   async function openTimeline(steps: number, turns: number) {
     const thread = `slack:T1:C1:${steps}.${turns}`;

@@ -1,8 +1,8 @@
 /** Files in the viewer: each kind in its way, and never a script. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { describe, expect, test } from "vitest";
+import { shot } from "./chromium.ts";
+import { openConsolePage, useConsolePages } from "./console-page.ts";
 import { poorContrast } from "./visibility.ts";
 
 /** One red pixel. */
@@ -36,9 +36,7 @@ async function open(page: Page, path: string) {
 }
 
 describe("the viewer of files", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   async function openFiles() {
     const opened = await openConsolePage({

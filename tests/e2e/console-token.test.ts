@@ -1,35 +1,18 @@
 import { chmod, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { chromiumPath, launchChromium, noChromium } from "../browser/chromium.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { examine, newPlace, type Place, patienceMs, type Program } from "./program.ts";
+import { describe, expect, test } from "vitest";
+import { useBrowser, useSetting } from "./hooks.ts";
+import { examine, patienceMs, type Program } from "./program.ts";
 
 /** Who needs a token on a machine, and how a person gets in: the program as it is started there. */
 
-let browser: Browser | undefined;
-let redis: TestRedis;
-let place: Place;
-beforeAll(async () => {
-  browser = await launchChromium();
-});
-afterAll(() => browser?.close());
-beforeEach(async () => {
-  redis = await startRedis();
-  place = await newPlace();
-});
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-  await redis.stop();
-});
+const here = useSetting();
 
 const root = "root:x:0:0:root:/root:/bin/bash\n";
 const mine = `me:x:${process.getuid?.()}:0::/root:/bin/bash\n`;
 const bob = "bob:x:4711:4711:Bob:/home/bob:/bin/bash\n";
 const start = ["start", "--role", "gateway"];
-const settings = () => ({ REDIS_URL: redis.path, HEDDLE_CONSOLE_OPEN: "" });
+const settings = () => ({ REDIS_URL: here.redis.path, HEDDLE_CONSOLE_OPEN: "" });
 const link = async (program: Program) => {
   await program.line(/Heddle is ready/);
   return /console +(\S+)/.exec(await program.line(/^ +console /))?.[1] ?? "";
@@ -41,14 +24,14 @@ const signIn = async (url: string, code: string) =>
 
 describe("the console of a machine", () => {
   test("that one person uses asks for nothing", async () => {
-    const url = await link(await place.startAmong(root + mine, start, settings()));
+    const url = await link(await here.place.startAmong(root + mine, start, settings()));
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await status(url)).toBe(200);
-    await expect(stat(join(place.folder, "data/console.token"))).rejects.toThrow("ENOENT");
+    await expect(stat(join(here.place.folder, "data/console.token"))).rejects.toThrow("ENOENT");
   });
 
   test("with another account asks for a token, which the link of the start stands for once", async () => {
-    const program = await place.startAmong(root + mine + bob, start, settings());
+    const program = await here.place.startAmong(root + mine + bob, start, settings());
     const opened = await link(program);
     const code = /^http:\/\/127\.0\.0\.1:\d+\/#token=([0-9a-f]{48})$/.exec(opened)?.[1] ?? "";
     await program.line(/because the accounts of bob could use the console otherwise/);
@@ -61,7 +44,7 @@ describe("the console of a machine", () => {
     expect(await status(opened, { cookie })).toBe(200);
     expect((await signIn(opened, code)).status).toBe(401);
 
-    const file = join(place.folder, "data/console.token");
+    const file = join(here.place.folder, "data/console.token");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const token = (await readFile(file, "utf8")).trim();
     expect(await status(opened, { authorization: `Bearer ${token}` })).toBe(200);
@@ -71,7 +54,7 @@ describe("the console of a machine", () => {
     await chmod(file, 0o644);
     program.signal("SIGTERM");
     await program.ended;
-    const again = await link(await place.startAmong(root + mine + bob, start, settings()));
+    const again = await link(await here.place.startAmong(root + mine + bob, start, settings()));
     expect(again.split("#")[1]).not.toBe(opened.split("#")[1]);
     expect(await status(again, { cookie })).toBe(200);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -79,7 +62,7 @@ describe("the console of a machine", () => {
 
   test("with another account asks for nothing where its person says so", async () => {
     const url = await link(
-      await place.startAmong(root + mine + bob, start, { ...settings(), HEDDLE_CONSOLE_OPEN: "1" }),
+      await here.place.startAmong(root + mine + bob, start, { ...settings(), HEDDLE_CONSOLE_OPEN: "1" }),
     );
     expect(await status(url)).toBe(200);
   });
@@ -87,7 +70,7 @@ describe("the console of a machine", () => {
   test("in a pod asks for the token that is set, and prints no link", async () => {
     const token = "a-token-of-their-own";
     const pod = { ...settings(), KUBERNETES_SERVICE_HOST: "10.0.0.1" };
-    const url = await link(place.start(start, { ...pod, HEDDLE_CONSOLE_TOKEN: token }));
+    const url = await link(here.place.start(start, { ...pod, HEDDLE_CONSOLE_TOKEN: token }));
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await status(url)).toBe(401);
     expect(await status(url, { authorization: `Bearer ${token}` })).toBe(200);
@@ -95,18 +78,22 @@ describe("the console of a machine", () => {
 
   test("is told of by doctor", async () => {
     const doctor = await examine(() =>
-      place.start(["doctor"], { ...settings(), KUBERNETES_SERVICE_HOST: "10.0.0.1" }),
+      here.place.start(["doctor"], { ...settings(), KUBERNETES_SERVICE_HOST: "10.0.0.1" }),
     );
     expect(doctor.output()).toMatch(
       /it asks for the token in \S+console\.token, because of the other containers of its pod/,
     );
   });
+});
 
-  test("opens by the link in a browser, which keeps neither link nor code", async (context) => {
-    if (!browser) return context.skip(noChromium);
-    expect(chromiumPath).toBeDefined();
-    const opened = await link(place.start(start, { ...settings(), KUBERNETES_SERVICE_HOST: "10.0.0.1" }));
-    const page = await browser.newPage();
+describe("the link of the start", () => {
+  const chromium = useBrowser();
+
+  test("opens the console in a browser, which keeps neither link nor code", async () => {
+    const opened = await link(
+      here.place.start(start, { ...settings(), KUBERNETES_SERVICE_HOST: "10.0.0.1" }),
+    );
+    const page = await chromium.browser.newPage();
     page.setDefaultTimeout(patienceMs);
     await page.goto(opened);
     await page.getByLabel("Message to Heddle").waitFor();

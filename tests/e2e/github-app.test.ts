@@ -1,37 +1,27 @@
 import { createHmac } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { chromiumPath, launchChromium, noChromium, shot } from "../browser/chromium.ts";
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { shot } from "../browser/chromium.ts";
 import { expectAccessible } from "../browser/axe.ts";
 import { poorContrast } from "../browser/visibility.ts";
 import { type FakeGithub, startGithub } from "../fakes/github.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
-import { newPlace, patienceMs, type Place } from "./program.ts";
+import { useBrowser, useSetting } from "./hooks.ts";
+import { patienceMs } from "./program.ts";
 
 /** An operator registers a GitHub App by one click: the program, a browser, and a GitHub that is another site. */
 
 const token = "correct-horse-battery-staple";
-let browser: Browser | undefined;
-let place: Place;
+const here = useSetting();
+const chromium = useBrowser();
 let github: FakeGithub;
-let redis: TestRedis;
-beforeAll(async () => {
-  browser = await launchChromium();
-});
-afterAll(() => browser?.close());
-beforeEach(async (context) => {
-  context.skip(!chromiumPath, noChromium);
-  [place, github, redis] = await Promise.all([newPlace(), startGithub(), startRedis()]);
+beforeEach(async () => {
+  github = await startGithub();
   github.addRepository("acme/shop");
   github.addRepository("acme/secret");
 });
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") console.error(place.outputs());
-  await place.clean();
-  await Promise.all([github.close(), redis.stop()]);
-});
+afterEach(() => github.close());
 
 /** @param name which has to be free at GitHub */
 async function register(page: Page, name: string): Promise<void> {
@@ -47,7 +37,7 @@ test("An App is registered, installed and seen from the console, and its keys ar
   const { port } = github;
   // Another name than the console's, so that it is another site for the browser.
   await writeFile(
-    join(place.folder, "heddle.yaml"),
+    join(here.place.folder, "heddle.yaml"),
     JSON.stringify({
       githubApp: { url: `http://localhost:${port}`, apiUrl: github.origin },
       hooks: { address: "https://hooks.example", port: 0 },
@@ -62,11 +52,10 @@ test("An App is registered, installed and seen from the console, and its keys ar
       },
     }),
   );
-  const program = place.start(["start"], { REDIS_URL: redis.path, HEDDLE_CONSOLE_TOKEN: token });
+  const program = here.place.start(["start"], { REDIS_URL: here.redis.path, HEDDLE_CONSOLE_TOKEN: token });
   const url = (await program.line(/console +http/)).trim().split(/ +/)[1] ?? "";
   const hooks = /"?port"?: ?(\d+)/.exec(await program.line(/webhooks are received/))?.[1] ?? "";
-  if (!browser) throw new Error("There is no browser.");
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.setDefaultTimeout(patienceMs);
   const offences: string[] = [];
   page.on("console", (message) => {
@@ -115,7 +104,7 @@ test("An App is registered, installed and seen from the console, and its keys ar
   };
   expect([await hook(secret), await hook("another-secret")]).toEqual([200, 401]);
 
-  const kept = [place.outputs(), await page.content(), ...(await dump()), ...(await files())].join("\n");
+  const kept = [here.place.outputs(), await page.content(), ...(await dump()), ...(await files())].join("\n");
   const parts = github.appPages.secrets.flatMap((each) => [each, ...each.split("\n").filter(isKeyLine)]);
   for (const part of [...parts, ...github.issued]) expect(kept).not.toContain(part);
 
@@ -137,7 +126,7 @@ const isKeyLine = (line: string) => /^[A-Za-z\d+/]{40,}/.test(line);
 
 /** Everything that Redis holds, as far as it is text. */
 async function dump(): Promise<string[]> {
-  const client = redis.client();
+  const client = here.redis.client();
   const values = (await client.keys("*")).map(async (key) => [
     key,
     (await client.dumpBuffer(key))?.toString("latin1") ?? "",
@@ -146,7 +135,7 @@ async function dump(): Promise<string[]> {
 }
 
 async function files(): Promise<string[]> {
-  const entries = await readdir(place.folder, { recursive: true, withFileTypes: true });
+  const entries = await readdir(here.place.folder, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   return await Promise.all(paths.map((path) => readFile(path, "latin1")));
 }
