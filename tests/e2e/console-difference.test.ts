@@ -36,7 +36,7 @@ async function look(page: Page, name: string): Promise<void> {
     ["phone", 390, 844],
   ] as const) {
     await page.setViewportSize({ width, height });
-    await page.waitForFunction(`innerWidth === ${width}`);
+    await expect.poll(() => page.evaluate("innerWidth")).toBe(width);
     await shot(page, `difference-${name}-${place}`);
     expect(await page.evaluate(overflow)).toBe(0);
   }

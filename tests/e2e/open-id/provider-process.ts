@@ -1,7 +1,7 @@
 /**
- * oidc-provider, a certified implementation of OpenID Connect
- * (https://github.com/panva/node-oidc-provider), as a process of its own: it has a clock and keys of its own, and is
- * started anew where it is to have others. Its pages are plain ones, as its own load a font from elsewhere.
+ * oidc-provider, a certified implementation of OpenID Connect (https://github.com/panva/node-oidc-provider), as a
+ * process of its own: it has a clock and keys of its own, and is started anew where it is to have others. Its pages are
+ * plain ones, as its own load a font from elsewhere.
  */
 import { createServer } from "node:http";
 import type { ProviderSettings } from "./start-provider.ts";
