@@ -12,10 +12,10 @@ const fileBytes = 10_000;
 /** As many as clones are kept for. */
 const together = 4;
 
-/** Writes the files once more, and prints the time in ms. */
-const writeAgain = `
-cd shop; rm -rf -- *; begun=$(date +%s%N)
-git -c checkout.workers=4 checkout --quiet --force HEAD -- .
+/** Copies the folder as `cp` does, which makes as many files of as many bytes, and prints the time in ms. */
+const copyFolder = `
+begun=$(date +%s%N)
+cp -r shop copy
 echo $(( ($(date +%s%N) - begun) / 1000000 ))
 `;
 
@@ -24,7 +24,7 @@ export const clones: Figure = {
   id: "clones",
   title: "A thread's clone of a large repository",
   method:
-    "`open_repository` in new threads: a repository of many files that cannot be compressed, from a git server on the loopback interface, through the thread's proxy into its sandbox. Without a mirror each thread fetches all of it; the first thread with one waits until the mirror is made; others copy it or, where a clone has been made ready since the last, are given that one, and ask the host what is new. Most of the time of a clone goes into writing the files, which git then has to do once more. Of several that clone at the same moment each waits for its own. A network would add its own time to the first two.",
+    "`open_repository` in new threads: a repository of many files that cannot be compressed, from a git server on the loopback interface, through the thread's proxy into its sandbox. Without a mirror each thread fetches all of it; the first thread with one waits until the mirror is made; others copy it or, where a clone has been made ready since the last, are given that one, and ask the host what is new. Most of the time of a clone goes into making the files, so beside it stands what `cp -r` of the same folder takes, right after it in the same sandbox. Of several that clone at the same moment each waits for its own. A network would add its own time to the first two.",
   measure,
 };
 
@@ -39,17 +39,17 @@ async function measure(effort: Effort): Promise<Findings> {
   const row = (name: string, samples: readonly Sample[]) => [
     name,
     ...[ms(spread(samples.map(({ clone }) => clone)).p50), ms(spread(samples.map(({ clone }) => clone)).max)],
-    ms(spread(samples.map(({ write }) => write)).p50),
+    ms(spread(samples.map(({ copy }) => copy)).p50),
   ];
   const burstRow = (name: string, waited: readonly number[]) => [
     ...[name, ms(spread(waited).p50), ms(spread(waited).max), "–"],
   ];
-  const above = spread(copied.map(({ clone, write }) => clone - write)).p50;
+  const copies = spread(copied.map(({ clone, copy }) => clone / copy)).p50;
   return {
     table: {
       columns: [
         `${files.toLocaleString("en")} files, ${quantity((files * fileBytes) / 1e6, "MB")}`,
-        ...["p50", "slowest", "writing the files again, p50"],
+        ...["p50", "slowest", "cp -r of the folder, p50"],
       ],
       rows: [
         row("without a mirror", plain),
@@ -61,7 +61,7 @@ async function measure(effort: Effort): Promise<Findings> {
       ],
     },
     goals: [
-      goal("a clone from the mirror above the writing of its files, p50", above, "ms", { below: 1_000 }),
+      goal("a clone from the mirror, against cp -r of its folder, p50", copies, "×", { below: 3 }),
       goal("a clone that is ready, p50", spread(given.map(({ clone }) => clone)).p50, "ms", {
         below: 1_000,
       }),
@@ -71,7 +71,7 @@ async function measure(effort: Effort): Promise<Findings> {
 
 interface Sample {
   clone: number;
-  write: number;
+  copy: number;
 }
 
 /** What each of several threads waits that clone at the same moment, the first time and once clones are kept for them. */
@@ -138,7 +138,7 @@ async function measureClones({
       const { status, text: said } = await use("open_repository", { repository: "shop" });
       const clone = performance.now() - startedAt;
       if (status !== "ok") throw new Error(said);
-      samples.push({ clone, write: Number(await sh(writeAgain)) });
+      samples.push({ clone, copy: Number(await sh(copyFolder)) });
       await (await setting.backend.workspaces()).remove(id, Date.now());
     }
     return samples;

@@ -4,6 +4,7 @@ import type { Egress } from "../egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../egress/repository.ts";
 import { createReadyClones, type GivenClone, type Recipient } from "./ready-clones.ts";
 import { removeTree } from "../workspaces/staging.ts";
+import { createRunningClones, type RunningClones } from "./running-clones.ts";
 import { createSetUps, type WantedSetUp } from "./set-ups.ts";
 import { shareWork, type SharedWork } from "./shared-work.ts";
 import { createMirrorStore, type MirrorStore, waitForOther } from "./store.ts";
@@ -34,6 +35,8 @@ export interface Mirrors {
   openSetUp(repository: EgressRepository, wanted: Omit<WantedSetUp, "key">): Promise<string | undefined>;
   /** A clone of it that was made before, for this thread alone. Undefined where none is ready. Never rejects. */
   giveReady(repository: EgressRepository, recipient: Recipient): Promise<GivenClone | undefined>;
+  /** A thread copies a mirror: what is done in the background waits until that is called which it gives. */
+  beginClone: RunningClones["begin"];
   /** Somebody has cloned from the state: a clone is made ready for the next who does. */
   prepareNext(repository: EgressRepository, state: string): void;
   /** Somebody could make nothing of it: it is looked at, byte by byte, before anybody gets it again. */
@@ -48,6 +51,9 @@ const freshMs = 60_000;
 const pauseMs = 600_000;
 /** Where there is a mirror already: then threads save more by the next try than they lose. */
 const shortPauseMs = 60_000;
+
+/** Clones for later are made in the end, also while threads clone all the time. In milliseconds. */
+const quietMs = 60_000;
 
 /** What this process knows of a mirror. */
 interface Known {
@@ -69,7 +75,8 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const known = new Map<string, Known>();
   const store = createMirrorStore(join(host.root, "mirrors"), bytes, now);
   const setUps = createSetUps({ ...options, store, now });
-  const readyClones = createReadyClones({ ...options, store, now });
+  const running = createRunningClones(quietMs);
+  const readyClones = createReadyClones({ ...options, store, running, now });
   const nameOf = (repository: EgressRepository) => `mirror:${repository.name} ${plainAddress(repository)}`;
 
   const isFresh = async (key: string) => now() - (await store.freshAt(key)) < freshMs;
@@ -149,6 +156,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       return isThere ? made : undefined;
     },
     giveReady: (repository, recipient) => readyClones.give(host.keyOf(nameOf(repository)), recipient),
+    beginClone: running.begin,
     prepareNext(repository, state) {
       readyClones.prepare(repository, { key: host.keyOf(nameOf(repository)), state });
     },

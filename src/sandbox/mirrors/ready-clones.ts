@@ -11,6 +11,7 @@ import type { ThreadFolder } from "../thread/host.ts";
 import { shellCommand } from "../thread/shell.ts";
 import { removeTree } from "../workspaces/staging.ts";
 import { createDemand } from "./demand.ts";
+import type { RunningClones } from "./running-clones.ts";
 import { type MirrorStore, viewState } from "./store.ts";
 import { type RunEnding, workApart, type WorkDeps } from "./work-apart.ts";
 
@@ -86,12 +87,14 @@ interface WantedClone {
 export interface ReadyClonesOptions extends WorkDeps {
   egress: Egress;
   store: MirrorStore;
+  /** Who waits for a clone goes first: one more is made when nobody does. */
+  running: Pick<RunningClones, "quiet">;
   log(line: string): void;
   now(): number;
 }
 
 export function createReadyClones(options: ReadyClonesOptions): ReadyClones {
-  const { store, log, now } = options;
+  const { store, running, log, now } = options;
   const pausedUntil = new Map<string, number>();
   const current = new Map<string, Promise<void>>();
   const closed = new AbortController();
@@ -99,7 +102,8 @@ export function createReadyClones(options: ReadyClonesOptions): ReadyClones {
 
   async function makeMissing(repository: EgressRepository, wanted: WantedClone): Promise<void> {
     const isMissing = async () => (await store.countReady(wanted.key)) < demand.peak(wanted.key);
-    while (!closed.signal.aborted && (await isMissing())) if (!(await makeOne(repository, wanted))) return;
+    do await running.quiet(closed.signal);
+    while (!closed.signal.aborted && (await isMissing()) && (await makeOne(repository, wanted)));
   }
 
   /** Whether one was made that there is room for. */

@@ -24,6 +24,8 @@ export interface ShownMirror {
   view: readonly string[];
   /** A clone that lies in the workspace from then on, for a command that clones; undefined where none is ready. */
   giveReady(recipient: Recipient): Promise<GivenClone | undefined>;
+  /** The command begins to copy the mirror. Gives what is to be called when it has ended. */
+  begin(): () => void;
   /** Takes the exit code of the command. */
   ended(exitCode: number | null): Promise<void>;
 }
@@ -49,6 +51,7 @@ export async function openShownMirror(
       ...(made === undefined ? [] : ["--ro-bind", made, "/set-up", "--setenv", "HEDDLE_SET_UP", "/set-up"]),
     ],
     giveReady: async (recipient) => (setUpOf ? undefined : await mirrors.giveReady(repository, recipient)),
+    begin: () => (setUpOf ? () => {} : mirrors.beginClone()),
     async ended(exitCode) {
       if (exitCode === unusableMirror) await mirrors.doubt(repository);
       if (exitCode === 0 && !setUpOf) mirrors.prepareNext(repository, state);

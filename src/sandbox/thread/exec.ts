@@ -59,13 +59,19 @@ export function createExec({
     if (!mirror) return await start(request, output, []);
     const before = programs.kills();
     const given = await mirror.giveReady({ folder, hasRoom: programs.hasRoom });
-    const ending: Ending =
-      programs.kills() === before
-        ? await start(request, output, [...mirror.view, ...(given?.view ?? [])])
-        : { end: "stopped", exitCode: null };
-    await given?.end();
-    await mirror.ended(ending.exitCode);
-    return ending;
+    // One that is ready has its files.
+    const finish = given ? undefined : mirror.begin();
+    try {
+      const ending: Ending =
+        programs.kills() === before
+          ? await start(request, output, [...mirror.view, ...(given?.view ?? [])])
+          : { end: "stopped", exitCode: null };
+      await given?.end();
+      await mirror.ended(ending.exitCode);
+      return ending;
+    } finally {
+      finish?.();
+    }
   }
 
   function start(
