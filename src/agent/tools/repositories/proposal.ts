@@ -133,9 +133,10 @@ export async function readDifference(
   });
   if (!run.ok) return run;
   // The list ends with an empty name, also where it is nothing but that.
-  const [, list, patch] = /^((?:[^\0]+\0)*)\0([^]*)$/.exec(run.text) ?? [];
-  if (list === undefined || patch === undefined)
+  const end = run.text.startsWith("\0") ? 0 : run.text.indexOf("\0\0") + 1;
+  if (end === 0 && !run.text.startsWith("\0"))
     return { ok: false, message: "more files are changed than can be listed" };
+  const [list, patch] = [run.text.slice(0, end), run.text.slice(end + 1)];
   const files = readNumstat(list);
   return { ok: true, files, patch, isCut: run.isCut || Buffer.byteLength(patch) > mostPatchBytes };
 }
