@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 
 /** Where Chromium is; undefined where there is none. */
-export const chromiumPath = ["/usr/bin/chromium", ...pathsOf("chromium")].find(isExecutable);
+const chromiumPath = ["/usr/bin/chromium", ...pathsOf("chromium")].find(isExecutable);
 export const noChromium = "chromium is not on PATH: install it, as with apt install chromium";
 
 /** With a browser beside everything else, a busy machine takes its time. */
