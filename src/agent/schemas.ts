@@ -58,6 +58,7 @@ const attachmentFields = z.looseObject({
   bytes: z.number(),
   handle: z.string(),
 } satisfies Fields<AttachmentHandle>);
+export const attachmentSchema: z.ZodType<AttachmentHandle> = attachmentFields;
 
 const quoteFields = z.looseObject({
   author: speakerFields,
@@ -70,6 +71,7 @@ const promptChoiceFields = z.looseObject({
   name: z.string(),
   arguments: optional(z.record(z.string(), z.string())),
 } satisfies Fields<PromptChoice>);
+export const promptChoiceSchema: z.ZodType<PromptChoice> = promptChoiceFields;
 
 const enclosedFields = z.looseObject({
   files: optional(z.array(attachmentFields)),
@@ -241,6 +243,7 @@ const inputFieldFields = z.looseObject({
   default: optional(z.string()),
   ...{ least: optional(z.number()), most: optional(z.number()) },
 } satisfies Fields<InputField>);
+export const inputFieldSchema: z.ZodType<InputField> = inputFieldFields;
 const inputFields = z.discriminatedUnion("mode", [
   z.looseObject({ ...inputBasis, mode: z.literal("url"), url: z.string() }),
   z.looseObject({ ...inputBasis, mode: z.literal("form"), fields: z.array(inputFieldFields) }),

@@ -71,3 +71,14 @@ export function findPromptProblem(
   }
   return undefined;
 }
+
+/** The prompt that was chosen, where nothing is wrong with that but arguments that were not written. */
+export function findIncompletePrompt(
+  { server, name, arguments: given = {} }: PromptChoice,
+  offered: readonly OfferedPrompt[],
+): OfferedPrompt | undefined {
+  const prompt = offered.find((each) => each.server === server && each.name === name);
+  const isKnown = (key: string) => prompt?.arguments.some((each) => each.name === key);
+  if (!prompt || !Object.keys(given).every(isKnown)) return undefined;
+  return prompt.arguments.some((each) => each.required && !given[each.name]) ? prompt : undefined;
+}

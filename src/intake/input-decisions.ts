@@ -2,6 +2,7 @@ import type { Decision, Question } from "../agent/questions.ts";
 import {
   type InputAnswer,
   type InputField,
+  type InputValue,
   listInputChoices,
   parseForm,
   readFields,
@@ -43,25 +44,28 @@ export function readInputPress(
     const reply = `${request.server} wants you to open a page at ${host}. Open it only if you trust that address:\n${request.url}\nThen press “I have done it”.`;
     return press === "link" ? { reply, isRefused: false } : undefined;
   }
-  if (press === "text") return readForm(request, event, draft, decide);
+  if (press === "text") {
+    const read = readForm({ title: `${request.server} asks`, fields: request.fields }, event, draft);
+    return "content" in read ? decide({ action: "accept", content: read.content }) : read;
+  }
   const [field] = request.fields;
   const choice = /^\d+$/.test(press) ? listInputChoices(request)[Number(press)] : undefined;
   return choice && field && decide({ action: "accept", content: { [field.name]: choice.value } });
 }
 
-type FormRequest = Extract<InputQuestion["request"], { mode: "form" }>;
+/** What a press means whose button asks for a form: the whole of it, or something first. */
+export type FormPress = { content: Record<string, InputValue> } | Exclude<InputPress, { decision: Decision }>;
 
-/** A form that is wanted, or what was put into one. */
-function readForm(
-  request: FormRequest,
+/** A form that is wanted, or what was put into one, or into a part of it. */
+export function readForm(
+  form: Form,
   { text, fields, window }: Pick<InboundAction, "text" | "fields" | "window">,
   draft: WrittenFields,
-  decide: (answer: InputAnswer) => InputPress,
-): InputPress {
-  const wanted = request.fields;
+): FormPress {
+  const wanted = form.fields;
   const written = { ...(window?.continues && draft), ...fields };
   const left = wanted.filter(({ name }) => !Object.hasOwn(written, name));
-  if (text === undefined && fields === undefined) return { form: createForm(request, left, window?.most) };
+  if (text === undefined && fields === undefined) return { form: createForm(form, left, window?.most) };
   const isPart = fields !== undefined && window !== undefined && left.length > 0;
   // What does not fit is said at once, and not after the last part.
   const judged = isPart ? wanted.filter(({ name }) => Object.hasOwn(fields, name)) : wanted;
@@ -70,20 +74,22 @@ function readForm(
     const { problem: reply, ...about } = read;
     return { reply, isRefused: true, ...about };
   }
-  return isPart ? { kept: written, left: left.length } : decide({ action: "accept", content: read.content });
+  return isPart ? { kept: written, left: left.length } : { content: read.content };
+}
+
+/** What is said when a part of a form is kept. */
+export function describeKept(left: number): string {
+  return `Kept. ${left === 1 ? "One more field is" : `${left} more fields are`} asked for.`;
 }
 
 /** All that is asked for, or the next part of what is left. */
-function createForm(
-  { server, fields }: FormRequest,
-  left: readonly InputField[],
-  most: number = Infinity,
-): Form {
-  if (fields.length <= most) return { title: `${server} asks`, fields };
+function createForm(whole: Form, left: readonly InputField[], most: number = Infinity): Form {
+  const { title, fields } = whole;
+  if (fields.length <= most) return whole;
   const missing = left.length > 0 ? left : fields;
   const part = Math.floor((fields.length - missing.length) / most) + 1;
   return {
-    title: `${server} asks, ${part} of ${Math.ceil(fields.length / most)}`,
+    title: `${title}, ${part} of ${Math.ceil(fields.length / most)}`,
     fields: missing.slice(0, most),
   };
 }

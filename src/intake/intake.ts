@@ -8,6 +8,7 @@ import type { SettingAuditEvent } from "./administration/administer.ts";
 import type { Access } from "./access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";
 import { type ContinueAuditEvent, type ContinueOptions, createContinuing } from "./continue-paused.ts";
+import { createPromptArguments } from "./prompt-arguments.ts";
 import {
   createQuestionDecisions,
   type QuestionAuditEvent,
@@ -78,7 +79,9 @@ export function createIntake(options: IntakeOptions): Intake {
   });
   const waitingQueue = createWaitingQueue(options, replies);
   const undoing = createUndoing({ ...options, mayUndo: access.mayUndo });
+  const promptArguments = createPromptArguments(options, replies);
   const receiveMessage = createMessageReceiver(options, {
+    promptArguments,
     runTextCommand: createTextCommands({ ...options, stop }, replies, { waitingQueue, undoing }),
     replies,
     questions,
@@ -91,6 +94,7 @@ export function createIntake(options: IntakeOptions): Intake {
     continuing,
     waitingQueue,
     undoing,
+    fillPrompt: (event) => promptArguments.press(event, receiveMessage),
   });
 
   /** The result for somebody without permission; undefined for everybody else. */

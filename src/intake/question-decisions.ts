@@ -9,7 +9,7 @@ import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Place } from "./access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";
 import { createFormDrafts } from "../queue/stores/form-drafts.ts";
-import { readInputPress } from "./input-decisions.ts";
+import { describeKept, readInputPress } from "./input-decisions.ts";
 import type { AccountConnecting, AskedAccount } from "./account-connecting.ts";
 
 export interface QuestionOptions {
@@ -83,8 +83,7 @@ export function createQuestionDecisions(options: QuestionOptions): QuestionDecis
     if ("form" in press) return { kind: "acted", thread, form: press.form };
     if ("kept" in press) {
       await drafts.keep(thread, question.id, press.kept, question.expiresAt);
-      const reply = `Kept. ${press.left === 1 ? "One more field is" : `${press.left} more fields are`} asked for.`;
-      return { kind: "acted", thread, reply, continues: true };
+      return { kind: "acted", thread, reply: describeKept(press.left), continues: true };
     }
     const { reply, isRefused, ...about } = press;
     return isRefused ? { kind: "refused", reply, ...about } : { kind: "acted", thread, reply };

@@ -26,12 +26,15 @@ export function createActionReceiver(
     continuing,
     waitingQueue,
     undoing,
+    fillPrompt,
   }: {
     replies: Replies;
     questions: QuestionDecisions;
     continuing: Continuing;
     waitingQueue: Pick<WaitingQueue, "press">;
     undoing: Pick<Undoing, "press">;
+    /** Takes the arguments of a prompt. */
+    fillPrompt(event: InboundAction): Promise<IntakeResult | undefined>;
   },
 ): (event: InboundAction) => Promise<IntakeResult> {
   const { ratings } = options;
@@ -62,10 +65,10 @@ export function createActionReceiver(
   return async (event) => {
     const settled = (await rate(event)) ?? (await waitingQueue.press(event)) ?? (await choose(event));
     if (settled) return settled;
-    const undone = await undoing.press(event);
-    if (undone) {
-      if (undone.kind === "refused" && !event.tellsRefusal) await replies.reply(event, undone.reply);
-      return undone;
+    const done = (await undoing.press(event)) ?? (await fillPrompt(event));
+    if (done) {
+      if (done.kind === "refused" && !event.tellsRefusal) await replies.reply(event, done.reply);
+      return done;
     }
     const turn = readContinueAction(event.action);
     const result =

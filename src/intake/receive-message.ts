@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Author, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import { findPromptProblem, type OfferedPrompt } from "../chat/prompt-choice.ts";
+import { findIncompletePrompt, findPromptProblem, type OfferedPrompt } from "../chat/prompt-choice.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { threadId, type ThreadRef } from "../chat/threads.ts";
 import { keys } from "../queue/redis/keys.ts";
@@ -16,6 +16,7 @@ import {
   type Continuing,
   isContinueCommand,
 } from "./continue-paused.ts";
+import type { PromptArguments } from "./prompt-arguments.ts";
 import type { QuestionDecisions } from "./question-decisions.ts";
 import type { Replies } from "./replies.ts";
 import type { ModelOffer } from "./text-commands/model.ts";
@@ -42,6 +43,7 @@ interface MessageDeps {
   replies: Replies;
   questions: QuestionDecisions;
   continuing: Continuing;
+  promptArguments: Pick<PromptArguments, "ask">;
   /** Shows the message's place in the queue until a turn takes it. */
   showWaiting(event: InboundMessage): Promise<void>;
 }
@@ -82,6 +84,16 @@ async function findChoiceProblem(
   return prompt && findPromptProblem(prompt, await prompts(thread, author));
 }
 
+/** The prompt whose arguments its author can be asked for: not in private, where the task is nowhere yet. */
+async function findIncomplete(
+  { models, prompts }: Pick<MessageOptions, "models" | "prompts">,
+  { options: { model, prompt } = {}, thread, author, tellsRefusal }: InboundMessage,
+): Promise<OfferedPrompt | undefined> {
+  if (!prompt || tellsRefusal || author.standing === "bot") return undefined;
+  if (model !== undefined && !models(thread).choices.includes(model)) return undefined;
+  return findIncompletePrompt(prompt, await prompts(thread, author));
+}
+
 /**
  * Creates what takes messages, in four phases: run a text command, check the task, resume a paused turn, deliver. The
  * first phase that has a result ends it.
@@ -106,7 +118,9 @@ export function createMessageReceiver(
   const checkTask = async (event: InboundMessage): Promise<IntakeResult | undefined> => {
     if (isEmpty(event)) return refuseEmpty(event);
     const problem = await findChoiceProblem(options, event);
-    return problem === undefined ? undefined : replies.refuse(event, problem);
+    if (problem === undefined) return undefined;
+    const prompt = await findIncomplete(options, event);
+    return prompt ? deps.promptArguments.ask(event, prompt) : replies.refuse(event, problem);
   };
 
   /** Undefined where the message does not ask to continue. */

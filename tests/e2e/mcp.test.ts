@@ -113,4 +113,29 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
   bob.asks(place, { prompt: "go", template: "everything/args-prompt city=Oslo" });
   await expect.poll(() => model.bodies.length, { timeout: patienceMs }).toBeGreaterThan(before);
   expect(JSON.stringify(model.bodies[before]?.messages)).toContain("> What's weather in Oslo?");
+
+  // What is not written is asked for, in the thread of the task.
+  const asks = ({ text }: { text: string }) => /needs `?city/.test(text);
+  ada.commands(general, "/agent prompt:everything/args-prompt pack my bag");
+  const question = await slack.until(() => general.messages.find(asks));
+  const [button = ""] = /heddle_act:prompt:\w+/.exec(JSON.stringify(question.blocks)) ?? [];
+  await ada.presses(button, question);
+  await slack.until(() => ada.modal());
+  ada.fillsIn({ city: "Rome" });
+  await expect
+    .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })
+    .toMatch(/pack my bag.*> What's weather in Rome\?/s);
+  bob.asks(place, { prompt: "walk", template: "everything/args-prompt" });
+  const shown = await discord.until(() =>
+    discord
+      .threadsOf(place)
+      .flatMap(({ messages }) => messages)
+      .find(({ content }) => content.includes("needs `city`")),
+  );
+  const press = bob.presses("Fill in…", shown);
+  await discord.until(() => press.modal);
+  bob.fillsIn(press, { city: "Bergen", state: "the coast" });
+  await expect
+    .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })
+    .toMatch(/walk.*> What's weather in Bergen, the coast\?/s);
 });

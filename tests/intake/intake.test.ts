@@ -595,7 +595,7 @@ describe("A choice", () => {
     expect(await says(bob, "!prompt", alone)).toMatchObject({
       reply: expect.stringContaining("No prompts of MCP servers are known so far"),
     });
-    expect(await says(ada, "!prompt tickets/triage the oldest first")).toMatchObject({
+    expect(await says(ada, "!prompt tickets/triage the oldest first", alone)).toMatchObject({
       kind: "refused",
       reply: "The prompt tickets/triage needs project: write `tickets/triage project=…`.",
     });
@@ -610,6 +610,51 @@ describe("A choice", () => {
       { text: "Follow the prompt tickets/triage.", enclosed },
       { text: "go", enclosed },
     ]);
+  });
+
+  test("of a prompt without an argument that it needs is asked for by a form, which its author alone fills in", async () => {
+    const { says, waiting, intake, ref, chat, redis } = thread();
+    const at = { platform: "slack", workspace: "T1", channel: "C1", message: "chosen" };
+    const file = { name: "a.csv", mediaType: "text/csv", bytes: 3, handle: "h" };
+    const more = { ref: at, attachments: [file], options: { skill: "csv-report" } };
+    const choose = () => says(ada, "!prompt tickets/triage the oldest first", more);
+    expect(await choose()).toMatchObject({ kind: "acted" });
+    // Delivered twice, it is asked for once.
+    expect(await choose()).toMatchObject({ kind: "acted" });
+    const [asked, ...others] = await chat.until(() => chat.shown.length > 0 && chat.shown);
+    expect(others).toEqual([]);
+    expect(asked?.message.markdown).toContain("The prompt `tickets/triage` needs `project`.");
+    expect(await waiting()).toEqual([]);
+    const [button] = asked?.message.actions ?? [];
+    expect(button).toMatchObject({ label: "Fill in…", inputs: 1 });
+    const press = (author: Author, fields?: Record<string, string>) =>
+      intake.receive({
+        ...{ kind: "action", thread: ref, ref: asked?.ref ?? at, author, action: button?.id ?? "", at: 99 },
+        ...{ tellsRefusal: true, ...(fields && { fields }) },
+      });
+    for (const fields of [undefined, { project: "mine" }])
+      expect(await press(bob, fields)).toMatchObject({
+        kind: "refused",
+        reply: "This is not for you to fill in: Ada has chosen the prompt.",
+      });
+    expect(await press(ada)).toMatchObject({
+      form: { title: "tickets/triage", fields: [{ name: "project", kind: "text", required: true }] },
+    });
+    expect(await press(ada, { project: " " })).toMatchObject({ kind: "refused", field: "project" });
+    expect(await waiting()).toEqual([]);
+    expect(await press(ada, { project: 'the "new" one' })).toMatchObject({ kind: "acted" });
+    const prompt = { server: "tickets", name: "triage", arguments: { project: 'the "new" one' } };
+    expect(await waiting()).toMatchObject([
+      {
+        ...{ id: "chosen", text: "the oldest first", at: 99 },
+        enclosed: { prompt, files: [file], skill: "csv-report" },
+      },
+    ]);
+    expect(await press(ada, { project: "again" })).toMatchObject({
+      kind: "refused",
+      reply: expect.stringContaining("has begun already"),
+    });
+    expect((await redis.keys("*:prompt:*")).filter((key) => key.includes(ref.thread))).toEqual([]);
   });
 
   test("of a skill, by !skill or a menu, is for a thread with a session and for skills that it has", async () => {

@@ -48,6 +48,8 @@ export const keys = {
   announced: (thread: ThreadId, firing: string) => session(thread, `announced:${firing}`),
   /** JSON of what a person has put into the first parts of a form of many fields. */
   formDraft: (thread: ThreadId, question: string) => session(thread, `form:${question}`),
+  /** JSON of a task whose prompt lacks arguments, until whoever chose it has filled them in. */
+  pendingPrompt: (thread: ThreadId, id: string) => session(thread, `prompt:${id}`),
   /** Bytes that the thread's commands have moved over the network on a day. */
   moved: (thread: ThreadId, day: string) => session(thread, `moved:${day}`),
   /** Present for a day after a message was accepted. In the thread's slot, so that one script can check it. */

@@ -362,10 +362,14 @@ describe("/agent", () => {
     ]);
     const odd = ada.asks(general, { prompt: "go", template: "triage, please" });
     expect((await discord.until(() => odd.reply)).content).toContain("Write `template` as server/name");
-    ada.asks(general, { prompt: "go", template: "tickets/triage" });
+    ada.asks(general, { prompt: "go", template: "tickets/triage colour=red" });
     await intake.first(2);
-    // Intake says that an argument is missing.
+    // Intake says that there is no such argument.
     expect(intake.events[1]).toMatchObject({ tellsRefusal: true });
+    ada.asks(general, { prompt: "go", template: "tickets/triage" });
+    await intake.first(3);
+    // It asks for one that is missing, where the task is shown.
+    expect(intake.events[2]).not.toHaveProperty("tellsRefusal");
   });
 
   test("shows at most 25 suggestions, and none that Discord would refuse", async () => {

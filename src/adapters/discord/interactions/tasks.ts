@@ -2,7 +2,7 @@ import { InteractionResponseType } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { cutText } from "../../../agent/text.ts";
 import type { Author, ContextMessage, InboundMessage } from "../../../chat/inbound.ts";
-import { findPromptProblem } from "../../../chat/prompt-choice.ts";
+import { findIncompletePrompt, findPromptProblem } from "../../../chat/prompt-choice.ts";
 import { type ChannelInfo, parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
@@ -62,7 +62,10 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
   }
 }
 
-/** Whether the task names what may not be chosen there: intake says so before anything is shown to others. */
+/**
+ * Whether the task names what may not be chosen there: intake says so before anything is shown to others. For arguments of
+ * a prompt that are missing it asks, in the thread of the task.
+ */
 async function lacksChoice(
   { choices }: InteractionOptions,
   interaction: Base,
@@ -73,7 +76,10 @@ async function lacksChoice(
   if (model === undefined && prompt === undefined) return false;
   const place = threadOfMessageIn(channel, interaction.id);
   const { models, prompts } = await choices(place, readAuthor(interaction));
-  const lacksPrompt = prompt !== undefined && findPromptProblem(prompt, prompts) !== undefined;
+  const lacksPrompt =
+    prompt !== undefined &&
+    findPromptProblem(prompt, prompts) !== undefined &&
+    !findIncompletePrompt(prompt, prompts);
   return lacksPrompt || (model !== undefined && !models.includes(model));
 }
 
