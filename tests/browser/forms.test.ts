@@ -1,11 +1,11 @@
 /** A form that an MCP server has asked for, as a person at the console fills it in. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { InputField } from "../../src/agent/server-input.ts";
 import type { InboundEvent, IntakeResult } from "../../src/chat/inbound.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
 import { expectAccessible } from "./axe.ts";
-import { chromiumPath, noChromium, shot } from "./chromium.ts";
-import { closeBrowser, openBrowser, openConsolePage } from "./console-page.ts";
+import { shot } from "./chromium.ts";
+import { openConsolePage, useConsolePages } from "./console-page.ts";
 import { overflow } from "./visibility.ts";
 
 const thread = { platform: "local", workspace: "console", channel: "main", thread: "abcdefgh11111111" };
@@ -46,9 +46,7 @@ async function prepare({ intake, surface }: TestConsole, taken: () => IntakeResu
 }
 
 describe("a form", () => {
-  beforeAll(openBrowser);
-  beforeEach((context) => context.skip(!chromiumPath, noChromium));
-  afterAll(closeBrowser);
+  useConsolePages();
 
   test("is filled in with the keyboard alone, judged before it is sent, and sent as values", async () => {
     await using at = await openConsolePage({
