@@ -8,7 +8,7 @@ import {
 } from "../adapters/console/conversations/intake.ts";
 import { maxUploadBytes, Uploads } from "../adapters/console/conversations/uploads.ts";
 import type { TurnOutcome } from "../agent/events.ts";
-import type { AttachmentHandle } from "../agent/messages.ts";
+import type { AttachmentHandle, PromptChoice } from "../agent/messages.ts";
 import type { Question } from "../agent/questions.ts";
 import { closeAll } from "../app/process/close.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
@@ -29,6 +29,7 @@ import { type CopyTarget, copyWorkspace, prepareTarget } from "./run/workspace-c
 import { findEarlierThread, parseTerminalThread } from "./run/earlier-thread.ts";
 import { watchTask } from "./run/task-watch.ts";
 import { decideAtTerminal } from "./run/terminal-decision.ts";
+import { readPromptOption } from "./run/prompt-option.ts";
 import { createTerminalView } from "./run/terminal-view.ts";
 
 /** Exit codes: 0 answered, 1 failed or refused, 3 a limit was reached, 130 stopped. */
@@ -95,6 +96,9 @@ async function workUntil(
 export interface RunOptions {
   thread?: string;
   model?: string;
+  /** `server/name`, and `name=value` for each of its arguments. */
+  prompt?: string;
+  argument?: string[];
   file?: string[];
   out?: string;
   json?: true;
@@ -110,6 +114,7 @@ const drawEveryMs = 1_000;
 /** Runs one task in a thread of the console, a new one or `--thread`, through the same queue, worker and sandbox as a chat message. */
 export async function runTask(words: readonly string[], values: RunOptions): Promise<number> {
   const earlier = values.thread === undefined ? undefined : parseTerminalThread(values.thread);
+  const prompt = readPromptOption(values);
   const target = values.out === undefined ? undefined : await prepareTarget(values.out);
   const task = await readTaskInput({
     ...{
@@ -186,7 +191,7 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
         .stop(thread, consoleAuthor())
         .catch((error: unknown) => setup.log.error({ err: error }, "the task could not be stopped"));
     });
-    const refusal = await give(task, { context, thread, model: values.model });
+    const refusal = await give(task, { context, thread, model: values.model, prompt });
     if (refusal !== undefined) {
       process.stderr.write(`${refusal}\n`);
       return 1;
@@ -216,7 +221,17 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
 /** Puts the task into the thread; gives why it was not taken. */
 async function give(
   { text, files }: TaskInput,
-  { context, thread, model }: { context: AppContext; thread: ThreadRef; model: string | undefined },
+  {
+    context,
+    thread,
+    model,
+    prompt,
+  }: {
+    context: AppContext;
+    thread: ThreadRef;
+    model: string | undefined;
+    prompt: PromptChoice | undefined;
+  },
 ): Promise<string | undefined> {
   const { redis } = context;
   const uploads = new Uploads(redis, Date.now);
@@ -228,13 +243,18 @@ async function give(
     if (handle) attachments.push(handle);
   }
   const intake = createConsoleIntake({ redis, intake: context.intake });
-  const options = model === undefined ? undefined : { model };
-  const result = await intake.say(thread, text, consoleAuthor(), undefined, attachments, options);
+  const options = { ...(model !== undefined && { model }), ...(prompt && { prompt }) };
+  // What a prompt lacks is said here: nobody is asked to fill it in elsewhere.
+  const chosen = { options, ...(prompt && { tellsRefusal: true as const }) };
+  const result = await intake.say(thread, text, consoleAuthor(), undefined, attachments, chosen);
   switch (result.kind) {
     case "refused":
       return model === undefined ? result.reply : `${result.reply} modelChoices in heddle.yaml lists them.`;
     case "ignored":
       return `Not taken: ${result.why}.`;
+    case "acted":
+      // It is no task, or none yet.
+      return result.reply;
     default:
       return undefined;
   }

@@ -41,7 +41,7 @@ export function createPromptArguments(
       await replies.reply(event, words, [
         { ...button, asksFor: "A line “name: value” for each", inputs: fields.length },
       ]);
-      return { kind: "acted", thread: threadId(event.thread) };
+      return { kind: "acted", thread: threadId(event.thread), reply: words };
     },
 
     async press(event, receive) {

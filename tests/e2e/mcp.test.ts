@@ -138,4 +138,12 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
   await expect
     .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })
     .toMatch(/walk.*> What's weather in Bergen, the coast\?/s);
+
+  const run = (...how: string[]) =>
+    here.place.start(["run", "--prompt", "everything/args-prompt", ...how, "go there"], env);
+  const lacking = run();
+  expect(await lacking.ended).toBe(1);
+  expect(lacking.output()).toContain("needs city: write `everything/args-prompt city=…`.");
+  expect(await run("--argument=city=New York").ended).toBe(0);
+  expect(JSON.stringify(model.bodies.at(-1)?.messages)).toMatch(/go there.*> What's weather in New York\?/s);
 });

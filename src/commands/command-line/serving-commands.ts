@@ -45,6 +45,8 @@ export function addServingCommands(program: Command, run: Runner): void {
     .argument("[task...]", "what to do; what is piped in goes along, or is the task itself")
     .option("--thread <thread>", "go on with an earlier thread, its conversation and its files")
     .option("--model <model>", "one of modelChoices in heddle.yaml")
+    .option("--prompt <server/name>", "begin with this prompt of an MCP server")
+    .option("--argument <name=value>", "an argument of the prompt; may be repeated", collect)
     .option("--file <path>", "a file that goes along with the task; may be repeated", collect)
     .option("--out <path>", "put the workspace there in the end: an empty folder, or a file *.tar")
     .option("--json", "print the events as JSON lines")

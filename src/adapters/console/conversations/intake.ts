@@ -22,7 +22,7 @@ export interface ConsoleIntake {
     author: Author,
     key?: string,
     attachments?: AttachmentHandle[],
-    options?: InboundMessage["options"],
+    chosen?: Pick<InboundMessage, "options" | "tellsRefusal">,
   ): Promise<IntakeResult>;
   stop(thread: ThreadRef, author: Author): Promise<IntakeResult>;
   /** Presses a button of a message; ignored when the message does not offer it. */
@@ -76,7 +76,7 @@ export function createConsoleIntake(options: {
         author,
         text,
         attachments,
-        ...(chosen && { options: chosen }),
+        ...chosen,
         addressed: "direct",
         at,
       });
