@@ -15,6 +15,8 @@ const fields: InputField[] = [
   { name: "count", title: "How many", kind: "integer", required: true, least: 1, most: 9 },
   { name: "mail", title: "Reply to", kind: "text", format: "email", required: false },
   { name: "due", title: "Due", kind: "text", format: "date", required: false, default: "2026-12-24" },
+  // A server may offer what is no time.
+  { name: "at", title: "At", kind: "text", format: "date-time", required: false, default: "soon" },
   { name: "urgent", title: "Urgent", kind: "yes-no", required: false },
   {
     ...{ name: "colour", title: "Colour", kind: "one", required: true },

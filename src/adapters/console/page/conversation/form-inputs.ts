@@ -97,9 +97,10 @@ function typeOf({ format }: InputField): string {
   }
 }
 
-/** A time as `datetime-local` takes it: that of the person's clock, without a zone. */
+/** A time as `datetime-local` takes it: that of the person's clock, without a zone. Empty where it is none. */
 function toLocal(time: string): string {
   const at = new Date(time);
+  if (Number.isNaN(at.getTime())) return "";
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
