@@ -12,6 +12,7 @@ import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { createJournalReader } from "../../../src/queue/session/journal.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
+import { LeaseLost } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createJobReports } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
@@ -89,7 +90,8 @@ async function worker({
   const redis = client();
   const woken: string[] = [];
   const onError = (error: unknown) => {
-    throw error;
+    // Whom another worker has overtaken may hear of it while it posts.
+    if (!(error instanceof LeaseLost)) throw error;
   };
   const onProblem = (_problem: string, error: unknown) => onError(error);
   const { model } = scriptedModel(reply);
