@@ -313,7 +313,7 @@ describe("the console's pages for operators", () => {
     const changed = ["model", "agent.maxSteps", "access.slack.users", "tools.rules"];
     expect(await names()).toEqual([...changed, "providers.house.headers.X-Team", "verbosity", "tools"]);
     await page.getByRole("heading", { name: "ops · slack:T1:C9OPS" }).waitFor();
-    await page.getByLabel("Also what is as by default").check();
+    await page.getByLabel("Show defaults too").check();
     expect(await names()).toHaveLength(11);
     const inChannel = page.getByRole("group", { name: /Settings of ops/ }).getByRole("row");
     expect(await inChannel.nth(1).locator("th, td").allTextContents()).toEqual([

@@ -3,7 +3,7 @@ import type { Figures } from "../../../operations/reports.ts";
 
 export function formatCost(dollars: number, unknown = false): string {
   // Single calls cost fractions of a cent.
-  const amount = dollars.toFixed(dollars < 0.1 ? 4 : 2).replace(/(\.\d\d)0+$/, "$1");
+  const amount = dollars.toFixed(dollars < 0.1 ? 4 : 2).replace(/(\.\d\d\d*?)0+$/, "$1");
   return `${unknown ? "≤ " : ""}$${amount}`;
 }
 

@@ -29,7 +29,7 @@ export function openSettings(root: HTMLElement): () => void {
       "div",
       { class: "tools" },
       words,
-      element("label", { class: "check" }, all, "Also what is as by default"),
+      element("label", { class: "check" }, all, "Show defaults too"),
       element("a", { class: "action", href: "#/system" }, "System"),
     ),
     body,
@@ -64,7 +64,7 @@ export function openSettings(root: HTMLElement): () => void {
       ...channels,
       ...(general.length + channels.length > 0
         ? []
-        : [emptyNote(wanted ? "No setting is like that." : "Every setting is as by default.")]),
+        : [emptyNote(wanted ? "No setting is like that." : "Every setting has its default.")]),
     );
   }
 
