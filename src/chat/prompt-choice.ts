@@ -48,21 +48,33 @@ export function writePrompt({ server, name, arguments: named }: OfferedPrompt): 
   return [`${server}/${name}`, ...needed].join(" ");
 }
 
-/** Why a prompt cannot be chosen, as a sentence for whoever has; undefined where it can. */
-export function findPromptProblem(
+/** The prompt that was chosen, where it is offered, with the arguments that it needs and lacks, and those that it does not have. */
+function matchPrompt(
   { server, name, arguments: given = {} }: PromptChoice,
   offered: readonly OfferedPrompt[],
-): string | undefined {
+): { prompt?: OfferedPrompt; missing: string[]; unknown: string[] } {
   const prompt = offered.find((each) => each.server === server && each.name === name);
+  if (!prompt) return { missing: [], unknown: [] };
+  const named = prompt.arguments;
+  return {
+    prompt,
+    missing: named.filter((each) => each.required && !given[each.name]).map((each) => each.name),
+    unknown: Object.keys(given).filter((key) => !named.some((each) => each.name === key)),
+  };
+}
+
+/** Why a prompt cannot be chosen, as a sentence for whoever has; undefined where it can. */
+export function findPromptProblem(
+  choice: PromptChoice,
+  offered: readonly OfferedPrompt[],
+): string | undefined {
+  const { server, name } = choice;
+  const { prompt, missing, unknown } = matchPrompt(choice, offered);
   if (!prompt) {
     const names = offered.slice(0, 10).map((each) => `\`${writePrompt(each)}\``);
     const instead = names.length > 0 ? `choose one of ${names.join(", ")}` : "no prompts are known so far";
     return `The prompt ${server}/${name} cannot be chosen here: ${instead}.`;
   }
-  const missing = prompt.arguments
-    .filter((each) => each.required && !given[each.name])
-    .map((each) => each.name);
-  const unknown = Object.keys(given).filter((key) => !prompt.arguments.some((each) => each.name === key));
   if (missing.length > 0)
     return `The prompt ${server}/${name} needs ${missing.join(" and ")}: write \`${writePrompt(prompt)}\`.`;
   if (unknown.length > 0) {
@@ -74,11 +86,9 @@ export function findPromptProblem(
 
 /** The prompt that was chosen, where nothing is wrong with that but arguments that were not written. */
 export function findIncompletePrompt(
-  { server, name, arguments: given = {} }: PromptChoice,
+  choice: PromptChoice,
   offered: readonly OfferedPrompt[],
 ): OfferedPrompt | undefined {
-  const prompt = offered.find((each) => each.server === server && each.name === name);
-  const isKnown = (key: string) => prompt?.arguments.some((each) => each.name === key);
-  if (!prompt || !Object.keys(given).every(isKnown)) return undefined;
-  return prompt.arguments.some((each) => each.required && !given[each.name]) ? prompt : undefined;
+  const { prompt, missing, unknown } = matchPrompt(choice, offered);
+  return missing.length > 0 && unknown.length === 0 ? prompt : undefined;
 }

@@ -5,13 +5,11 @@ import type { InboundAction, InboundMessage, IntakeResult } from "../chat/inboun
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { OfferedPrompt } from "../chat/prompt-choice.ts";
 import { threadId } from "../chat/threads.ts";
+import { daySeconds } from "../queue/redis/keys.ts";
 import { createFormDrafts } from "../queue/stores/form-drafts.ts";
 import { createPendingPrompts } from "../queue/stores/pending-prompts.ts";
 import { describeKept, readForm } from "./input-decisions.ts";
 import type { Replies } from "./replies.ts";
-
-/** For so long the parts of a form are kept, ms. */
-const draftMs = 86_400_000;
 
 /** Asks whoever has chosen a prompt for the arguments that it needs, with the forms that servers' questions have. */
 export interface PromptArguments {
@@ -65,7 +63,7 @@ export function createPromptArguments(
       const read = readForm({ title: `${choice.server}/${choice.name}`, fields }, event, draft);
       if ("form" in read) return { kind: "acted", thread, form: read.form };
       if ("kept" in read) {
-        await drafts.keep(thread, id, read.kept, now() + draftMs);
+        await drafts.keep(thread, id, read.kept, now() + daySeconds * 1_000);
         return { kind: "acted", thread, reply: describeKept(read.left), continues: true };
       }
       if (!("content" in read)) {

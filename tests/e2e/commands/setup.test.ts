@@ -52,16 +52,21 @@ function inTerminal(
   return { ...readerOf(child.stdout, (text) => child.stdin.write(text)), ended };
 }
 
+/** Chooses the first service, and of its models the one that is offered. */
+async function giveModel(terminal: Reader): Promise<void> {
+  await terminal.sees("Number [1]: ");
+  terminal.types("1");
+  await terminal.sees("Key: ");
+  terminal.types(key);
+  await terminal.sees("[anthropic/claude-sonnet-5-5]: ");
+  terminal.types("");
+}
+
 test("at a terminal, Ctrl-C keeps what was valid, a second run goes on from there, and no secret is shown", async () => {
   const { slack, env } = await services();
   const cwd = newFolder();
   const first = inTerminal(cwd, ["model", "slack"], env);
-  await first.sees("Number [1]: ");
-  first.types("1");
-  await first.sees("Key: ");
-  first.types(key);
-  await first.sees("[anthropic/claude-sonnet-5-5]: ");
-  first.types("");
+  await giveModel(first);
   await first.sees("Number [1]: ");
   first.types("3");
   await first.sees("Bot token");
@@ -102,12 +107,7 @@ test("docs/setup.md shows what the set-up of a model and of Slack shows", async 
   const { slack, env } = await services();
   const cwd = newFolder();
   const terminal = inTerminal(cwd, ["model", "slack"], env);
-  await terminal.sees("Number [1]: ");
-  terminal.types("1");
-  await terminal.sees("Key: ");
-  terminal.types(key);
-  await terminal.sees("[anthropic/claude-sonnet-5-5]: ");
-  terminal.types("");
+  await giveModel(terminal);
   await terminal.sees("Number [1]: ");
   terminal.types("1");
   await terminal.sees("Bot token");
