@@ -1,6 +1,7 @@
 import { workspaceRoot } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { LaunchRequest } from "../thread/spawner.ts";
+import { isShellCommand, shellCommand } from "../thread/shell.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { enter, type ResourceGroup } from "./limits/resource-group.ts";
 import { searchPath } from "./node.ts";
@@ -39,21 +40,22 @@ function launcher(
 }
 
 /**
- * Runs inside, before the tenant's program. Arguments: process limit, folder, program and its arguments.
+ * Bash reads it inside, before the tenant's program: in a shell of its own that then becomes the program or, where the
+ * program is a script for bash, in the very shell that runs it, because starting another takes a millisecond. Nothing
+ * of it is left for the script to see.
  *
  * - End of file on descriptor 5 means that the bot died before bwrap asked the kernel to die with it.
- * - Whatever else is open was inherited from the bot's own parent and is closed. (A redirection around the
- *   whole loop would cost bash its stderr.)
  * - The process limit is set here because inside the user namespace it counts this sandbox alone.
  */
-const prelude = [
-  "if read -t 0 -u 5; then exit 125; fi",
-  'for f in /proc/self/fd/*; do n=${f##*/}; if [ "$n" -gt 2 ] 2>/dev/null; then eval "exec $n>&-"; fi; done',
-  'umask 022; ulimit -u "$1"',
-  'cd -- "$2" || exit 1',
-  "shift 2",
-  'exec "$@"',
-].join("\n");
+export const prelude = `if read -t 0 -u 5; then exit 125; fi
+exec 5>&-
+umask 022; ulimit -u "$SANDBOX_PROCESSES"
+cd -- "$SANDBOX_FOLDER" || exit 1
+unset BASH_ENV SANDBOX_PROCESSES SANDBOX_FOLDER
+`;
+
+/** Where it is inside, in a folder of what Heddle brings. */
+export const preludePath = "/opt/heddle/etc/prelude";
 
 /**
  * What to hand to `/bin/sh` to run `program` in the thread's sandbox.
@@ -86,9 +88,11 @@ export function buildCommandLine(
     ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
     ...view,
     ...(environment ? ["--args", String(environmentDescriptor)] : []),
-    ...["--remount-ro", "/"],
+    // Behind the program's own variables, which must not take their place.
+    ...["--setenv", "BASH_ENV", preludePath, "--setenv", "SANDBOX_FOLDER", request.cwd],
+    ...["--setenv", "SANDBOX_PROCESSES", String(limits.processes), "--remount-ro", "/"],
     ...["--seccomp", String(filterDescriptor), "--json-status-fd", String(statusDescriptor), "--"],
-    ...["/bin/bash", "--noprofile", "--norc", "-c", prelude, "bash", String(limits.processes), request.cwd],
+    ...(isShellCommand(request.program) ? [] : shellCommand('exec "$@"')),
     ...request.program,
   ];
 }

@@ -9,7 +9,7 @@ import {
   readlinkSync,
   writeFileSync,
 } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
+import { basename, delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
@@ -21,7 +21,7 @@ import {
   makeRoot,
   type UserRange,
 } from "../thread/host.ts";
-import { launchEnvironment } from "./command-line.ts";
+import { launchEnvironment, prelude, preludePath } from "./command-line.ts";
 import { nodeMount, pythonLink } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
 
@@ -86,7 +86,7 @@ export async function inspectHost(options: {
       ownUsers: users !== undefined,
       systemMounts: [
         ...systemMounts(),
-        ...identityMounts(join(root, "etc")),
+        ...ownMounts(join(root, "etc", "own")),
         ...nodeMount(root, (path) => users === undefined || isReachableByAll(path)),
         ...pythonLink(),
       ],
@@ -164,17 +164,24 @@ function systemMounts(): string[] {
   return mounts;
 }
 
-/** Programs such as git, ssh and node look their own user up; the host's files are not theirs to see. */
-function identityMounts(folder: string): string[] {
-  const files = {
+/**
+ * Programs such as git, ssh and node look their own user up; the host's files are not theirs to see. One mount shows all
+ * that Heddle brings, since each takes a tenth of a millisecond.
+ */
+function ownMounts(folder: string): string[] {
+  makeFolder(folder, 0o755);
+  const identity = {
     passwd: "agent:x:1000:1000:agent:/workspace:/bin/bash\n",
     group: "agent:x:1000:\n",
     hosts: "127.0.0.1 localhost\n::1 localhost\n",
   };
-  return Object.entries(files).flatMap(([name, text]) => {
+  for (const [name, text] of Object.entries({ ...identity, [basename(preludePath)]: prelude })) {
     const path = join(folder, name);
     writeFileSync(path, text);
     chmodSync(path, 0o644);
-    return ["--ro-bind", path, `/etc/${name}`];
-  });
+  }
+  const inside = dirname(preludePath);
+  // Relative, because bwrap follows them before that root is the sandbox's, where something is mounted over one.
+  const links = Object.keys(identity).flatMap((name) => ["--symlink", `..${inside}/${name}`, `/etc/${name}`]);
+  return ["--ro-bind", folder, inside, ...links];
 }

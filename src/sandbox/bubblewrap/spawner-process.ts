@@ -9,6 +9,7 @@
  */
 import { statSync } from "node:fs";
 import { killLaunches } from "./kill.ts";
+import { closeInheritedFiles } from "./inherited-files.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { type Launch, launch } from "./launch.ts";
 import { findResourceGroups } from "./limits/cgroups.ts";
@@ -29,6 +30,8 @@ const running = new Map<number, Launch>();
 const ofThread = new Map<string, Set<Launch>>();
 /** Of those, whether they must not run any more. */
 const deadlines = new Map<number, () => boolean>();
+
+closeInheritedFiles();
 
 // Whoever ends everything at once (systemd, a terminal) ends the bot as well, and that decides what happens here.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});

@@ -14,6 +14,17 @@ export const secretCases: Case[] = [
     },
   },
   {
+    name: "1a. nothing of what starts a command is left in its shell",
+    async run({ sandbox }) {
+      const command = 'set; echo "$0 $# $LINENO"; pwd; umask';
+      const seen = (await output(sandbox, command)).split("\n");
+      assert.deepEqual(seen.slice(-3), ["bash 0 1", "/workspace", "0022"]);
+      for (const name of ["BASH_ENV=", "SANDBOX_"]) {
+        assert.ok(!seen.some((line) => line.startsWith(name)), name);
+      }
+    },
+  },
+  {
     name: "2. files of the host are not there, and /etc/passwd is the sandbox's own",
     async run({ sandbox, dataDir }) {
       const file = join(dataDir, "secret.txt");
