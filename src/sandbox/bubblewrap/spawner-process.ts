@@ -37,9 +37,16 @@ closeInheritedFiles();
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
 
 // Not by exiting at once: a bwrap that dies between making its child and releasing it leaves that child waiting.
-process.on("disconnect", () => void killLaunches([...running.values()]).then(() => process.exit()));
+process.on("disconnect", () => void end());
 // Only the bot has the other end of the channel.
 process.on("message", (message) => void handle(message as ToSpawner));
+
+async function end(): Promise<void> {
+  await killLaunches([...running.values()]);
+  void site.promise.then(({ groups }) => groups.close());
+  // Where it could not be prepared there are none.
+  setImmediate(() => process.exit());
+}
 
 const networkGone = "The thread's network has just ended; run the command again.";
 

@@ -59,6 +59,7 @@ print(count)`;
       const { end } = await sandbox.exec({ command, timeoutMs: 30_000 });
       assert.equal(end, "memory");
       assert.deepEqual(processesWith(seconds), []);
+      assert.equal(await output(sandbox, "echo another"), "another");
     },
   },
   {

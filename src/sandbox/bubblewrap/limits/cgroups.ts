@@ -21,6 +21,7 @@ import {
   type Tier,
 } from "./cgroup-tiers.ts";
 import { createPollingLimits, enter, type ResourceGroup, type ResourceGroups } from "./resource-group.ts";
+import { keepSpareGroups } from "./spare-groups.ts";
 import { findUnitGroup, leaveUnitGroup } from "./unit-group.ts";
 
 /** The strictest way that works here, tried with a real process. */
@@ -33,8 +34,9 @@ export async function findResourceGroups(limits: GroupLimits): Promise<ResourceG
       summary: tier.summary,
       countsEverything: true,
       make: (thread) => make(tier, thread),
+      close() {},
     };
-    if (await works(tier, groups)) return groups;
+    if (await works(tier, groups)) return keepSpareGroups(groups);
   }
   return createPollingLimits(limits);
 }

@@ -45,6 +45,8 @@ export interface ResourceGroups {
    * @throws when it cannot be made; nothing of it is left then
    */
   make(thread?: string): ResourceGroup;
+  /** Gives up what is kept for later commands. */
+  close(): void;
 }
 
 /** The bot and the rest of the host go first. */
@@ -103,6 +105,7 @@ export function createPollingLimits(limits: GroupLimits): ResourceGroups {
     summary:
       "limits tier 3 (rlimits and watching, no writable cgroup): memory may overshoot, CPU is only niced",
     countsEverything: false,
+    close() {},
     make(thread) {
       const own: Watched = { thread, processes: [], residentBytes: 0 };
       let first: number | undefined;

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ResourceGroups } from "../../src/sandbox/bubblewrap/limits/resource-group.ts";
+import { keepSpareGroups } from "../../src/sandbox/bubblewrap/limits/spare-groups.ts";
+
+/** Groups that are numbered, of which one can be told to be used up. */
+function numberedGroups() {
+  let made = 0;
+  const released: number[] = [];
+  const usedUp = new Set<number>();
+  const groups: ResourceGroups = {
+    summary: "numbered",
+    countsEverything: true,
+    close() {},
+    make() {
+      const number = ++made;
+      return {
+        entrances: [String(number)],
+        admit() {},
+        exceeded: () => (usedUp.has(number) ? "memory" : undefined),
+        release: () => void released.push(number),
+      };
+    },
+  };
+  const spares = keepSpareGroups(groups);
+  const take = (thread?: string) => {
+    const group = spares.make(thread);
+    return { number: Number(group.entrances[0]), release: group.release };
+  };
+  return { take, released, usedUp, close: () => spares.close() };
+}
+
+describe("the group that a command leaves", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test("is that of its thread's next command, and of no other", () => {
+    const { take } = numberedGroups();
+    take("a").release();
+    expect(take("b").number).toBe(2);
+    expect(take().number).toBe(3);
+    expect(take("a").number).toBe(1);
+    expect(take("a").number).toBe(4);
+  });
+
+  test("is kept once for a thread whose commands ran at the same time", () => {
+    const { take, released } = numberedGroups();
+    const [first, second] = [take("a"), take("a")];
+    first.release();
+    second.release();
+    expect(released).toEqual([2]);
+    expect(take("a").number).toBe(1);
+  });
+
+  test("is not given again where it has been used up, or belongs to no thread", () => {
+    const { take, released, usedUp } = numberedGroups();
+    const command = take("a");
+    usedUp.add(command.number);
+    command.release();
+    take().release();
+    expect(released).toEqual([1, 2]);
+    expect(take("a").number).toBe(3);
+  });
+
+  test("is given up after a minute, at the end, and for the newest of too many", () => {
+    const { take, released, close } = numberedGroups();
+    take("a").release();
+    vi.advanceTimersByTime(60_000);
+    expect(released).toEqual([1]);
+    for (let thread = 0; thread < 65; thread += 1) take(String(thread)).release();
+    expect(released).toEqual([1, 2]);
+    close();
+    expect(released).toHaveLength(66);
+    vi.advanceTimersByTime(60_000);
+    expect(released).toHaveLength(66);
+  });
+});
