@@ -86,15 +86,20 @@ export function createTokenCounter(): TokenCounter {
   function countMessage(message: Message): number {
     const known = message.tokens ?? messages.get(message);
     if (known !== undefined) return known;
-    const images = "images" in message ? (message.images?.length ?? 0) : 0;
-    const texts = listTexts(message);
-    const tokens = texts.reduce((sum, text) => sum + count(text), messageOverhead + images * imageTokens);
+    const tokens = countAnew(message);
     if (vocabulary) messages.set(message, tokens);
     return tokens;
   }
 
+  function countAnew(message: Message): number {
+    const images = "images" in message ? (message.images?.length ?? 0) : 0;
+    let tokens = messageOverhead + images * imageTokens;
+    for (const text of listTexts(message)) tokens += count(text);
+    return tokens;
+  }
+
   function measure<M extends Message>(message: M): M {
-    const tokens = countMessage(message);
+    const tokens = message.tokens ?? messages.get(message) ?? countAnew(message);
     if (vocabulary) message.tokens = tokens;
     return message;
   }

@@ -62,9 +62,10 @@ function createFixedMasker(secrets: readonly string[]): Masker {
   function stream(emit: (chunk: string) => void): { write(chunk: string): void; end(): void } {
     let held = "";
     const release = (length: number) => {
+      if (length === 0) return;
       const text = mask(held.slice(0, length));
       held = held.slice(length);
-      if (text !== "") emit(text);
+      emit(text);
     };
     return {
       write(chunk) {
@@ -76,11 +77,13 @@ function createFixedMasker(secrets: readonly string[]): Masker {
   }
 
   function find(text: string): Span[] {
-    const spans = [...findNeedles(text, needles), ...findHex(text, hex), ...findNamedSecrets(text)];
-    for (const match of text.matchAll(secretShapes)) {
-      spans.push({ start: match.index, end: match.index + match[0].length });
-    }
-    return mergeSpans(spans);
+    const spans = [
+      ...findNeedles(text, needles),
+      ...findHex(text, hex),
+      ...findNamedSecrets(text),
+      ...findShapes(text),
+    ];
+    return spans.length === 0 ? spans : mergeSpans(spans);
   }
 
   /** How much of the text no later chunk can turn into a part of a secret. */
@@ -124,6 +127,15 @@ function createFixedMasker(secrets: readonly string[]): Masker {
 const unseen = /[\r\n\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+|\x1b\[[0-9;]{0,16}[A-Za-z]/g;
 /** Between the bytes of a hex dump; `0x` before each is a form of its own. */
 const hexBreak = /[\s:,-]+/g;
+
+function findShapes(text: string): Span[] {
+  // Most texts have none, and to look for all at once makes another expression for each text.
+  if (text.search(secretShapes) < 0) return [];
+  return [...text.matchAll(secretShapes)].map(({ index, 0: { length } }) => ({
+    start: index,
+    end: index + length,
+  }));
+}
 
 function findNeedles(text: string, needles: readonly string[]): Span[] {
   return findWithout(text, unseen, needles, (joined) => joined);

@@ -107,6 +107,7 @@ function kindsAt(beginning: string): readonly Kind[] {
 
 /** Secrets that are told by their name: in assignments, options, headers and addresses. Only the values. */
 export function findNamedSecrets(text: string): Span[] {
+  if (text.search(beginnings) < 0) return [];
   return [...listNamed(text)].filter(({ isSecret }) => isSecret);
 }
 
