@@ -16,7 +16,7 @@ export async function runBounded<Result>(
   bounds: { signal: AbortSignal; timeoutMs: number; graceMs: number },
 ): Promise<Ending<Result>> {
   const either = new AbortController();
-  const abandoned = Promise.withResolvers<Ending<Result>>();
+  const ended = Promise.withResolvers<Ending<Result>>();
   let timedOut = false;
   let timer = setTimeout(() => {
     timedOut = true;
@@ -26,18 +26,18 @@ export async function runBounded<Result>(
   const end = (reason: unknown) => {
     if (either.signal.aborted) return;
     clearTimeout(timer);
-    timer = setTimeout(() => abandoned.resolve({ kind: "abandoned", timedOut }), bounds.graceMs);
+    timer = setTimeout(() => ended.resolve({ kind: "abandoned", timedOut }), bounds.graceMs);
     either.abort(reason);
   };
   const onAbort = () => end(bounds.signal.reason);
   bounds.signal.addEventListener("abort", onAbort, { once: true });
   if (bounds.signal.aborted) onAbort();
   try {
-    const returned = run(either.signal).then(
-      (result): Ending<Result> => ({ kind: "returned", result, timedOut }),
-      (error: unknown): Ending<Result> => ({ kind: "threw", error, timedOut }),
+    run(either.signal).then(
+      (result) => ended.resolve({ kind: "returned", result, timedOut }),
+      (error: unknown) => ended.resolve({ kind: "threw", error, timedOut }),
     );
-    return await Promise.race([returned, abandoned.promise]);
+    return await ended.promise;
   } finally {
     clearTimeout(timer);
     bounds.signal.removeEventListener("abort", onAbort);

@@ -7,7 +7,7 @@ import type { ToolDefinition, Usage } from "../model.ts";
 import { type PolicyDecision, pickStricter } from "../policy-decision.ts";
 import { allowAll, type Policy } from "../policy/policy.ts";
 import type { Asking, NamedFile } from "../questions.ts";
-import { checkCall } from "./check-call.ts";
+import { checkCall, type CheckedCall } from "./check-call.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 import { areFound, isUnlockedName } from "./deferred-tools.ts";
 import { describeTool } from "./definition.ts";
@@ -95,6 +95,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const names = new Set(deferred.map(({ name }) => name));
   const tools = indexByName([...options.tools, ...deferred]);
   const toolbox = { tools, listed: options.tools.map(({ name }) => name) };
+  const known = new WeakMap<ToolCall, CheckedCall>();
+  /** A call is asked about several times before it runs. */
+  const check = (call: ToolCall): CheckedCall => {
+    const checked = known.get(call) ?? checkCall(call, toolbox);
+    known.set(call, checked);
+    return checked;
+  };
   const reportError = (call: ToolCall, error: unknown): string => {
     const traceId = randomUUID().slice(0, 8);
     onError(traceId, error, call);
@@ -127,14 +134,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     readsOnly(call) {
       const tool = tools.get(call.name);
       if (!tool?.readsOnly) return !tool || tool.effect === "read" || tool.onlyReads === true;
-      const checked = checkCall(call, toolbox);
+      const checked = check(call);
       return !checked.ok || tool.effect === "read" || tool.readsOnly(checked.input);
     },
 
     async reviewCalls(calls, signal) {
       for (const call of calls) {
         if (signal.aborted) return;
-        const checked = checkCall(call, toolbox);
+        const checked = check(call);
         if (!checked.ok) continue;
         await judge.look(call, checked.tool, checked.input);
         if (checked.tool.review) await reviews.review({ call, signal }, checked.tool, checked.input);
@@ -142,7 +149,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
 
     findAsking(call) {
-      const checked = checkCall(call, toolbox);
+      const checked = check(call);
       if (!checked.ok) return undefined;
       const { tool, input } = checked;
       const reviewed = reviews.find(call);
@@ -155,7 +162,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     async readFiles(call, signal) {
       const { input } = call;
       const { sandbox } = services;
-      const checked = checkCall(call, toolbox);
+      const checked = check(call);
       if (checked.ok && checked.tool.pins) return await checked.tool.pins(checked.input, services, signal);
       const command = typeof input === "object" && input !== null && "command" in input ? input.command : "";
       return sandbox && typeof command === "string" ? await readNamedFiles(command, sandbox, signal) : [];
@@ -163,7 +170,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
     async dispatch(call, signal, given = {}) {
       const startedAt = performance.now();
-      const checked = checkCall(call, toolbox);
+      const checked = check(call);
       const result = checked.ok
         ? await runTool(checked.tool, checked.input, { call, signal, ...given }, deps)
         : createFailure(checked.problem);
