@@ -46,6 +46,10 @@ describe("The command line", () => {
   test.each([
     [["strt"], "Unknown command 'strt' (Did you mean start?)"],
     [["threads", "lst"], "Unknown command 'lst' (Did you mean list?)"],
+    [["strt", "--help"], "Unknown command 'strt' (Did you mean start?)"],
+    [["threads", "lst", "-h"], "Unknown command 'lst' (Did you mean list?)"],
+    [["help", "strt"], "Unknown command 'strt' (Did you mean start?)"],
+    [["weather", "--help"], "Unknown command 'weather'."],
     [["threads", "list", "--jsn"], "Unknown option '--jsn' (Did you mean --json?)"],
     [["stop"], "Missing required argument 'thread'."],
     [["completion", "tcsh"], "Shell tcsh: expected one of bash, zsh, fish."],

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { type AddHelpTextContext, Command } from "commander";
 import { asTyped, packageInfo } from "../../app/process/package-info.ts";
 import { addCompletion } from "./completion.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
@@ -25,7 +25,17 @@ export function createProgram(run: Runner): Command {
   addServingCommands(program, run);
   addOperatorCommands(program, run);
   addCompletion(program, run);
+  program.on("beforeAllHelp", refuseUnknown);
   return program;
+}
+
+/** The help of a command that is not there: commander would print that of the one above it. */
+function refuseUnknown({ command }: AddHelpTextContext): void {
+  const [first, second] = command.args;
+  const name = first === "help" ? second : first;
+  if (command.commands.length === 0 || name === undefined || name.startsWith("-")) return;
+  // Alone it is an error, which says what may have been meant.
+  command.parse([name], { from: "user" });
 }
 
 /** `error: unknown command 'stat'\n(Did you mean stop?)` as one sentence. */
