@@ -6,9 +6,9 @@ import {
   createConsoleIntake,
   createConsoleThread,
 } from "../adapters/console/conversations/intake.ts";
-import { maxUploadBytes, Uploads } from "../adapters/console/conversations/uploads.ts";
+import { maxUploadBytes } from "../adapters/console/conversations/uploads.ts";
 import type { TurnOutcome } from "../agent/events.ts";
-import type { AttachmentHandle, PromptChoice } from "../agent/messages.ts";
+import type { Masker } from "../agent/masker.ts";
 import type { Question } from "../agent/questions.ts";
 import { closeAll } from "../app/process/close.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
@@ -24,13 +24,14 @@ import { explainRefusal, RedisUnavailable } from "../queue/redis/unavailable.ts"
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Workspaces } from "../sandbox/sandbox.ts";
 import { createCommandContext } from "./context.ts";
-import { type TaskInput, readTaskInput } from "./run/task-input.ts";
+import { type GivenAnswer, giveTask } from "./run/give-task.ts";
+import { readTaskInput } from "./run/task-input.ts";
 import { type CopyTarget, copyWorkspace, prepareTarget } from "./run/workspace-copy.ts";
 import { findEarlierThread, parseTerminalThread } from "./run/earlier-thread.ts";
 import { watchTask } from "./run/task-watch.ts";
 import { decideAtTerminal } from "./run/terminal-decision.ts";
 import { readPromptOption } from "./run/prompt-option.ts";
-import { createTerminalView } from "./run/terminal-view.ts";
+import { createTerminalView, stripControls, type TerminalView } from "./run/terminal-view.ts";
 
 /** Exit codes: 0 answered, 1 failed or refused, 3 a limit was reached, 130 stopped. */
 function exitCode(outcome: TurnOutcome): number {
@@ -191,11 +192,8 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
         .stop(thread, consoleAuthor())
         .catch((error: unknown) => setup.log.error({ err: error }, "the task could not be stopped"));
     });
-    const refusal = await give(task, { context, thread, model: values.model, prompt });
-    if (refusal !== undefined) {
-      process.stderr.write(`${refusal}\n`);
-      return 1;
-    }
+    const given = await giveTask(task, { context, thread, model: values.model, prompt });
+    if (given) return tell(given, view, setup.masker);
     const look = watchTask(context.redis, threadId(thread), from, (event) =>
       event ? take(event) : end(undefined),
     );
@@ -218,46 +216,16 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
   }
 }
 
-/** Puts the task into the thread; gives why it was not taken. */
-async function give(
-  { text, files }: TaskInput,
-  {
-    context,
-    thread,
-    model,
-    prompt,
-  }: {
-    context: AppContext;
-    thread: ThreadRef;
-    model: string | undefined;
-    prompt: PromptChoice | undefined;
-  },
-): Promise<string | undefined> {
-  const { redis } = context;
-  const uploads = new Uploads(redis, Date.now);
-  const attachments: AttachmentHandle[] = [];
-  for (const file of files) {
-    const kept = await uploads.keep(thread.thread, file);
-    if (!kept.ok) return kept.why;
-    const handle = await uploads.claim(thread.thread, kept.id);
-    if (handle) attachments.push(handle);
-  }
-  const intake = createConsoleIntake({ redis, intake: context.intake });
-  const options = { ...(model !== undefined && { model }), ...(prompt && { prompt }) };
-  // What a prompt lacks is said here: nobody is asked to fill it in elsewhere.
-  const chosen = { options, ...(prompt && { tellsRefusal: true as const }) };
-  const result = await intake.say(thread, text, consoleAuthor(), undefined, attachments, chosen);
-  switch (result.kind) {
-    case "refused":
-      return model === undefined ? result.reply : `${result.reply} modelChoices in heddle.yaml lists them.`;
-    case "ignored":
-      return `Not taken: ${result.why}.`;
-    case "acted":
-      // It is no task, or none yet.
-      return result.reply;
-    default:
-      return undefined;
-  }
+/** Says what there is to say without a turn. */
+function tell(
+  { markdown, isRefused }: GivenAnswer,
+  view: TerminalView | undefined,
+  masker: Pick<Masker, "mask">,
+): number {
+  if (isRefused) process.stderr.write(`${masker.mask(stripControls(markdown))}\n`);
+  else if (view) view.answer(markdown);
+  else process.stdout.write(`${masker.mask(JSON.stringify({ type: "reply", markdown }))}\n`);
+  return isRefused ? 1 : 0;
 }
 
 /** Says how to go on and where the files are, and copies them if that was asked for; false when it could not. */

@@ -17,6 +17,8 @@ import { renderMarkdown } from "./terminal-markdown.ts";
 /** Shows a turn in a terminal: progress on one stream, the answer on the other. */
 export interface TerminalView {
   show(event: LiveEvent): void;
+  /** Shows what is said without a turn. */
+  answer(markdown: string): void;
   /** Draws the time anew that what runs has taken. To be called again and again. */
   tick(): void;
   /** Takes off the screen what changes, for somebody else who writes. */
@@ -68,7 +70,9 @@ export function createTerminalView(
     endStream(() => "\n");
     progress.write(`${text}\n`);
   };
+  const answer = (markdown: string) => void answers.write(`${render(plain(markdown))}\n`);
   return {
+    answer,
     tick: draw,
     pause: () => region.clear(),
     show(event) {
@@ -111,7 +115,7 @@ export function createTerminalView(
         case "turn-end":
           calls.clear();
           endStream((text) => (answers.isTTY && createErasure(text, progress)) || "\n\n");
-          answers.write(`${render(plain(event.closing.markdown))}\n`);
+          answer(event.closing.markdown);
           if (event.closing.footer) progress.write(`${dim(plain(event.closing.footer))}\n`);
           break;
         case "turn-start":

@@ -96,6 +96,19 @@ describe("heddle run", () => {
     await model.close();
   });
 
+  test("prints what a text command has to say, and why one cannot be followed", async () => {
+    await hurry();
+    const status = heddle(["run", "!status"]);
+    expect(await status.ended).toBe(0);
+    expect(status.output()).toContain("**This thread**: nothing to do");
+    const json = heddle(["run", "--json", "!status"]);
+    expect(await json.ended).toBe(0);
+    expect(json.output()).toMatch(/^\{"type":"reply","markdown":"\*\*This thread.*\}$/m);
+    const undo = heddle(["run", "!undo"]);
+    expect(await undo.ended).toBe(1);
+    expect(undo.output()).toContain("There is nothing to undo here: ask me for something first.");
+  });
+
   test("without a task says what is missing", async () => {
     const program = heddle(["run"]);
     expect(await program.ended).toBe(2);

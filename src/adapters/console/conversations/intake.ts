@@ -81,6 +81,10 @@ export function createConsoleIntake(options: {
         at,
       });
       if (result.kind === "ignored") await explainIgnored(thread.thread, id, result.why);
+      const told = result.kind === "refused" || result.kind === "acted" ? result.reply : undefined;
+      // It was asked elsewhere, and is to be read here as well.
+      if (chosen?.tellsRefusal && told !== undefined)
+        await conversations.add(thread.thread, `told ${id}`, { kind: "notice", markdown: told });
       return result;
     },
 

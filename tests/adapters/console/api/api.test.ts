@@ -343,4 +343,22 @@ describe("the terminal's intake", () => {
     expect(await conversation()).toMatchObject({ messages: [{ kind: "person", text: "Run the tests" }] });
     expect(await intake.stop(consoleThread(thread), consoleAuthor())).toMatchObject({ kind: "stopping" });
   });
+
+  test("what the terminal is told without a turn is in the console's thread as well", async () => {
+    const intake = createConsoleIntake({
+      redis: console.redis.client(),
+      intake: {
+        receive: async () => ({
+          kind: "acted",
+          thread: `local:console:main:${thread}`,
+          reply: "All is well.",
+        }),
+      },
+    });
+    const chosen = { tellsRefusal: true as const };
+    await intake.say(consoleThread(thread), "!status", consoleAuthor(), undefined, [], chosen);
+    expect(await conversation()).toMatchObject({
+      messages: [{ text: "!status" }, { kind: "notice", markdown: "All is well." }],
+    });
+  });
 });
