@@ -24,7 +24,7 @@ export interface PromptArguments {
 
 export function createPromptArguments(
   { redis, now }: { redis: Redis; now(): number },
-  replies: Pick<Replies, "reply">,
+  replies: Pick<Replies, "reply" | "settle">,
 ): PromptArguments {
   const [pending, drafts] = [createPendingPrompts(redis), createFormDrafts(redis)];
   return {
@@ -82,6 +82,11 @@ export function createPromptArguments(
       const result = await receive(task);
       if (result.kind !== "accepted" && result.kind !== "duplicate") return result;
       await Promise.all([pending.drop(thread, id), drafts.drop(thread, id)]);
+      const by = escapeMarkdown(event.author.name);
+      replies.settle(
+        event,
+        `${by} has filled in what the prompt \`${choice.server}/${choice.name}\` needs, and the task has begun.`,
+      );
       return { kind: "acted", thread };
     },
   };

@@ -6,6 +6,7 @@ import type { MessageRef, ThreadRef } from "../chat/threads.ts";
 import { markMessage } from "../queue/outbox/message-marks.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
+import { failpoint } from "../queue/redis/failpoint.ts";
 import { keys } from "../queue/redis/keys.ts";
 
 /** A person without permission is told so at most this often in each channel. */
@@ -34,6 +35,8 @@ export interface Replies {
    * False when the reply was posted before.
    */
   reply(event: InboundMessage | InboundAction, markdown: string, actions?: ActionButton[]): Promise<boolean>;
+  /** Says in the message of a button that it has done its work, in place of what offered it. */
+  settle(event: InboundAction, markdown: string): void;
   /** Tells a person why nothing is started. */
   refuse(event: InboundMessage, markdown: string): Promise<IntakeResult>;
   /** Says so rarely: repeated calls must not use up the channel's rate limit, which answers and receipts need. */
@@ -91,6 +94,14 @@ export function createReplies(options: ReplyOptions): Replies {
   return {
     reply,
     mark,
+
+    settle({ ref }, markdown) {
+      const surface = options.surface(ref.platform);
+      const edit = () => failpoint("reply", () => surface.edit(ref, { kind: "notice", markdown }));
+      options.output
+        .write(surface, ref, "question", AbortSignal.timeout(privateMs), edit, "edits")
+        .catch((error: unknown) => options.onProblem("A pressed button could not be taken away.", error));
+    },
 
     async refuse(event, markdown) {
       // Another bot may answer every reply, and refused messages do not count against its limit.

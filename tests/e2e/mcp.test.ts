@@ -125,6 +125,11 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
   await expect
     .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })
     .toMatch(/pack my bag.*> What's weather in Rome\?/s);
+  const begun = "has filled in what the prompt `everything/args-prompt` needs, and the task has begun.";
+  await slack.until(() => {
+    const written = JSON.stringify(question.blocks);
+    return written.includes(begun) && !written.includes("heddle_act");
+  });
   bob.asks(place, { prompt: "walk", template: "everything/args-prompt" });
   const shown = await discord.until(() =>
     discord
@@ -138,6 +143,7 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
   await expect
     .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })
     .toMatch(/walk.*> What's weather in Bergen, the coast\?/s);
+  await discord.until(() => shown.content.includes(begun) && (shown.components ?? []).length === 0);
 
   const run = (...how: string[]) =>
     here.place.start(["run", "--prompt", "everything/args-prompt", ...how, "go there"], env);

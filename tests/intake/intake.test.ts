@@ -650,6 +650,12 @@ describe("A choice", () => {
         enclosed: { prompt, files: [file], skill: "csv-report" },
       },
     ]);
+    // Nothing is left to press.
+    const settled = {
+      kind: "notice",
+      markdown: "Ada has filled in what the prompt `tickets/triage` needs, and the task has begun.",
+    };
+    await expect.poll(() => asked?.message).toEqual(settled);
     expect(await press(ada, { project: "again" })).toMatchObject({
       kind: "refused",
       reply: expect.stringContaining("has begun already"),
