@@ -5,7 +5,8 @@ import type { ChannelWatch } from "../chat/channel-watch.ts";
 import type { ChatAdapter } from "../chat/adapter.ts";
 import type { Author } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
-import { threadId } from "../chat/threads.ts";
+import type { TaskChoices } from "../chat/task-choices.ts";
+import { threadId, type ThreadRef } from "../chat/threads.ts";
 import { findClosedDiscord } from "../config/access.ts";
 import type { Environment } from "../config/environment.ts";
 import { ConfigError } from "../config/config-error.ts";
@@ -75,11 +76,10 @@ export async function openAdapters({
   configuration,
   log,
   redis,
-  skills,
-  prompts,
   access,
   queue,
   watch,
+  ...offered
 }: PlatformDeps & {
   configuration: Pick<Configuration, "current" | "section">;
   skills: SkillLibrary;
@@ -91,6 +91,7 @@ export async function openAdapters({
   const { environment, settings } = config;
   const adapters: ChatAdapter[] = [];
   const downtime = createDowntime(redis, Date.now);
+  const choices = createChoices({ ...offered, configuration, access });
   const mayAsk = (platform: string) => (workspace: string, author: Author) =>
     access.mayAsk({ platform, workspace }, author);
   const isWatched = (platform: string) => (workspace: string, channel: string) =>
@@ -112,6 +113,7 @@ export async function openAdapters({
         recentThreads: createRecentThreads(redis),
         dayBudgets: createDayBudgets(redis, configuration.section("budgets"), Date.now),
         mayAsk: mayAsk("slack"),
+        choices,
       }),
     );
   }
@@ -127,21 +129,36 @@ export async function openAdapters({
         onWritable: (thread) => sendKept(redis, queue, threadId(thread)),
         countRunning: () => countRunningOn(redis, "discord", Date.now()),
         mayAsk: mayAsk("discord"),
-        async choices(place, author) {
-          if (!access.mayAsk(place, author)) return { models: [], skills: [], prompts: [] };
-          const thread = threadId(place);
-          const { settings: now } = configuration.current();
-          return {
-            models: modelChoicesIn(now, thread),
-            skills: await listSkillNames(now, skills, thread),
-            prompts: await listOfferedPrompts(prompts, now, { place, author }),
-          };
-        },
+        choices,
         log,
       }),
     );
   }
   return adapters;
+}
+
+/** What people may choose with a task: nothing, where theirs are refused. */
+function createChoices({
+  configuration,
+  skills,
+  prompts,
+  access,
+}: {
+  configuration: Pick<Configuration, "current">;
+  skills: SkillLibrary;
+  prompts: PromptIndex;
+  access: Access;
+}): (place: ThreadRef, author: Author) => Promise<TaskChoices> {
+  return async (place, author) => {
+    if (!access.mayAsk(place, author)) return { models: [], skills: [], prompts: [] };
+    const thread = threadId(place);
+    const { settings } = configuration.current();
+    return {
+      models: modelChoicesIn(settings, thread),
+      skills: await listSkillNames(settings, skills, thread),
+      prompts: await listOfferedPrompts(prompts, settings, { place, author }),
+    };
+  };
 }
 
 async function discordAccess({ DISCORD_API_URL }: Environment, token: string, redis: Redis) {

@@ -19,6 +19,9 @@ interface Platform {
   reasons: string;
 }
 
+/** Nobody's tasks are taken. */
+const nothingToChoose = async () => ({ models: [], skills: [], prompts: [] });
+
 /** Nothing is caught up on: whoever wrote earlier waits for the real start. */
 const nobodyWaits: Downtime = {
   lastConnectedAt: async () => undefined,
@@ -201,6 +204,7 @@ function openPlatforms(context: SetupContext): Platform[] {
         recentThreads: { of: async () => [] },
         dayBudgets: { of: async () => [] },
         mayAsk: () => false,
+        choices: nothingToChoose,
       }),
       surface: createSlackSurface({ ...server, botToken }),
       reasons:
@@ -217,7 +221,7 @@ function openPlatforms(context: SetupContext): Platform[] {
         stopReactions: [],
         downtime: nobodyWaits,
         mayAsk: () => false,
-        choices: async () => ({ models: [], skills: [], prompts: [] }),
+        choices: nothingToChoose,
       }),
       surface: createDiscordSurface({
         ...server,

@@ -94,7 +94,7 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
 
   const [ada, general] = [slack.user("ada"), slack.channel("general")];
   ada.commands(general, "/agent prompt:everything/args-prompt city=Lyon plan my day");
-  await slack.until(() => general.messages.some(({ text }) => text.includes("no prompts are known so far")));
+  await slack.until(() => ada.ephemerals().some((text) => text.includes("no prompts are known so far")));
   await ada.says(general, "<@BOT> hello");
   await slack.until(() => general.messages.some(({ text }) => text.includes("Understood.")));
   const asked = model.bodies.length;

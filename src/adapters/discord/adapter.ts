@@ -6,6 +6,7 @@ import type { Downtime } from "../../chat/downtime.ts";
 import type { Author, InboundEvent, Intake } from "../../chat/inbound.ts";
 import { type CatchUp, catchUpOnReconnect, type CatchUpWork } from "../../chat/missed-events.ts";
 import { explainOutage } from "../../chat/outage.ts";
+import type { TaskChoices } from "../../chat/task-choices.ts";
 import type { ThreadRef } from "../../chat/threads.ts";
 import { type Channels, createChannels } from "./connection/channels.ts";
 import type { GatewayHandlers, GatewayOptions } from "./connection/gateway.ts";
@@ -22,7 +23,6 @@ import { createKeyedQueue, type KeyedQueue } from "./inbound/keyed-queue.ts";
 import { identify, createDiscordTokenError } from "./installation/check.ts";
 import { registerCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
-import type { Choices } from "./interactions/options.ts";
 
 export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
   /** What to tell the operator at start where nobody is listed who may give work. */
@@ -37,7 +37,7 @@ export interface DiscordAdapterOptions extends GatewayOptions, PresenceOptions {
   /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(workspace: string, author: Author): boolean;
   /** What `/agent` suggests there to that person; nothing to those whose tasks are not accepted. */
-  choices(place: ThreadRef, author: Author): Promise<Choices>;
+  choices(place: ThreadRef, author: Author): Promise<TaskChoices>;
   /** Told of a thread that has changed and can be written into: what was kept while it was locked may be sent. */
   onWritable?(thread: ThreadRef): Promise<void>;
   /** How soon a connection that Discord has closed for good is tried again, ms. Default: 15,000. */

@@ -1,6 +1,8 @@
 import type { Downtime } from "../../chat/downtime.ts";
 import type { DayBudgets, RecentThreads } from "../../chat/home.ts";
 import type { Author } from "../../chat/inbound.ts";
+import type { TaskChoices } from "../../chat/task-choices.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
 import type { HttpAddress } from "./connection/http.ts";
 import type { SlackServer } from "./connection/web.ts";
 import type { Installations } from "./installation/installations.ts";
@@ -20,6 +22,8 @@ export interface SlackAdapterOptions extends SlackServer {
   downtime: Downtime;
   /** Whether that person's tasks are accepted: the bot posts no others in its own name. */
   mayAsk(teamId: string, author: Author): boolean;
+  /** What may be chosen with a task there: the bot posts no task that is refused. */
+  choices(place: ThreadRef, author: Author): Promise<TaskChoices>;
   /** Both for the home tab. */
   recentThreads: RecentThreads;
   dayBudgets: DayBudgets;

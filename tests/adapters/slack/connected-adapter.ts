@@ -65,6 +65,19 @@ export function adapterFor(
     recentThreads,
     dayBudgets,
     mayAsk: (_workspace, { standing }) => standing === "member",
+    choices: async () => ({
+      models: ["fast"],
+      skills: [],
+      prompts: [
+        {
+          ...{ server: "tickets", name: "triage", description: "Sorts what is new" },
+          arguments: [
+            { name: "project", required: true },
+            { name: "since", required: false },
+          ],
+        },
+      ],
+    }),
     log,
   });
 }
@@ -123,6 +136,7 @@ export async function startHttpAdapter(
     recentThreads: nothingRecent,
     dayBudgets: noBudget,
     mayAsk: () => true,
+    choices: async () => ({ models: [], skills: [], prompts: [] }),
     log: listened,
   });
   await adapter.start(intake);

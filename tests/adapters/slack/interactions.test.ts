@@ -233,6 +233,32 @@ describe("/agent", () => {
     expect(root && visibleText(root)).toMatch(/asks \(model fast, prompt tickets\/triage\):\noldest first$/);
   });
 
+  test.each([
+    ["model:slow", { model: "slow" }],
+    ["prompt:tickets/sort", { prompt: { server: "tickets", name: "sort" } }],
+  ])("posts nothing for what cannot be chosen, and tells the person alone: %s", async (how, options) => {
+    const { slack, intake } = await startAdapter();
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "refused", reply: "That cannot be chosen here." };
+    });
+    ada.commands(general, `/agent ${how} oldest first`);
+    await untilAcknowledged(slack);
+    expect(ada.ephemerals()).toEqual(["That cannot be chosen here."]);
+    expect(general.messages).toEqual([]);
+    expect(intake.events).toMatchObject([{ text: "oldest first", options, tellsRefusal: true }]);
+  });
+
+  test("asks in the thread for what a prompt lacks", async () => {
+    const { slack, intake } = await startAdapter();
+    const general = slack.channel("general");
+    slack.user("ada").commands(general, "/agent prompt:tickets/triage oldest first");
+    await untilAcknowledged(slack);
+    expect(general.messages).toHaveLength(1);
+    expect(intake.events).not.toMatchObject([{ tellsRefusal: true }]);
+  });
+
   test("takes the order to plan first, also behind a model, and shows it", async () => {
     const { slack, intake } = await startAdapter();
     const general = slack.channel("general");

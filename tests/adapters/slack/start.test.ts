@@ -48,6 +48,7 @@ async function start(slack: FakeSlack, tokens: Tokens = {}): Promise<string> {
     recentThreads: { of: async () => [] },
     dayBudgets: { of: async () => [] },
     mayAsk: () => true,
+    choices: async () => ({ models: [], skills: [], prompts: [] }),
     log: pino(sink),
   });
   await adapter.start(intake);

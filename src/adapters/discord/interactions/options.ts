@@ -1,18 +1,11 @@
 import type { REST } from "discord.js";
 import type { BaseLogger } from "pino";
 import type { Author, InboundEvent, IntakeResult } from "../../../chat/inbound.ts";
-import type { OfferedPrompt } from "../../../chat/prompt-choice.ts";
+import type { TaskChoices } from "../../../chat/task-choices.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import type { Channels } from "../connection/channels.ts";
 import type { People } from "../connection/people.ts";
 import type { Identity } from "../inbound/events.ts";
-
-/** What `/agent` suggests. */
-export interface Choices {
-  models: readonly string[];
-  skills: readonly string[];
-  prompts: readonly OfferedPrompt[];
-}
 
 export interface InteractionOptions {
   rest: REST;
@@ -22,7 +15,8 @@ export interface InteractionOptions {
   /** Whether messages without a mention can be read. */
   messageContent: boolean;
   mayAsk(workspace: string, author: Author): boolean;
-  choices(place: ThreadRef, author: Author): Promise<Choices>;
+  /** What `/agent` suggests, and takes. */
+  choices(place: ThreadRef, author: Author): Promise<TaskChoices>;
   receive(event: InboundEvent): Promise<IntakeResult>;
   log: BaseLogger;
 }

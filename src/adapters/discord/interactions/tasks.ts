@@ -2,7 +2,7 @@ import { InteractionResponseType } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
 import { cutText } from "../../../agent/text.ts";
 import type { Author, ContextMessage, InboundMessage } from "../../../chat/inbound.ts";
-import { findIncompletePrompt, findPromptProblem } from "../../../chat/prompt-choice.ts";
+import { lacksChoice } from "../../../chat/task-choices.ts";
 import { type ChannelInfo, parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
@@ -40,7 +40,9 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
   const author = readAuthor(interaction);
   if (
     !options.mayAsk(channel.workspace, author) ||
-    (await lacksChoice(options, interaction, channel, task))
+    (await lacksChoice(task.options ?? {}, () =>
+      options.choices(threadOfMessageIn(channel, interaction.id), author),
+    ))
   ) {
     // Without a message of its own there is nothing in the channel to answer.
     const event = toMessage(readOrigin(interaction), channel, task, interaction.id);
@@ -60,27 +62,6 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
     await changeReply(rest, interaction, notStored).catch(() => undefined);
     throw error;
   }
-}
-
-/**
- * Whether the task names what may not be chosen there: intake says so before anything is shown to others. For arguments of
- * a prompt that are missing it asks, in the thread of the task.
- */
-async function lacksChoice(
-  { choices }: InteractionOptions,
-  interaction: Base,
-  channel: ChannelInfo,
-  { options }: Task,
-): Promise<boolean> {
-  const { model, prompt } = options ?? {};
-  if (model === undefined && prompt === undefined) return false;
-  const place = threadOfMessageIn(channel, interaction.id);
-  const { models, prompts } = await choices(place, readAuthor(interaction));
-  const lacksPrompt =
-    prompt !== undefined &&
-    findPromptProblem(prompt, prompts) !== undefined &&
-    !findIncompletePrompt(prompt, prompts);
-  return lacksPrompt || (model !== undefined && !models.includes(model));
 }
 
 /** Who gives a task, and when. */

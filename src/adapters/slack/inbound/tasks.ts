@@ -5,7 +5,9 @@ import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat
 import type { PromptChoice } from "../../../agent/messages.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
 import { followPrompt, readPromptChoice } from "../../../chat/prompt-choice.ts";
+import { lacksChoice, type TaskChoices } from "../../../chat/task-choices.ts";
 import { isForChannels, readCommandTask, readThreadCommand } from "../../../chat/thread-command.ts";
+import type { ThreadRef } from "../../../chat/threads.ts";
 import type { ConnectionOf, TeamConnection } from "../connection/team.ts";
 import { refusalCode } from "../connection/web.ts";
 import { aboutShortcut, slashCommand } from "../installation/manifest.ts";
@@ -91,6 +93,7 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
 export interface TaskDeps {
   intake: Intake;
   mayAsk(teamId: string, author: Author): boolean;
+  choices(place: ThreadRef, author: Author): Promise<TaskChoices>;
 }
 
 export interface Question {
@@ -130,11 +133,13 @@ function parseTask(written: string): { text: string; options: Options } {
 /** Posts the question and hands it in; gives a sentence for the person if that failed. */
 export async function ask(
   team: TeamConnection,
-  { intake, mayAsk }: TaskDeps,
+  { intake, mayAsk, choices }: TaskDeps,
   question: Question,
 ): Promise<string | undefined> {
-  const { author, channel } = question;
-  if (!mayAsk(team.identity.teamId, author)) return answerAlone(team, { intake }, question);
+  const { author, channel, options = {} } = question;
+  const findChoices = () => choices(toEvent(team, question, takeTime()).thread, author);
+  if (!mayAsk(team.identity.teamId, author) || (await lacksChoice(options, findChoices)))
+    return answerAlone(team, { intake }, question);
   const earlier = question.reaction && (await findEarlier(team, channel, question.reaction));
   const asked =
     earlier ?? (await postQuestion(team, question).catch((error: unknown) => explainRefusal(error)));
@@ -187,10 +192,14 @@ async function answerAlone(
   { intake }: Pick<TaskDeps, "intake">,
   question: Question,
 ): Promise<string> {
-  const at = { ts: (Date.now() / 1_000).toFixed(6) };
-  const result = await intake.receive({ ...toEvent(team, question, at), tellsRefusal: true });
+  const result = await intake.receive({ ...toEvent(team, question, takeTime()), tellsRefusal: true });
   const reply = result.kind === "refused" || result.kind === "acted" ? result.reply : undefined;
   return reply ?? "That was not taken.";
+}
+
+/** Stands for a message that is not posted. */
+function takeTime(): { ts: string } {
+  return { ts: (Date.now() / 1_000).toFixed(6) };
 }
 
 function toEvent(
