@@ -101,13 +101,21 @@ export function parseForm(
   return { content };
 }
 
+const writtenText = z.string().max(4_000);
+
 /**
  * What was put into the inputs of a form, by name: a text, or which options were chosen, by their numbers; programs give
- * the values themselves.
+ * the values themselves. No platform has longer texts, and no form more options.
  */
 export const writtenFieldsSchema = z.record(
-  z.string(),
-  z.union([z.string(), z.number(), z.boolean(), z.array(z.string()), z.array(z.number())]),
+  z.string().max(64),
+  z.union([
+    writtenText,
+    z.number(),
+    z.boolean(),
+    z.array(writtenText).max(25),
+    z.array(z.int()).max(25).describe("numbers of its options, from 0"),
+  ]),
 );
 
 export type WrittenFields = z.infer<typeof writtenFieldsSchema>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { writtenFieldsSchema } from "../../../agent/server-input.ts";
 import { idempotentId } from "../../../operations/idempotency.ts";
 import { type Reply, replyJson, replyProblem } from "../server/http.ts";
 import { claimRequest, readIdempotencyKey } from "./idempotent.ts";
@@ -33,24 +34,13 @@ const messageBody = z
 
 const ofThread = z.object({ thread: z.string().optional().describe("id of a thread of the console") });
 
-const writtenFields = z
-  .record(
-    z.string().max(64),
-    z.union([
-      z.string().max(4_000),
-      z.number(),
-      z.boolean(),
-      z.array(z.string().max(4_000)).max(25),
-      z.array(z.int()).max(25).describe("numbers of its options, from 0"),
-    ]),
-  )
-  .describe("the values of a form's fields, where an earlier press has answered with the form");
-
 const pressBody = z.object({
   action: z.string().min(1).max(80),
   /** What the person wrote when asked for a sentence. */
   text: z.string().max(4_000).exactOptional(),
-  fields: writtenFields.exactOptional(),
+  fields: writtenFieldsSchema
+    .describe("the values of a form's fields, where an earlier press has answered with the form")
+    .exactOptional(),
 });
 
 /** The console's own threads: 8 to 32 of `a-z 0-9`, chosen by whoever writes the first message. */
