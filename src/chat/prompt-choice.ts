@@ -1,11 +1,12 @@
 import type { PromptChoice } from "../agent/messages.ts";
 
-/** A prompt of an MCP server that a person may begin a task with. Name and description are the server's words. */
+/** A prompt of an MCP server that a person may begin a task with. Names and descriptions are the server's words. */
 export interface OfferedPrompt {
   server: string;
   name: string;
   description: string;
-  arguments: { name: string; required: boolean }[];
+  /** `about`: one line, absent where the server says nothing. */
+  arguments: { name: string; about?: string; required: boolean }[];
 }
 
 /** `server/name`, then `argument=value`, with quotation marks where the value has blanks. */

@@ -97,5 +97,8 @@ function listFields({ options }: InboundMessage, { arguments: named }: OfferedPr
   const given = options?.prompt?.arguments ?? {};
   return named
     .filter(({ name }) => !given[name])
-    .map(({ name, required }) => ({ name, title: name, kind: "text", required }));
+    .map(({ name, about, required }) => ({
+      ...{ name, title: name, kind: "text", required },
+      ...(about !== undefined && { about }),
+    }));
 }

@@ -120,7 +120,7 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
   const question = await slack.until(() => general.messages.find(asks));
   const [button = ""] = /heddle_act:prompt:\w+/.exec(JSON.stringify(question.blocks)) ?? [];
   await ada.presses(button, question);
-  await slack.until(() => ada.modal());
+  expect(JSON.stringify(await slack.until(() => ada.modal()))).toContain("Name of the city");
   ada.fillsIn({ city: "Rome" });
   await expect
     .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })
@@ -138,7 +138,7 @@ test("A prompt of a server that a worker has met is chosen at a gateway, on Slac
       .find(({ content }) => content.includes("needs `city`")),
   );
   const press = bob.presses("Fill in…", shown);
-  await discord.until(() => press.modal);
+  expect(JSON.stringify(await discord.until(() => press.modal))).toContain("Name of the city");
   bob.fillsIn(press, { city: "Bergen", state: "the coast" });
   await expect
     .poll(() => JSON.stringify(model.bodies.at(-1)?.messages), { timeout: patienceMs })

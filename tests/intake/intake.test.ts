@@ -57,7 +57,7 @@ function thread(rules: object = {}, earlier: readonly ContextMessage[] = []) {
         ? [
             {
               ...{ server: "tickets", name: "triage", description: "Sorts what is new" },
-              arguments: [{ name: "project", required: true }],
+              arguments: [{ name: "project", about: "Its short name", required: true }],
             },
           ]
         : [],
@@ -638,7 +638,10 @@ describe("A choice", () => {
         reply: "This is not for you to fill in: Ada has chosen the prompt.",
       });
     expect(await press(ada)).toMatchObject({
-      form: { title: "tickets/triage", fields: [{ name: "project", kind: "text", required: true }] },
+      form: {
+        title: "tickets/triage",
+        fields: [{ name: "project", about: "Its short name", kind: "text", required: true }],
+      },
     });
     expect(await press(ada, { project: " " })).toMatchObject({ kind: "refused", field: "project" });
     expect(await waiting()).toEqual([]);

@@ -17,7 +17,8 @@ export interface ServerPrompt {
   name: string;
   /** One line. */
   description: string;
-  arguments: { name: string; required: boolean }[];
+  /** `about`: one line, absent where the server says nothing. */
+  arguments: { name: string; about?: string; required: boolean }[];
 }
 
 /** What a server offers. */

@@ -11,18 +11,24 @@ import type { Listing, ServerPrompt } from "./listing.ts";
 const mostPrompts = 100;
 const mostArguments = 10;
 const descriptionChars = 100;
+/** As much as of the fields of servers' own forms. */
+const aboutChars = 200;
 
 /** What people can write behind a command; other names are left out. */
 const namePattern = /^[\w.:/-]{1,64}$/;
+
+const argumentSchema = z.looseObject({
+  name: z.string().regex(/^[\w.-]{1,64}$/),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  required: z.boolean().default(false),
+});
 
 const promptSchema = z.looseObject({
   name: z.string(),
   title: z.string().optional(),
   description: z.string().optional(),
-  arguments: z
-    .array(z.looseObject({ name: z.string().regex(/^[\w.-]{1,64}$/), required: z.boolean().default(false) }))
-    .max(mostArguments)
-    .default([]),
+  arguments: z.array(argumentSchema).max(mostArguments).default([]),
 });
 
 /** The prompts of a server, and a sentence for each that cannot be offered. */
@@ -58,7 +64,9 @@ function keepUsable(entries: readonly unknown[]): PromptListing {
     const parsed = promptSchema.safeParse(toWellFormed(entry));
     if (!parsed.success || !namePattern.test(parsed.data.name)) {
       const named = z.looseObject({ name: z.string() }).safeParse(entry);
-      const name = named.success ? JSON.stringify(toPlain(named.data.name)) : "without a name";
+      const name = named.success
+        ? JSON.stringify(toPlain(named.data.name, descriptionChars))
+        : "without a name";
       leftOut.push(`The prompt ${name} is left out: people could not write its name or its arguments.`);
     } else if (prompts.size === mostPrompts) {
       leftOut.push(`Of its prompts the first ${mostPrompts} are offered.`);
@@ -66,14 +74,21 @@ function keepUsable(entries: readonly unknown[]): PromptListing {
     } else if (!prompts.has(parsed.data.name)) {
       const { name, title, description = title ?? "", arguments: named } = parsed.data;
       prompts.set(name, {
-        ...{ name, description: toPlain(description) },
-        arguments: named.map((each) => ({ name: each.name, required: each.required })),
+        ...{ name, description: toPlain(description, descriptionChars) },
+        arguments: named.map(toArgument),
       });
     }
   }
   return { prompts: [...prompts.values()], leftOut: leftOut.slice(0, 10) };
 }
 
-function toPlain(text: string): string {
-  return cutText(toOneLine(removeHidden(text)).trim(), descriptionChars);
+/** People write its name, so that its title only tells what it is. */
+function toArgument(given: z.infer<typeof argumentSchema>): ServerPrompt["arguments"][number] {
+  const { name, title = "", description = title, required } = given;
+  const about = toPlain(description, aboutChars);
+  return { name, ...(about !== "" && { about }), required };
+}
+
+function toPlain(text: string, characters: number): string {
+  return cutText(toOneLine(removeHidden(text)).trim(), characters);
 }

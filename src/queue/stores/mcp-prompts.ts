@@ -27,7 +27,9 @@ const entrySchema = z.object({
     z.object({
       name: z.string(),
       description: z.string(),
-      arguments: z.array(z.object({ name: z.string(), required: z.boolean() })),
+      arguments: z.array(
+        z.object({ name: z.string(), about: z.string().exactOptional(), required: z.boolean() }),
+      ),
     }),
   ),
 });

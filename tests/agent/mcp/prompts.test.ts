@@ -12,13 +12,16 @@ useSandboxes();
 const triage = {
   name: "triage",
   description: "Sorts\nwhat is new\u202E",
-  arguments: [{ name: "project", required: true }, { name: "since" }],
+  arguments: [
+    { name: "project", required: true, description: "Its short name,\nas in the tracker\u202E" },
+    { name: "since", title: "Since when", description: "\u200B" },
+  ],
 };
 const triaged: ServerPrompt = {
   name: "triage",
   description: "Sorts what is new",
   arguments: [
-    { name: "project", required: true },
+    { name: "project", about: "Its short name, as in the tracker", required: true },
     { name: "since", required: false },
   ],
 };

@@ -101,6 +101,7 @@ export const viewMethods: Record<string, Method> = {
         field: [view.blocks[0].block_id, view.blocks[0].element.action_id] as const,
         inputs: view.blocks.map((block) => ({
           ...{ id: block.block_id, label: block.label.text, isOptional: block.optional === true },
+          ...(block.hint && { hint: block.hint.text }),
           element: block.element,
         })),
       };

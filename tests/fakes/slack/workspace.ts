@@ -93,7 +93,7 @@ export interface FakeModal {
     isOptional: boolean;
     /** Its one field: ids of the block and of the element. */
     field: readonly [string, string];
-    inputs: { id: string; label: string; isOptional: boolean; element: FakeElement }[];
+    inputs: { id: string; label: string; hint?: string; isOptional: boolean; element: FakeElement }[];
   };
   /** The sentence that the app shows at the field. */
   problem?: string;

@@ -4,7 +4,11 @@ import { createAccountStore } from "../../../src/queue/stores/mcp-accounts.ts";
 import { createPromptIndex } from "../../../src/queue/stores/mcp-prompts.ts";
 import { startRedis } from "../../fakes/redis.ts";
 
-const triage = { name: "triage", description: "Sorts what is new", arguments: [] };
+const triage = {
+  name: "triage",
+  description: "Sorts what is new",
+  arguments: [{ name: "project", about: "Its short name", required: true }],
+};
 
 async function scene() {
   const redis = await startRedis();

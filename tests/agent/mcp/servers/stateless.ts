@@ -153,7 +153,10 @@ function createFixture(offered: readonly OfferedTool[], hasPrompts: boolean): Mc
       "triage",
       {
         description: "Sorts what is new",
-        argsSchema: z.object({ project: z.string(), since: z.string().optional() }),
+        argsSchema: z.object({
+          project: z.string().describe("Its short name, as in the tracker"),
+          since: z.string().optional(),
+        }),
       },
       ({ project }) => ({
         messages: [
