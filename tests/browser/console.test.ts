@@ -49,7 +49,7 @@ describe("the console's page", () => {
       "1",
       "2",
     ]);
-    await page.getByRole("status").getByText("Heddle: It **works**.").waitFor({ state: "attached" });
+    await page.getByRole("status").getByText("Heddle: It works.").waitFor({ state: "attached" });
     // With the mark, which the page hears of by itself.
     await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
 

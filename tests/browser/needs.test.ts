@@ -236,6 +236,10 @@ describe("what waits for a person", () => {
     await article(page, "person").getByText("Working on it").waitFor();
     const stops = page.locator("#log").getByRole("button", { name: "Stop" });
     await expect.poll(() => stops.count()).toBe(1);
+    // For what, nobody has told the page yet.
+    await console.surface.mark(said.ref, "taken", { paused: true });
+    await page.locator("#thread-list a", { hasText: "waits for somebody" }).waitFor();
+    await console.surface.mark(said.ref, "taken");
     const file = { name: "shop.diff", text: "+hello there\n" };
     const question = { kind: "question" as const, markdown: "❓ May I?", stoppable: true, file };
     const refs = await console.surface.post(said.thread, question, "q");

@@ -93,8 +93,14 @@ describe("the console's pages for operators", () => {
     await page.getByRole("searchbox").fill("compare durations");
     const said = page.locator(".said li");
     await said.getByText("I compare the **durations**").waitFor();
+    await page
+      .getByText(/^Said in 1 thread, \d threads? looked through, all but direct messages\.$/)
+      .waitFor();
     await shot(page, "search");
     await page.getByRole("button", { name: "Clear filters" }).click();
+    expect(await page.getByRole("combobox", { name: "Platform" }).locator("option").allInnerTexts()).toEqual(
+      expect.arrayContaining(["Slack", "Discord"]),
+    );
     await page.getByRole("combobox", { name: "Person" }).selectOption("Ada");
     await expect.poll(() => page.locator(".lines li").count()).toBe(1);
     await page.getByText("1 of 7 · 1 running").waitFor();
@@ -289,7 +295,7 @@ describe("the console's pages for operators", () => {
     await page.getByRole("searchbox", { name: "Person" }).fill("ada");
     await page.getByRole("row").filter({ hasText: "tool-ended" }).waitFor({ state: "detached" });
     expect(await page.locator(".audit tbody tr").count()).toBe(1);
-    await page.getByText("slack · ops").waitFor();
+    await page.getByText("Slack · ops").waitFor();
     await page
       .locator(".audit")
       .getByRole("link", { name: /deploy of Friday/ })

@@ -1,11 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseMarkdown } from "../../../src/adapters/console/page/markdown/blocks.ts";
+import { toSpoken } from "../../../src/adapters/console/page/markdown/plain.ts";
 import {
   changesScriptOften,
   hasManyElements,
   splitPieces,
 } from "../../../src/adapters/console/page/markdown/heavy.ts";
+
+test("what is read out has the words alone", () => {
+  const text =
+    "# Done\n\nIt **works**, `npm test` [passes](https://example.com)[^1].\n\n- [x] *one*\n- two\n\n| a | b |\n|--|--|\n| 1 | ~~2~~ |\n\n```js\nrun()\n```\n---\n> quoted\n\n[^1]: Mostly.";
+  expect(toSpoken(text, 300)).toBe("Done It works, npm test passes. one two a b 1 2 run() quoted Mostly.");
+  expect(toSpoken("a".repeat(5_000), 300)).toBe("a".repeat(300));
+  expect(toSpoken("*a* ".repeat(5_000), 9)).toBe("a a a a a");
+});
 
 /** The page's trees are plain data; the tests walk them as such. */
 type Tree = string | { [name: string]: unknown } | Tree[];

@@ -18,6 +18,7 @@ import { byId } from "../dom.ts";
 import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
 import { onScroll } from "../keep-place.ts";
+import { toSpoken } from "../markdown/plain.ts";
 import { followNeeds } from "../needs.ts";
 import { may } from "../person.ts";
 import { announce, showTitle, showToast } from "../toast.ts";
@@ -152,6 +153,9 @@ function follow(thread: string | null, { connected, refused }: Connection): () =
   return connect(thread, { ...live, connected, refused });
 }
 
+/** Of an answer that is read out; the rest is in the conversation. */
+const announcedChars = 300;
+
 const live: Omit<ConversationEvents, keyof Connection> = {
   threads: (all) => threads.replace(all),
   thread(thread) {
@@ -176,7 +180,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     showRunning();
     files.scheduleRefresh();
     if (message.kind === "answer" || message.kind === "notice" || message.kind === "question")
-      announce(`Heddle: ${message.markdown.slice(0, 300)}`);
+      announce(`Heddle: ${toSpoken(message.markdown, announcedChars)}`);
     if (message.mark === "stopped") announce("Stopped.");
   },
   gone: (id) => threads.remove(id),

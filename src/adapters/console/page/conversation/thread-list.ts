@@ -22,7 +22,8 @@ const stateWords = {
   answered: "answered",
   stopped: "stopped",
   failed: "failed",
-  paused: "paused",
+  // For what, tells what it needs, which may come later.
+  paused: "waits for somebody",
 };
 
 /** The class that gives a thread its colour, the same on every page. */

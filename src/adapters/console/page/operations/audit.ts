@@ -5,6 +5,7 @@ import { getAudit, getThreadFacets } from "../api.ts";
 import { element, timeElement } from "../dom.ts";
 import { createAuditFilters } from "./audit-filters.ts";
 import { type Column, emptyNote, failure, table } from "./report.ts";
+import { namePlatform } from "./thread-words.ts";
 
 const columns: Column[] = [
   ["Number", true],
@@ -68,7 +69,7 @@ export function openAudit(root: HTMLElement): () => void {
             "span",
             { class: "audit-thread" },
             element("a", { href: sessionAddress(thread), title: thread }, title ?? place),
-            element("span", { class: "soft" }, place),
+            element("span", { class: "soft" }, place.replace(/^\w+(?= · )/, namePlatform)),
           )
         : "",
       element("span", { class: "soft" }, rest.text, rest.omitted ? " …" : "", ...foldIds(ids)),

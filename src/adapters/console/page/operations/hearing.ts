@@ -2,14 +2,14 @@
 import type { PlatformHearing } from "../../setup-at-console.ts";
 import { element } from "../dom.ts";
 import { section } from "./report.ts";
-import { platformNames } from "./thread-words.ts";
+import { namePlatform } from "./thread-words.ts";
 
 export function hearingPanel(platforms: readonly PlatformHearing[]): HTMLElement {
   return section("The first mention", element("ul", { class: "hearing" }, ...platforms.map(lineOf)));
 }
 
 function lineOf(hearing: PlatformHearing): HTMLElement {
-  const name = platformNames[hearing.platform] ?? hearing.platform;
+  const name = namePlatform(hearing.platform);
   if (hearing.state === "heard") {
     const { at, by, where, refusal } = hearing.message;
     const heard = `${name}: I hear you in ${where}. ${by} wrote to me at ${new Date(at).toLocaleTimeString()}.`;

@@ -18,7 +18,7 @@ import { followNeeds, notifies, setNotifies } from "../needs.ts";
 import { mayWorkIn } from "../person.ts";
 import type { State } from "../states.ts";
 import { showToast } from "../toast.ts";
-import { placeOf, platformNames, titleOf } from "./thread-words.ts";
+import { namePlatform, placeOf, titleOf } from "./thread-words.ts";
 import { chip, emptyNote, failure } from "./report.ts";
 
 /** After an item has gone the next one has the focus: a key that was meant for the first does nothing to it, ms. */
@@ -189,7 +189,7 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
       element("p", {}, `Its work was paused at the limit of ${line.limit ?? "its turn"}. Nothing is lost.`),
     ];
   const { kind, tool, text, call, note, forThread, platform } = question;
-  const where = platform === "local" ? "in its thread" : `in ${platformNames[platform] ?? platform}`;
+  const where = platform === "local" ? "in its thread" : `in ${namePlatform(platform)}`;
   return [
     element(
       "p",

@@ -2,6 +2,7 @@
 import type { ThreadFacets, ThreadQuery } from "../../../../operations/finding.ts";
 import { element } from "../dom.ts";
 import { choice, costInput, dateInput } from "./filter-inputs.ts";
+import { namePlatform } from "./thread-words.ts";
 
 const states: [state: NonNullable<ThreadQuery["state"]>, name: string][] = [
   ["running", "Running"],
@@ -61,7 +62,7 @@ export function filterBar(onChange: () => void) {
     element: element("div", {}, element("div", { class: "tools" }, search, state.element, sort, count), more),
     offer({ platforms, channels, people, models }: ThreadFacets): void {
       const same = (values: string[]) => values.map((value) => [value, value] as const);
-      platform.offer(platforms.map((name) => [name, name === "local" ? "console" : name]));
+      platform.offer(platforms.map((name) => [name, namePlatform(name)]));
       channel.offer(channels.map(({ id, name }) => [id, name]));
       person.offer(same(people));
       model.offer(same(models));

@@ -62,7 +62,7 @@ export function createSaidSection() {
       return;
     }
     const words = count === 0 ? "Nobody said that" : `Said in ${pluralize(count, "thread")}`;
-    state.textContent = `${words}, ${pluralize(looked, "thread")} looked through${after ? "" : ", all there are"}.`;
+    state.textContent = `${words}, ${pluralize(looked, "thread")} looked through${after ? "" : ", all but direct messages"}.`;
     more.hidden = !after;
     goFurther = () => void goOn(filter, own, after, count, looked);
   }

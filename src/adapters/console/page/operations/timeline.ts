@@ -11,7 +11,7 @@ import { showTitle, showToast } from "../toast.ts";
 import { manageMenu } from "./manage-menu.ts";
 import { chip, emptyNote, failure, type Frame } from "./report.ts";
 import { actionButtons } from "./thread-actions.ts";
-import { placeOf, platformNames, titleOf } from "./thread-words.ts";
+import { namePlatform, placeOf, titleOf } from "./thread-words.ts";
 import { timelineTools } from "./timeline-tools.ts";
 import { TimelineWindow } from "./timeline-window.ts";
 
@@ -100,15 +100,11 @@ function timelineHead(thread: string, changed: () => void) {
     if (JSON.stringify(line) === before) return;
     if (before) changed();
     before = JSON.stringify(line);
-    const [platform, , , id = ""] = thread.split(":");
+    const [platform = "", , , id = ""] = thread.split(":");
     const conversation =
       platform === "local"
         ? element("a", { class: "action", href: threadAddress(id) }, "Open conversation")
-        : element(
-            "span",
-            { class: "soft" },
-            `Read-only here: reply in ${platformNames[platform ?? ""] ?? platform}.`,
-          );
+        : element("span", { class: "soft" }, `Read-only here: reply in ${namePlatform(platform)}.`);
     head.replaceChildren(
       chip(...stateOf(line)),
       element("span", { class: "soft", title: thread }, placeOf(line)),

@@ -6,6 +6,7 @@ import { formatCost, formatCount, formatShort, pluralize, sumTokens } from "../f
 import type { State } from "../states.ts";
 import { bars, columns, figure, meter } from "./chart.ts";
 import { chip, type Column, emptyNote, failure, section, table } from "./report.ts";
+import { namePlatform } from "./thread-words.ts";
 
 type Day = UsageReport["days"][number];
 
@@ -157,9 +158,9 @@ function labelOf({ id, ...named }: { id: string; name?: string }, tellsPlatform 
   // What was heard in a channel is told from what a trigger of that name has brought.
   if (id.startsWith(heard))
     return `heard in ${labelOf({ ...named, id: id.slice(heard.length) }, tellsPlatform)}`;
-  const [platform, , ...rest] = id.split(":");
+  const [platform = "", , ...rest] = id.split(":");
   if (rest.length === 0) return id;
-  const [own, place] = [name ?? rest.join(":"), platform === "local" ? "console" : platform];
+  const [own, place] = [name ?? rest.join(":"), namePlatform(platform)];
   return tellsPlatform && own !== place ? `${own} · ${place}` : own;
 }
 
