@@ -6,7 +6,7 @@ import type { Config } from "../../config/load.ts";
 import { chooseModel, namedModel } from "../../config/model-choice.ts";
 import { tryModel } from "../../setup/try-model.ts";
 import { UsageError } from "../usage-error.ts";
-import type { Check } from "./checks.ts";
+import type { Check } from "./check.ts";
 
 /** How long a service may take to answer, in milliseconds. */
 const patienceMs = 25_000;

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { describeSizes } from "../../../src/commands/doctor/checks.ts";
+import { describeSizes } from "../../../src/commands/doctor/redis.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { readSizes } from "../../../src/queue/session/sizes.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
