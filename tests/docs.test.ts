@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { parse } from "yaml";
-import { parseMcpConfig } from "../src/agent/mcp/config.ts";
+import { parseMcpConfig } from "../src/agent/mcp/read-config.ts";
 import { parseManifest } from "../src/agent/skills/manifest.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { createProgram } from "../src/commands/command-line/program.ts";

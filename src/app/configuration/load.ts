@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type McpConfig, readMcpConfig } from "../../agent/mcp/config.ts";
+import type { McpConfig } from "../../agent/mcp/config.ts";
+import { readMcpConfig } from "../../agent/mcp/read-config.ts";
 import { ConfigError } from "../../config/config-error.ts";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
-import { parseMcpConfig } from "../../../src/agent/mcp/config.ts";
+import { parseMcpConfig } from "../../../src/agent/mcp/read-config.ts";
 import { openMcpPool } from "../../../src/agent/mcp/pool.ts";
 import type { McpPool, McpPoolOptions } from "../../../src/agent/mcp/pool.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";

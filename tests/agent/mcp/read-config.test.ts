@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { McpConfigError, parseMcpConfig, readMcpConfig } from "../../../src/agent/mcp/config.ts";
-import type { McpServer } from "../../../src/agent/mcp/config.ts";
+import { McpConfigError, type McpServer } from "../../../src/agent/mcp/config.ts";
+import { parseMcpConfig, readMcpConfig } from "../../../src/agent/mcp/read-config.ts";
 
 function parse(entry: unknown, env: Record<string, string> = {}): McpServer {
   const [server] = parseMcpConfig(JSON.stringify({ mcpServers: { one: entry } }), env).servers;
