@@ -31,7 +31,7 @@ async function checkSignIn(config: Config): Promise<Finding[]> {
   const provider = readOpenId(config);
   if (!provider) return [];
   const { describeClient } = await import("../../adapters/console/server/sign-in-routes.ts");
-  const { findProviderProblem } = await import("../../adapters/console/server/open-id.ts");
+  const { findProviderProblem } = await import("../../adapters/console/server/open-id-provider.ts");
   const client = { ...describeClient(provider), stepMs: providerMs };
   const problem = await findProviderProblem(client);
   if (problem !== undefined) {

@@ -8,7 +8,8 @@ import type { AddressList } from "./client-address.ts";
 import { type CookieAttributes, readCookies, writeCookie } from "./cookies.ts";
 import type { Reply } from "./http.ts";
 import { signInCallbackPath, signInPath, signOutPath } from "./origin.ts";
-import { createOpenId, type OpenIdResult, type OpenIdSettings, pendingSeconds } from "./open-id.ts";
+import { createOpenId, pendingSeconds } from "./open-id.ts";
+import type { OpenIdResult, OpenIdSettings } from "./open-id-provider.ts";
 import type { RoleTable } from "./person.ts";
 
 /** What the page says of a sign-in that came to nothing. */
