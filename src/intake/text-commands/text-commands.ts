@@ -71,11 +71,14 @@ interface CommandRooms {
 
 type Answer = (event: InboundMessage, markdown: string, actions?: ActionButton[]) => Promise<IntakeResult>;
 
+/** Gives what runs the message as a command of one kind; undefined for messages that are none of it. */
+type CommandReader = (event: InboundMessage) => (() => Promise<IntakeResult>) | undefined;
+
 /** Creates what runs a message that is a text command (`stop`, `/status`, `!quiet`), without a turn; undefined for others. */
 export function createTextCommands(
   options: TextCommandOptions,
   { reply, refuse, mark }: Pick<Replies, "reply" | "refuse" | "mark">,
-  { waitingQueue, undoing }: CommandRooms,
+  rooms: CommandRooms,
 ): (event: InboundMessage) => Promise<IntakeResult | undefined> {
   const { redis } = options;
 
@@ -108,13 +111,6 @@ export function createTextCommands(
     return result;
   };
 
-  /** Says something about the thread, or about how it works. */
-  const runTelling = async (event: InboundMessage, tell: (thread: ThreadId) => Promise<string> | string) => {
-    const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    return answerAndMark(event, await tell(thread));
-  };
-
   const runVerbosity = async (event: InboundMessage, verbosity: Verbosity): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
     if (await setVerbosity(redis, thread, verbosity)) {
@@ -127,104 +123,101 @@ export function createTextCommands(
     );
   };
 
-  const runBarePlan = async (event: InboundMessage): Promise<IntakeResult> => {
-    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
-    return refuse(event, planHint);
-  };
-
-  const runQueue = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
-    const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    if (command.do === "change") return waitingQueue.change(event, command);
-    const { markdown, menus, actions } = await waitingQueue.view(event);
-    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus };
-    return answerAndMark(event, markdown, actions);
-  };
-
-  const runPersonal = createPersonalCommands(options, answerAndMark);
-  const runApprovals = createApprovalsCommand(options, answerAndMark);
-  const runChoice = createChoiceCommand(redis, refuse, answerAndMark);
-  const runUndo = createUndoCommand(redis, { refuse, mark, undoing });
-  const runAdministration = createAdministration(options, { refuse, answerAndMark });
+  const saying = { answerAndMark, refuse, mark };
+  const readers: CommandReader[] = [
+    createAdministrationReader(options, saying),
+    createTellingReader(options, saying),
+    createApprovalsReader(options, saying),
+    createUndoingReader(saying, rooms),
+    createChoiceReader(options, saying),
+    createQueueReader(saying, rooms),
+    createSchedulesReader(options, saying),
+    createPersonalReader(options, saying),
+  ];
 
   return async (event) => {
-    const administration = readAdminCommand(event.text);
-    if (administration) return runAdministration(event, administration);
     if (isStopCommand(event.text)) return runStop(event);
     const verbosity = readVerbosityCommand(event.text);
     if (verbosity) return runVerbosity(event, verbosity);
-    if (isStatusCommand(event.text)) return runTelling(event, options.status);
-    if (isHelpCommand(event)) return runTelling(event, () => helpReply);
-    if (isBarePlan(event.text)) return runBarePlan(event);
-    const approvals = readApprovalsCommand(event.text);
-    if (approvals) return runApprovals(event, approvals);
-    const undo = readUndoCommand(event.text);
-    if (undo) return runUndo(event, undo);
-    const choose = readChoice(options, event);
-    if (choose) return runChoice(event, choose);
-    const queueCommand = readQueueCommand(event.text);
-    if (queueCommand) return runQueue(event, queueCommand);
-    return runPersonal(event);
+    for (const read of readers) {
+      const run = read(event);
+      if (run) return (await isNotOurs(redis, event)) ? noSession : run();
+    }
+    return undefined;
   };
 }
 
-/** Creates what runs commands about what a person plans, chooses and has connected. */
-function createPersonalCommands(
-  options: TextCommandOptions,
-  answerAndMark: Answer,
-): (event: InboundMessage) => Promise<IntakeResult | undefined> {
-  const { redis } = options;
-  const runSchedules = createSchedulesCommand(options, answerAndMark);
-  const runDisconnect = createDisconnectCommand(options, answerAndMark);
-  const runPrompts = async (event: InboundMessage): Promise<IntakeResult> => {
-    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
-    return answerAndMark(event, describePrompts(await options.prompts(event.thread, event.author)));
-  };
-  const runNotify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> => {
-    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
-    // Told again, it would undo what was chosen since.
-    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
-    return answerAndMark(event, await answerNotifyCommand(redis, event, command));
-  };
+/** How a command's answer is told. */
+interface Saying extends Pick<Replies, "refuse" | "mark"> {
+  answerAndMark: Answer;
+}
 
-  return async (event) => {
-    const schedules = readScheduleCommand(event.text);
-    if (schedules) return runSchedules(event, schedules);
-    if (isBarePrompt(event.text)) return runPrompts(event);
-    const notify = readNotifyCommand(event.text);
-    if (notify) return runNotify(event, notify);
-    const disconnect = readDisconnectCommand(event.text);
-    return disconnect && runDisconnect(event, disconnect);
+/** Runs it unless its answer was posted before: told again, it would undo what was changed since. */
+async function runOnce(
+  redis: Redis,
+  event: InboundMessage,
+  run: () => Promise<IntakeResult>,
+): Promise<IntakeResult> {
+  return (await redis.exists(keys.replied(event.ref))) ? { kind: "duplicate" } : run();
+}
+
+/** What says something about the thread, or about how it works. */
+function createTellingReader(
+  { status, prompts }: Pick<TextCommandOptions, "status" | "prompts">,
+  { answerAndMark, refuse }: Saying,
+): CommandReader {
+  return (event) => {
+    const { text, thread, author } = event;
+    if (isStatusCommand(text)) return async () => answerAndMark(event, await status(threadId(thread)));
+    if (isHelpCommand(event)) return () => answerAndMark(event, helpReply);
+    if (isBarePlan(text)) return () => refuse(event, planHint);
+    if (isBarePrompt(text))
+      return async () => answerAndMark(event, describePrompts(await prompts(thread, author)));
+    return undefined;
   };
 }
 
-/** Creates what runs `schedules` and `unschedule`. */
-function createSchedulesCommand(
+/** `!queue`. */
+function createQueueReader({ answerAndMark }: Saying, { waitingQueue }: CommandRooms): CommandReader {
+  const run = async (event: InboundMessage, command: QueueCommand): Promise<IntakeResult> => {
+    if (command.do === "change") return waitingQueue.change(event, command);
+    const { markdown, menus, actions } = await waitingQueue.view(event);
+    if (event.tellsRefusal) return { kind: "acted", thread: threadId(event.thread), reply: markdown, menus };
+    return answerAndMark(event, markdown, actions);
+  };
+  return (event) => {
+    const command = readQueueCommand(event.text);
+    return command && (() => run(event, command));
+  };
+}
+
+/** `schedules` and `unschedule`. */
+function createSchedulesReader(
   { redis, audit, now }: Pick<TextCommandOptions, "redis" | "audit" | "now">,
-  answerAndMark: Answer,
-): (event: InboundMessage, command: ScheduleCommand) => Promise<IntakeResult> {
-  return async (event, command) => {
+  { answerAndMark }: Saying,
+): CommandReader {
+  const run = async (event: InboundMessage, command: ScheduleCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
     const planned = await listSchedules(redis, thread, now());
     const { markdown, cancelled } = await answerScheduleCommand(redis, thread, command, planned);
     if (cancelled !== undefined)
       audit({ action: "schedule-cancelled", thread, schedule: cancelled, by: event.author });
     return answerAndMark(event, markdown);
   };
+  return (event) => {
+    const command = readScheduleCommand(event.text);
+    return command && (() => run(event, command));
+  };
 }
 
-/** Creates what runs `!approvals`, which lists what waits for a decision as well. */
-function createApprovalsCommand(
+/** `!approvals`, which lists what waits for a decision as well. */
+function createApprovalsReader(
   options: Pick<TextCommandOptions, "redis" | "audit" | "now" | "surface" | "onProblem">,
-  answerAndMark: Answer,
-): (event: InboundMessage, command: ApprovalsCommand) => Promise<IntakeResult> {
+  { answerAndMark }: Saying,
+): CommandReader {
   const { redis, audit, now } = options;
-  return async (event, command) => {
+  const run = async (event: InboundMessage, command: ApprovalsCommand): Promise<IntakeResult> => {
     const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    // Told again, it would take back what was approved since.
-    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
     const { markdown: approved, takenBack } = await answerApprovalsCommand(redis, thread, command, now());
     const open = command === "list" ? await listOpenQuestions(options, event.thread) : undefined;
     const markdown = open === undefined ? approved : `${open}\n\n${approved}`;
@@ -232,94 +225,89 @@ function createApprovalsCommand(
     if (rules.length > 0) audit({ action: "approvals-cleared", thread, rules, by: event.author });
     return answerAndMark(event, markdown);
   };
-}
-
-/** What a message does that chooses a model or a skill for its thread, or asks which is used; undefined for others. */
-function readChoice(
-  options: TextCommandOptions,
-  { text, thread }: InboundMessage,
-): (() => Promise<ChoiceAnswer>) | undefined {
-  const [model, skill] = [readModelCommand(text), readSkillCommand(text)];
-  if (model) return () => chooseModel(options, thread, model);
-  return skill && (() => chooseSkill(options, thread, skill.skill));
-}
-
-/** Creates what runs `!model` and `!skill`. */
-function createChoiceCommand(
-  redis: Redis,
-  refuse: Replies["refuse"],
-  answerAndMark: Answer,
-): (event: InboundMessage, choose: () => Promise<ChoiceAnswer>) => Promise<IntakeResult> {
-  return async (event, choose) => {
-    const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    const answered = await choose();
-    const { markdown } = answered;
-    if (answered.kind === "refused") return refuse(event, markdown);
-    if (event.tellsRefusal) return { kind: "acted", thread, reply: markdown, menus: answered.menus };
-    return answerAndMark(event, markdown);
+  return (event) => {
+    const command = readApprovalsCommand(event.text);
+    return command && (() => runOnce(redis, event, () => run(event, command)));
   };
 }
 
-/** Creates what runs `!disconnect`. */
-function createDisconnectCommand(
+/** `!model` and `!skill`: they choose one for the thread, or say which is used. */
+function createChoiceReader(options: TextCommandOptions, { answerAndMark, refuse }: Saying): CommandReader {
+  const run = async (event: InboundMessage, answered: ChoiceAnswer): Promise<IntakeResult> => {
+    const { markdown } = answered;
+    if (answered.kind === "refused") return refuse(event, markdown);
+    if (event.tellsRefusal)
+      return { kind: "acted", thread: threadId(event.thread), reply: markdown, menus: answered.menus };
+    return answerAndMark(event, markdown);
+  };
+  return (event) => {
+    const { text, thread } = event;
+    const [model, skill] = [readModelCommand(text), readSkillCommand(text)];
+    if (model) return async () => run(event, await chooseModel(options, thread, model));
+    return skill && (async () => run(event, await chooseSkill(options, thread, skill.skill)));
+  };
+}
+
+/** `!notify` and `!disconnect`: what a person has chosen and connected. */
+function createPersonalReader(
   { redis, audit, ownAccounts }: Pick<TextCommandOptions, "redis" | "audit" | "ownAccounts">,
-  answerAndMark: Answer,
-): (event: InboundMessage, command: DisconnectCommand) => Promise<IntakeResult> {
-  return async (event, command) => {
-    const thread = threadId(event.thread);
-    if (await isNotOurs(redis, event, thread)) return noSession;
-    // Told again, it would end what was connected since.
-    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+  { answerAndMark }: Saying,
+): CommandReader {
+  const disconnect = async (event: InboundMessage, command: DisconnectCommand): Promise<IntakeResult> => {
     if (!ownAccounts) return answerAndMark(event, "Nobody can connect accounts here.");
     const { platform, workspace } = event.thread;
     const of = `${platform}:${workspace}:${event.author.id}`;
     const { markdown, disconnected } = await answerDisconnectCommand(ownAccounts, of, command);
-    if (disconnected !== undefined)
+    if (disconnected !== undefined) {
+      const thread = threadId(event.thread);
       audit({ action: "account-disconnected", server: disconnected, of, thread, by: event.author });
+    }
     return answerAndMark(event, markdown);
+  };
+  const notify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> =>
+    answerAndMark(event, await answerNotifyCommand(redis, event, command));
+  return (event) => {
+    const chosen = readNotifyCommand(event.text);
+    if (chosen) return () => runOnce(redis, event, () => notify(event, chosen));
+    const command = readDisconnectCommand(event.text);
+    return command && (() => runOnce(redis, event, () => disconnect(event, command)));
   };
 }
 
-/** Creates what runs `!undo` and `!redo`. */
-function createUndoCommand(
-  redis: Redis,
-  { refuse, mark, undoing }: Pick<Replies, "refuse" | "mark"> & { undoing: Pick<Undoing, "command"> },
-): (event: InboundMessage, command: UndoCommand) => Promise<IntakeResult> {
-  return async (event, command) => {
-    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
+/** `!undo` and `!redo`. */
+function createUndoingReader({ refuse, mark }: Saying, { undoing }: CommandRooms): CommandReader {
+  const run = async (event: InboundMessage, command: UndoCommand): Promise<IntakeResult> => {
     const result = await undoing.command(event, command);
     if (result.kind === "refused") return refuse(event, result.reply);
     if (result.kind === "acted" && !event.tellsRefusal) void mark(event.ref, "answered");
     return result;
   };
+  return (event) => {
+    const command = readUndoCommand(event.text);
+    return command && (() => run(event, command));
+  };
 }
 
-/** Creates what runs the commands of administrators. */
-function createAdministration(
+/** The commands of administrators. */
+function createAdministrationReader(
   options: TextCommandOptions,
-  {
-    refuse,
-    answerAndMark,
-  }: Pick<Replies, "refuse"> & {
-    answerAndMark(event: InboundMessage, markdown: string): Promise<IntakeResult>;
-  },
-): (event: InboundMessage, command: AdminCommand) => Promise<IntakeResult> {
-  const { redis } = options;
-  return async (event, command) => {
-    if (await isNotOurs(redis, event, threadId(event.thread))) return noSession;
-    // Told again, it would undo what was changed since.
-    if (await redis.exists(keys.replied(event.ref))) return { kind: "duplicate" };
+  { answerAndMark, refuse }: Saying,
+): CommandReader {
+  const run = async (event: InboundMessage, command: AdminCommand): Promise<IntakeResult> => {
     const { markdown, isRefused } = await administer(options, event, command);
     return isRefused ? refuse(event, markdown) : answerAndMark(event, markdown);
+  };
+  return (event) => {
+    const command = readAdminCommand(event.text);
+    return command && (() => runOnce(options.redis, event, () => run(event, command)));
   };
 }
 
 const noSession = { kind: "ignored", why: "no session in that thread" } as const;
 
 /** People talk among each other in other threads, also in those that the agent only listens to. */
-async function isNotOurs(redis: Redis, { addressed }: InboundMessage, thread: ThreadId): Promise<boolean> {
+async function isNotOurs(redis: Redis, { addressed, thread }: InboundMessage): Promise<boolean> {
   if (addressed !== "follow-up") return false;
-  const [created, listening] = await redis.hmget(keys.head(thread), "created", "listening");
+  const [created, listening] = await redis.hmget(keys.head(threadId(thread)), "created", "listening");
   return !created || Boolean(listening);
 }
