@@ -52,7 +52,7 @@ test("npx finds the program, on every Node that there is", () => {
   expect(read("src/heddle.js")).toMatch(/^#!\/usr\/bin\/env node\n/);
 });
 
-test("Every program that is started by its address is named so that the build can rename it", () => {
+test("Every program that is started by its address is named so that the build finds it", () => {
   const sources = globSync("src/**/*.ts", { cwd: root }).filter((path) => !path.includes("console/page"));
   const named = sources.flatMap((path) =>
     [...read(path).matchAll(/new URL\(.*\.ts.*/g)].map(([call]) => `${path}: ${call}`),

@@ -16,9 +16,9 @@ const mediaTypes: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-/** What the page takes from packages, each a module of its own. */
+/** What the page takes from packages, each a module of its own. The names stand in the calls, for the build of the package. */
 const vendored = {
-  "/vendor/highlight.js": "@highlightjs/cdn-assets/es/highlight.min.js",
+  "/vendor/highlight.js": import.meta.resolve("@highlightjs/cdn-assets/es/highlight.min.js"),
 };
 
 /** The page's files by their address. */
@@ -41,11 +41,8 @@ export async function readPage(): Promise<Page> {
       return replyFile(file, headers);
     });
   }
-  for (const [address, specifier] of Object.entries(vendored)) {
-    const file = toServedFile(
-      await readFile(new URL(import.meta.resolve(specifier))),
-      "text/javascript; charset=utf-8",
-    );
+  for (const [address, source] of Object.entries(vendored)) {
+    const file = toServedFile(await readFile(new URL(source)), "text/javascript; charset=utf-8");
     page.set(address, (headers) => replyFile(file, headers));
   }
   return page;
