@@ -14,7 +14,7 @@ token=$(od -A n -N 24 -t x1 /dev/urandom | tr -d ' \n')
 
 folder=$(mktemp -d)
 mkdir "$folder/config"
-cp -R Dockerfile .dockerignore docker-compose.yml package.json package-lock.json LICENSE deploy skills src "$folder"
+cp -R Dockerfile .dockerignore docker-compose.yml package.json package-lock.json LICENSE deploy scripts skills src "$folder"
 cd "$folder"
 echo "HEDDLE_CONSOLE_TOKEN=$token" >.env
 if [ -n "${NODE_IMAGE:-}" ]; then
