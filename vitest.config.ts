@@ -31,6 +31,8 @@ export default defineConfig({
     reporters: ["default", "./tests/reporter.ts"],
     globalSetup: "./tests/agent/mcp/open-repository.ts",
     env: { NODE_ENV: "test" },
+    // As Node has it: the default of a CommonJS module is all that it exports.
+    deps: { interopDefault: false },
     // More than vitest would take on a small machine: many tests wait for a process or a timer.
     maxWorkers: Math.max(4, availableParallelism()),
     // Long enough for a slow disk and a machine under load; it only ends what hangs.

@@ -1,10 +1,5 @@
-import {
-  type AllMiddlewareArgs,
-  type AnyMiddlewareArgs,
-  App,
-  type Receiver,
-  type ReceiverEvent,
-} from "@slack/bolt";
+import type { AllMiddlewareArgs, AnyMiddlewareArgs, Receiver, ReceiverEvent } from "@slack/bolt";
+import { App } from "./bolt-modules.ts";
 import { readContextTeam } from "./context-team.ts";
 import { NotInstalled } from "./team.ts";
 import { clientOptions, type SlackServer } from "./web.ts";

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { HTTPReceiver } from "@slack/bolt";
 import { InstallationRefused, type Installations } from "../installation/installations.ts";
 import { botScopes, eventsPath, installPath, redirectPath } from "../installation/manifest.ts";
 import type { OAuthClient } from "../installation/oauth-client.ts";
+import { HTTPReceiver } from "./bolt-modules.ts";
 import { type EventTransport, logUnacknowledged } from "./transport.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { SocketModeReceiver } from "@slack/bolt";
 import type { BaseLogger } from "pino";
 import { EnvHttpProxyAgent } from "undici";
 import { namesProxy } from "../../../agent/proxy-environment.ts";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
 import { createSlackTokenError } from "../installation/check.ts";
+import { SocketModeReceiver } from "./bolt-modules.ts";
 import { type EventTransport, logUnacknowledged } from "./transport.ts";
 import { clientOptions, type SlackServer } from "./web.ts";
 
-type SocketModeClient = SocketModeReceiver["client"];
+type SocketModeClient = InstanceType<typeof SocketModeReceiver>["client"];
 
 /**
  * Slack renews connections as it likes, and one that it has greeted may be opened again at once; but not without end,
