@@ -95,6 +95,13 @@ async function openSkills(configuration: Configuration): Promise<SkillLibrary> {
   return { current: () => library().current(), mounts: () => library().mounts() };
 }
 
+/** Whoever asks for the same settings shares one library, which reads the folders once. */
+const libraries = new WeakMap<Settings["skills"], SkillLibrary>();
+
 export function createConfiguredSkills({ skills }: Pick<Settings, "skills">): SkillLibrary {
-  return createSkillLibrary({ folders: skills.folders ?? [shippedSkills], pins: skills.pins });
+  const known = libraries.get(skills);
+  if (known) return known;
+  const library = createSkillLibrary({ folders: skills.folders ?? [shippedSkills], pins: skills.pins });
+  libraries.set(skills, library);
+  return library;
 }

@@ -32,6 +32,23 @@ interface PlatformDeps {
   redis: Redis;
 }
 
+/**
+ * Loads the code of the platforms that are configured, while there is something to wait for: opening them would load it
+ * when Redis is connected, and everybody waits then.
+ *
+ * @param options.hears whether their adapters will be opened too
+ */
+export async function loadPlatforms({ environment }: Config, { hears }: { hears: boolean }): Promise<void> {
+  if (wantsSlack(environment)) {
+    await import("../adapters/slack/surface/surface.ts");
+    if (hears) await import("../adapters/slack/adapter.ts");
+  }
+  if (environment.DISCORD_TOKEN) {
+    await import("../adapters/discord/surface/surface.ts");
+    if (hears) await import("../adapters/discord/adapter.ts");
+  }
+}
+
 /** A way to write to every platform that is configured, and to the console. */
 export async function openSurfaces({ config, log, redis }: PlatformDeps): Promise<Map<string, ChatSurface>> {
   const { environment, settings } = config;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { startReporting } from "../app/process/supervised.ts";
+import type { Config } from "../config/load.ts";
 import { createCommandContext } from "./context.ts";
 import type { Role } from "./roles.ts";
 
@@ -15,22 +16,24 @@ export async function startRole(role: Role): Promise<number> {
   const configuration = openConfiguration(setup);
   const host = await openHost(setup, configuration);
   const models = openCurrentModels(configuration, setup.log);
-  // `serve` awaits it and hears of a failure then.
+  // `serve` awaits them and hears of a failure then.
   models.catch(() => undefined);
+  if (role !== "gateway") host.skills.current().catch(() => undefined);
   // Redis, the sandbox's self-test and the models' services take as long as loading the rest of the program, and go on beside it.
-  const { serve } = await loadServe();
+  const { serve } = await loadServe(setup.config, role);
   return await serve(role, setup, { host, models });
 }
 
 /** Node holds the event loop while it loads a module and all that it imports: what has begun goes on in between. */
-async function loadServe() {
-  const parts = [
+async function loadServe(config: Config, role: Role) {
+  const parts: (() => Promise<unknown>)[] = [
     () => import("../queue/turns/wake-queue.ts"),
     () => import("../telemetry/telemetry.ts"),
     () => import("../intake/intake.ts"),
     () => import("../app/context.ts"),
     () => import("../app/worker.ts"),
     () => import("../app/gateway.ts"),
+    async () => (await import("../app/platforms.ts")).loadPlatforms(config, { hears: role !== "worker" }),
   ];
   for (const load of parts) {
     await load();
