@@ -1,4 +1,3 @@
-import * as http from "node:http";
 import { CommanderError } from "commander";
 import { proxyVariables } from "../../agent/proxy-environment.ts";
 import { asTyped } from "../../app/process/package-info.ts";
@@ -25,7 +24,7 @@ const configurationErrors = new Set(["ConfigError", "McpConfigError"]);
 
 /** Runs the command that these arguments name, and turns failures into one sentence. Resolves with the exit code. */
 export async function runCommandLine(argv: string[]): Promise<number> {
-  useProxy();
+  await useProxy();
   // Whoever reads the output may go before its end, as `head` does: what is to be done is done all the same.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
@@ -55,10 +54,12 @@ export async function runCommandLine(argv: string[]): Promise<number> {
 }
 
 /** Node reads the variable when it starts, so newer ones are told again. Older ones hear of it in the processes that follow. */
-function useProxy(): void {
+async function useProxy(): Promise<void> {
   const variables = proxyVariables(process.env);
   if (variables["NODE_USE_ENV_PROXY"] === undefined) return;
   Object.assign(process.env, variables);
+  // It loads Node's own fetch and HTTP/2, for which other commands need not wait.
+  const http = await import("node:http");
   if ("setGlobalProxyFromEnv" in http) http.setGlobalProxyFromEnv();
 }
 

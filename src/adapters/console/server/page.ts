@@ -26,24 +26,27 @@ export type Page = ReadonlyMap<string, (headers: IncomingHttpHeaders) => Reply>;
 
 /**
  * The page's files by their address. They are all read at once, so no request ever becomes a path. `x.ts` is served as
- * `/x.js`, its types stripped when it is first asked for: all of them at once would hold up the start, and turns.
+ * `/x.js`. Types are stripped, and files compressed, when they are first asked for: all of them at once would hold up the
+ * start, and turns.
  */
 export async function readPage(): Promise<Page> {
   const page = new Map<string, (headers: IncomingHttpHeaders) => Reply>();
+  const add = (address: string, type: string, content: () => Buffer | string) => {
+    let file: ServedFile | undefined;
+    page.set(address, (headers) => replyFile((file ??= toServedFile(content(), type)), headers));
+  };
   for (const name of await readdir(folder, { recursive: true })) {
     const type = mediaTypes[extname(name)];
     if (type === undefined) continue;
     const source = await readFile(new URL(name, folder));
     const address = name.replace(/\.ts$/, ".js");
-    let file: ServedFile | undefined;
-    page.set(address === "index.html" ? "/" : `/${address}`, (headers) => {
-      file ??= toServedFile(name.endsWith(".ts") ? toJavaScript(source.toString()) : source, type);
-      return replyFile(file, headers);
-    });
+    add(address === "index.html" ? "/" : `/${address}`, type, () =>
+      name.endsWith(".ts") ? toJavaScript(source.toString()) : source,
+    );
   }
-  for (const [address, source] of Object.entries(vendored)) {
-    const file = toServedFile(await readFile(new URL(source)), "text/javascript; charset=utf-8");
-    page.set(address, (headers) => replyFile(file, headers));
+  for (const [address, from] of Object.entries(vendored)) {
+    const source = await readFile(new URL(from));
+    add(address, "text/javascript; charset=utf-8", () => source);
   }
   return page;
 }
