@@ -51,6 +51,8 @@ export async function writeBundle(folder: string): Promise<string[]> {
     chunkFileNames: "chunks/[name].js",
     // Error messages and logs tell them.
     keepNames: true,
+    // Of what is said in the code, licences alone have to go along.
+    comments: { legal: true, annotation: false, jsdoc: false },
   });
   await build.close();
   const chunks = output.filter((file) => file.type === "chunk");
