@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -29,7 +30,7 @@ export interface Program {
 export interface Place {
   /** The working directory: empty, so that neither `.env` nor `heddle.yaml` of the developer matter. */
   folder: string;
-  /** @param version the folder of another version of this repository */
+  /** @param version the folder of another version of this repository, or of a program that was built */
   start(args: string[], env?: Record<string, string>, version?: string): Program;
   /**
    * Starts it where a system's program is hidden, as on a host that lacks it.
@@ -73,7 +74,7 @@ export async function newPlace(): Promise<Place> {
   return {
     folder,
     start: (args, env = {}, version = present) =>
-      add(start(folder, [process.execPath, join(version, "src/main.ts"), ...args], env)),
+      add(start(folder, [process.execPath, entryOf(version), ...args], env)),
     startWithout(hidden, args, env = {}, script = join(present, "src/main.ts")) {
       const mounts = [
         "--die-with-parent",
@@ -120,6 +121,11 @@ export async function newPlace(): Promise<Place> {
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
+}
+
+function entryOf(version: string): string {
+  const source = join(version, "src/main.ts");
+  return existsSync(source) ? source : join(version, "dist/heddle.js");
 }
 
 /** All of the host but what says that this is a container. */

@@ -1,4 +1,3 @@
-import { cp, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HeddleClient } from "../../../src/client/index.ts";
@@ -6,20 +5,12 @@ import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { says } from "../../fakes/anthropic-replies.ts";
 import { modelEnvironment } from "../environment.ts";
 import { useSetting } from "../hooks.ts";
+import { copyClone } from "../installations.ts";
 import { patienceMs } from "../program.ts";
 
-/** What `npm start` runs, from a copy of this repository: nothing that its developers have set reaches it. */
+/** What `npm start` runs, from a copy of this repository. */
 
 const here = useSetting();
-const repository = join(import.meta.dirname, "../../..");
-
-async function copyRepository(): Promise<string> {
-  const copy = join(here.place.folder, "heddle");
-  for (const part of ["scripts", "src", "skills", "package.json", "package-lock.json"])
-    await cp(join(repository, part), join(copy, part), { recursive: true });
-  await symlink(join(repository, "node_modules"), join(copy, "node_modules"));
-  return copy;
-}
 
 test("without bubblewrap, npm start serves, says what is missing and how to get it, and a task is answered", {
   timeout: patienceMs,
@@ -31,7 +22,7 @@ test("without bubblewrap, npm start serves, says what is missing and how to get 
     },
   });
   const token = "a-token-of-the-console";
-  const script = join(await copyRepository(), "scripts/heddle.js");
+  const script = join(await copyClone(here.place.folder), "scripts/heddle.js");
   const program = here.place.startWithout(
     "bwrap",
     ["start"],
