@@ -9,7 +9,7 @@ import { reporting, SetupFailure } from "./bootstrap/speak.js";
 
 const mebibyte = 1024 * 1024;
 /** The archive, in which the packages that the program uses are bundled, and the folder with all dependencies. */
-const most = { archive: 8 * mebibyte, installed: 200 * mebibyte };
+const most = { archive: 6 * mebibyte, installed: 200 * mebibyte };
 
 await reporting(async () => {
   const node = await prepare({ development: true, sandbox: true });
