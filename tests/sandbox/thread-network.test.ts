@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inspectHost } from "../../src/sandbox/bubblewrap/inspect-host.ts";
 import { createThreadNetwork } from "../../src/sandbox/bubblewrap/network.ts";
-import { createSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
+import { forkSpawner } from "../../src/sandbox/bubblewrap/spawner.ts";
 import { closedEgress } from "../../src/sandbox/egress/egress.ts";
 import { defaultLimits } from "../../src/sandbox/limits.ts";
 import { defaultFence } from "../../src/sandbox/running/fence.ts";
@@ -14,7 +14,7 @@ test("A network that is being closed is joined by nothing; another is opened bes
   const inspected = await inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
   if (!inspected.ok) throw new Error(inspected.problem.what);
   const { host } = inspected;
-  const spawner = createSpawner(
+  const spawner = forkSpawner().prepare(
     {
       limits: host.limits,
       systemMounts: host.systemMounts,

@@ -16,7 +16,7 @@ import { createThreadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
 import { createServices } from "./services.ts";
 import { createToolChains } from "./tool-chains.ts";
-import { createSpawner } from "./spawner.ts";
+import { forkSpawner } from "./spawner.ts";
 
 const noToolChains = { folders: {}, of: () => [] };
 
@@ -31,12 +31,19 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
     {
       name: "bubblewrap",
       async prepare() {
+        const forked = forkSpawner();
         const inspected = await inspectHost({
           dataDir,
           limits: { ...defaultLimits, ...options.limits },
           requiresGroups: options.requiresGroups ?? false,
+        }).catch((error: unknown) => {
+          forked.abandon();
+          throw error;
         });
-        if (!inspected.ok) return inspected;
+        if (!inspected.ok) {
+          forked.abandon();
+          return inspected;
+        }
         const { host } = inspected;
         const closed = { folders: [resolve(dataDir), host.root], files: options.secretFiles ?? [] };
         toolChains = createToolChains(options.toolChains ?? noToolChains, {
@@ -45,7 +52,7 @@ export function createBubblewrapBackend(options: BackendOptions): SandboxBackend
         });
         const notes = join(host.root, "running");
         const backend = randomUUID();
-        const spawner = createSpawner(
+        const spawner = forked.prepare(
           { limits: host.limits, systemMounts: host.systemMounts, running: notes, backend, fence },
           log,
         );

@@ -6,13 +6,42 @@ import type { Ending, Launched, LimitTier, ProgramInput, Spawner, SpawnRequest }
 import { launchEnvironment } from "./command-line.ts";
 import type { FromSpawner, SpawnerSettings, ToSpawner } from "./spawner-messages.ts";
 
-export function createSpawner(settings: SpawnerSettings, log: (line: string) => void): Spawner {
+/** A spawner's process that has been started before it is known what it must know. */
+export interface ForkedSpawner {
+  /** @param log takes what an operator should know, one line at a time */
+  prepare(settings: SpawnerSettings, log: (line: string) => void): Spawner;
+  /** Ends it, where it is not to be prepared. */
+  abandon(): void;
+}
+
+/** Starts the process, which takes as long as looking at the host: both can be done at the same time. */
+export function forkSpawner(): ForkedSpawner {
+  const child = forkProgram();
+  // Another one is started when something is to be run, and that one is heard.
+  child.on("error", () => {});
+  const isAlive = () => child.connected && child.exitCode === null && child.signalCode === null;
+  return {
+    prepare: (settings, log) => createSpawner(settings, log, isAlive() ? child : undefined),
+    abandon() {
+      if (child.connected) child.disconnect();
+    },
+  };
+}
+
+function createSpawner(
+  settings: SpawnerSettings,
+  log: (line: string) => void,
+  forked: ChildProcess | undefined,
+): Spawner {
   let lastId = 0;
   let closed = false;
+  let first = forked;
   let current: Connection | undefined;
   const connection = (): Connection => {
     if (current !== undefined) return current;
-    const made = connect(settings, log, () => ++lastId);
+    const child = first ?? forkProgram();
+    first = undefined;
+    const made = connect(child, settings, log, () => ++lastId);
     void made.gone.then(() => {
       if (current === made) current = undefined;
     });
@@ -28,7 +57,7 @@ export function createSpawner(settings: SpawnerSettings, log: (line: string) => 
     proveDead: async (launches) => (launches.length > 0 ? connection().proveDead(launches) : nothingKilled),
     async close() {
       closed = true;
-      await current?.close();
+      await (first ? connection() : current)?.close();
     },
   };
 }
@@ -78,8 +107,12 @@ function waitForEnd(child: ChildProcess, log: (line: string) => void): Promise<v
   });
 }
 
-function connect(settings: SpawnerSettings, log: (line: string) => void, newId: () => number): Connection {
-  const child = forkProgram();
+function connect(
+  child: ChildProcess,
+  settings: SpawnerSettings,
+  log: (line: string) => void,
+  newId: () => number,
+): Connection {
   const launches = new Map<number, { request: SpawnRequest; resolve(ending: Ending): void }>();
   const proofs = new Calls<KillReport>();
   const looks = new Calls<HeldFiles>();
