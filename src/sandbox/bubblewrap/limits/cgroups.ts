@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmdirSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -68,6 +69,7 @@ function make(tier: Tier, thread?: string): ResourceGroup {
       if (entrance !== undefined) return;
       for (const group of made) writeFileSync(join(group, "cgroup.procs"), String(pid));
     },
+    isThere: () => made.every((group) => existsSync(group)),
     exceeded: () => (countOf(oomFile, "oom_kill") > 0 ? "memory" : undefined),
     release,
   };
@@ -111,17 +113,20 @@ function passOn(groups: readonly string[], controllers: string): void {
   for (const group of groups) writeFileSync(join(group, "cgroup.subtree_control"), controllers);
 }
 
+/** Processes are told apart by their numbers within a PID namespace: another container's are somebody else's. */
+export const homePrefix = `heddle-${statSync("/proc/self/ns/pid", { throwIfNoEntry: false })?.ino ?? 0}-`;
+
 /** Each process has a home for its groups, so that what a killed one left can be told from what is in use. */
 function homeOf(parent: string, pid: number | string = process.pid): string {
-  return join(parent, `heddle-${pid}`);
+  return join(parent, `${homePrefix}${pid}`);
 }
 
 /** Removes the groups of processes that are no more, and what may still run in them. */
 function sweep(tier: Tier): void {
   for (const { parent } of [tier.memory, ...tier.others]) {
     for (const entry of readdirSync(parent)) {
-      const pid = /^heddle-(\d+)$/.exec(entry)?.[1];
-      if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
+      const pid = entry.startsWith(homePrefix) ? entry.slice(homePrefix.length) : "";
+      if (pid === "" || existsSync(`/proc/${pid}`)) continue;
       sweepGroup(homeOf(parent, pid));
     }
   }
