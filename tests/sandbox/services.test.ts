@@ -161,6 +161,17 @@ describe("a service sees", () => {
     expect(await outputOf(script, {}, { args })).toMatch(/^processes \d$/);
   });
 
+  test("no descriptor and no more processes, whatever its variables are", async () => {
+    const prepared = await outputOf("echo $(ls /proc/self/fd); ulimit -u");
+    expect(prepared).toMatch(/^0 1 2 3\n\d+$/);
+    for (const env of [
+      { POSIXLY_CORRECT: "" },
+      { SHELLOPTS: "posix" },
+      { BASH_ENV: "/dev/null", ENV: "/dev/null" },
+    ])
+      expect(await outputOf("echo $(ls /proc/self/fd); ulimit -u", {}, { env })).toBe(prepared);
+  });
+
   test("what its entry names, under the same path, and writes only where it may", async () => {
     const [read, write] = [hostFolder(), hostFolder()];
     const script =

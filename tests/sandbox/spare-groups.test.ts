@@ -2,11 +2,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ResourceGroups } from "../../src/sandbox/bubblewrap/limits/resource-group.ts";
 import { keepSpareGroups } from "../../src/sandbox/bubblewrap/limits/spare-groups.ts";
 
-/** Groups that are numbered, of which one can be told to be used up. */
+/** Groups that are numbered, of which one can be told to be used up, or to be gone. */
 function numberedGroups() {
   let made = 0;
   const released: number[] = [];
   const usedUp = new Set<number>();
+  const gone = new Set<number>();
   const groups: ResourceGroups = {
     summary: "numbered",
     countsEverything: true,
@@ -16,6 +17,7 @@ function numberedGroups() {
       return {
         entrances: [String(number)],
         admit() {},
+        isThere: () => !gone.has(number),
         exceeded: () => (usedUp.has(number) ? "memory" : undefined),
         release: () => void released.push(number),
       };
@@ -26,7 +28,7 @@ function numberedGroups() {
     const group = spares.make(thread);
     return { number: Number(group.entrances[0]), release: group.release };
   };
-  return { take, released, usedUp, close: () => spares.close() };
+  return { take, released, usedUp, gone, close: () => spares.close() };
 }
 
 describe("the group that a command leaves", () => {
@@ -42,13 +44,22 @@ describe("the group that a command leaves", () => {
     expect(take("a").number).toBe(4);
   });
 
-  test("is kept once for a thread whose commands ran at the same time", () => {
+  test("is given up where something of its thread still runs, to which it could have handed memory", () => {
     const { take, released } = numberedGroups();
-    const [first, second] = [take("a"), take("a")];
-    first.release();
-    second.release();
-    expect(released).toEqual([2]);
-    expect(take("a").number).toBe(1);
+    const [command, job] = [take("a"), take("a")];
+    command.release();
+    expect(released).toEqual([1]);
+    job.release();
+    expect(released).toEqual([1]);
+    expect(take("a").number).toBe(2);
+  });
+
+  test("is not given where another Heddle has swept it away", () => {
+    const { take, released, gone } = numberedGroups();
+    take("a").release();
+    gone.add(1);
+    expect(take("a").number).toBe(2);
+    expect(released).toEqual([1]);
   });
 
   test("is not given again where it has been used up, or belongs to no thread", () => {

@@ -1,7 +1,7 @@
 import { workspaceRoot } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import type { LaunchRequest } from "../thread/spawner.ts";
-import { isShellCommand, shellCommand } from "../thread/shell.ts";
+import { isShellCommand, shell } from "../thread/shell.ts";
 import type { LaunchSite } from "./launch-site.ts";
 import { enter, type ResourceGroup } from "./limits/resource-group.ts";
 import { searchPath } from "./node.ts";
@@ -40,22 +40,23 @@ function launcher(
 }
 
 /**
- * Bash reads it inside, before the tenant's program: in a shell of its own that then becomes the program or, where the
- * program is a script for bash, in the very shell that runs it, because starting another takes a millisecond. Nothing
- * of it is left for the script to see.
+ * Runs inside, before the tenant's program and in one shell with a script, because starting another takes a millisecond:
+ * whatever keeps these lines from running keeps what follows from it too. Arguments: process limit, folder, what follows.
  *
  * - End of file on descriptor 5 means that the bot died before bwrap asked the kernel to die with it.
  * - The process limit is set here because inside the user namespace it counts this sandbox alone.
  */
-export const prelude = `if read -t 0 -u 5; then exit 125; fi
-exec 5>&-
-umask 022; ulimit -u "$SANDBOX_PROCESSES"
-cd -- "$SANDBOX_FOLDER" || exit 1
-unset BASH_ENV SANDBOX_PROCESSES SANDBOX_FOLDER
-`;
+const prelude = [
+  "if read -t 0 -u 5; then exit 125; fi",
+  "exec 5>&-",
+  'umask 022; ulimit -u "$1"',
+  'cd -- "$2" || exit 1',
+  "shift 2",
+].join("; ");
 
-/** Where it is inside, in a folder of what Heddle brings. */
-export const preludePath = "/opt/heddle/etc/prelude";
+/** The script counts its lines from its first, and has its own parameters. */
+const runScript = `${prelude}; eval "shift; $1"`;
+const runProgram = `${prelude}; exec "$@"`;
 
 /**
  * What to hand to `/bin/sh` to run `program` in the thread's sandbox.
@@ -71,7 +72,7 @@ export function buildCommandLine(
   group: Pick<ResourceGroup, "entrances">,
 ): string[] {
   const { limits } = site;
-  const { network, view = [], environment } = request;
+  const { program, network, view = [], environment } = request;
   return [
     "-c",
     launcher({ processMemoryBytes: limits.processMemoryBytes, fileBytes: request.fileBytes }, group),
@@ -88,12 +89,11 @@ export function buildCommandLine(
     ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
     ...view,
     ...(environment ? ["--args", String(environmentDescriptor)] : []),
-    // Behind the program's own variables, which must not take their place.
-    ...["--setenv", "BASH_ENV", preludePath, "--setenv", "SANDBOX_FOLDER", request.cwd],
-    ...["--setenv", "SANDBOX_PROCESSES", String(limits.processes), "--remount-ro", "/"],
+    ...["--remount-ro", "/"],
     ...["--seccomp", String(filterDescriptor), "--json-status-fd", String(statusDescriptor), "--"],
-    ...(isShellCommand(request.program) ? [] : shellCommand('exec "$@"')),
-    ...request.program,
+    ...(isShellCommand(program) ? [...shell, runScript] : [...shell, runProgram]),
+    ...["bash", String(limits.processes), request.cwd],
+    ...(isShellCommand(program) ? [program.script, ...program.parameters] : program),
   ];
 }
 

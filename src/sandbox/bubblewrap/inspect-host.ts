@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import {
   accessSync,
   chmodSync,
@@ -7,9 +7,10 @@ import {
   lstatSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   writeFileSync,
 } from "node:fs";
-import { basename, delimiter, dirname, join, resolve } from "node:path";
+import { basename, delimiter, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
@@ -21,7 +22,7 @@ import {
   makeRoot,
   type UserRange,
 } from "../thread/host.ts";
-import { launchEnvironment, prelude, preludePath } from "./command-line.ts";
+import { launchEnvironment } from "./command-line.ts";
 import { nodeMount, pythonLink } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
 
@@ -86,7 +87,7 @@ export async function inspectHost(options: {
       ownUsers: users !== undefined,
       systemMounts: [
         ...systemMounts(),
-        ...ownMounts(join(root, "etc", "own")),
+        ...identityMounts(join(root, "etc", "identity")),
         ...nodeMount(root, (path) => users === undefined || isReachableByAll(path)),
         ...pythonLink(),
       ],
@@ -164,24 +165,30 @@ function systemMounts(): string[] {
   return mounts;
 }
 
+/** Where sandboxes find what Heddle says of their user: a name that nobody mounts something else at. */
+const identityFolder = "/etc/.heddle";
+
 /**
- * Programs such as git, ssh and node look their own user up; the host's files are not theirs to see. One mount shows all
- * that Heddle brings, since each takes a tenth of a millisecond.
+ * Programs such as git, ssh and node look their own user up; the host's files are not theirs to see. One mount shows them
+ * all, since each takes a tenth of a millisecond.
  */
-function ownMounts(folder: string): string[] {
+function identityMounts(folder: string): string[] {
   makeFolder(folder, 0o755);
-  const identity = {
+  const files = {
     passwd: "agent:x:1000:1000:agent:/workspace:/bin/bash\n",
     group: "agent:x:1000:\n",
     hosts: "127.0.0.1 localhost\n::1 localhost\n",
   };
-  for (const [name, text] of Object.entries({ ...identity, [basename(preludePath)]: prelude })) {
-    const path = join(folder, name);
-    writeFileSync(path, text);
-    chmodSync(path, 0o644);
-  }
-  const inside = dirname(preludePath);
-  // Relative, because bwrap follows them before that root is the sandbox's, where something is mounted over one.
-  const links = Object.keys(identity).flatMap((name) => ["--symlink", `..${inside}/${name}`, `/etc/${name}`]);
-  return ["--ro-bind", folder, inside, ...links];
+  for (const [name, text] of Object.entries(files)) replaceFile(join(folder, name), text);
+  const inside = basename(identityFolder);
+  const links = Object.keys(files).flatMap((name) => ["--symlink", `${inside}/${name}`, `/etc/${name}`]);
+  return ["--ro-bind", folder, identityFolder, ...links];
+}
+
+/** Whole at any time: sandboxes of other workers read it meanwhile. */
+function replaceFile(path: string, text: string): void {
+  const made = `${path}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(made, text);
+  chmodSync(made, 0o644);
+  renameSync(made, path);
 }

@@ -110,7 +110,7 @@ class BwrapProcess implements Launch {
     stdout.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stdout", chunk));
     stderr.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stderr", chunk));
     const status = pipeOf(child, statusDescriptor);
-    onLines(status, (line) => this.#onReport(JSON.parse(line)));
+    onLines(status, (line) => this.#onReport(parseReport(line)));
     const filter = pipeOf(child, filterDescriptor).resume();
     const variables = request.environment && pipeOf(child, environmentDescriptor).resume();
     // What cannot be written or killed any more has ended, and that is told by "close".
@@ -173,10 +173,12 @@ class BwrapProcess implements Launch {
     if (init !== undefined) process.kill(init.pid, "SIGKILL");
   }
 
-  /** What bwrap itself says; the tenant cannot reach the status descriptor. */
-  #onReport(report: unknown): void {
-    if (typeof report !== "object" || report === null) return;
-    if ("child-pid" in report && "pid-namespace" in report) {
+  /**
+   * What bwrap itself says. The tenant cannot reach the status descriptor; should one ever do so, the first process has
+   * been told of before anything of the tenant's runs, and nobody can name another one to be killed.
+   */
+  #onReport(report: object): void {
+    if (this.#init === undefined && "child-pid" in report && "pid-namespace" in report) {
       const status = readProcessStatus(Number(report["child-pid"]));
       if (status !== undefined) {
         this.#init = { ...status, namespace: `pid:[${String(report["pid-namespace"])}]` };
@@ -230,6 +232,16 @@ class BwrapProcess implements Launch {
 
   #at(ms: number, action: () => void): void {
     this.#timers.push(setTimeout(action, Math.min(ms, longestTimerMs)));
+  }
+}
+
+/** Nothing, where it is no object of JSON. */
+function parseReport(line: string): object {
+  try {
+    const report: unknown = JSON.parse(line);
+    return typeof report === "object" && report !== null ? report : {};
+  } catch {
+    return {};
   }
 }
 

@@ -4,7 +4,7 @@ import { workspaceRoot } from "../sandbox.ts";
 import { unusablePath } from "../thread/files.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
 import { collectOutput } from "../thread/output.ts";
-import { shellCommand } from "../thread/shell.ts";
+import { type Program, shellCommand } from "../thread/shell.ts";
 import type { Spawner } from "../thread/spawner.ts";
 import { type Entry, listScript, parseListing } from "./listing.ts";
 
@@ -20,7 +20,7 @@ export interface InsideRunner {
   run(
     folder: ThreadFolder,
     request: {
-      program: string[];
+      program: Program;
       timeoutMs: number;
       stdin?: Buffer;
       view?: string[];

@@ -8,6 +8,7 @@ import type { ExecEnd } from "../sandbox.ts";
 import { nothingHeld } from "../thread/held-files.ts";
 import type { ThreadFolder } from "../thread/host.ts";
 import { isAlive, listDescendants, type ProcessIdentity, readProcessStatus } from "../thread/processes.ts";
+import { isShellCommand, type Program, shell } from "../thread/shell.ts";
 import {
   type Ending,
   type Launched,
@@ -48,14 +49,16 @@ export function createPlainSpawner(
     const fencedEnding: Ending = { end: "failed", exitCode: null, problem: `${fenced}.` };
     if (isPast()) return { id, ended: Promise.resolve(fencedEnding), kill() {} };
     const translate = translator(folder, request.view ?? []);
-    const parameters = request.program.slice(parametersFrom).map(translate);
-    const script = [...request.program.slice(0, parametersFrom), ...parameters];
-    const child = spawn("/bin/bash", limitFileSize(request.fileBytes, script), {
-      cwd: translate(request.cwd),
-      env: { ...environment(folder), ...request.environment },
-      detached: true,
-      stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe", "pipe"],
-    });
+    const child = spawn(
+      "/bin/bash",
+      limitFileSize(request.fileBytes, toArguments(request.program, translate)),
+      {
+        cwd: translate(request.cwd),
+        env: { ...environment(folder), ...request.environment },
+        detached: true,
+        stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe", "pipe"],
+      },
+    );
     const entry = noteStart(registry, folder, request, child);
     if (entry === "refused") {
       child.kill("SIGKILL");
@@ -164,6 +167,13 @@ function killTree(child: ChildProcess): void {
       // It has ended.
     }
   }
+}
+
+/** @param translate gives the host's path for one of the inside */
+function toArguments(program: Program, translate: (path: string) => string): string[] {
+  if (!isShellCommand(program)) return [...program];
+  // `--`: a script may begin like an option.
+  return [...shell, "--", program.script, "bash", ...program.parameters.map(translate)];
 }
 
 /** The arguments with which bash runs a program under a limit of its files' size, which it counts in KiB. */

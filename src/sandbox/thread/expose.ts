@@ -11,7 +11,7 @@ import type { JobTable } from "./job-table.ts";
 import { collectOutput } from "./output.ts";
 import type { ProgramRunner } from "./program-runner.ts";
 import { serveFolder } from "./serve-folder.ts";
-import { shellCommand } from "./shell.ts";
+import { type Program, shellCommand } from "./shell.ts";
 import type { Ending } from "./spawner.ts";
 
 /** Where the program that serves finds the folder for its socket; no command of the thread has it. */
@@ -34,7 +34,7 @@ const findFolder = '[ -d "$1" ] && [ -r "$1" ] && echo yes';
 /** What to run in the thread's sandbox, and how it is called among the thread's jobs. */
 export interface ExposingProgram {
   title: string;
-  program: string[];
+  program: Program;
 }
 
 export interface ExposingOptions {

@@ -1,11 +1,19 @@
-const shell = ["/bin/bash", "--noprofile", "--norc", "-c"] as const;
-
-/** The program that runs a script with these as `$1`, `$2` and so on, and without anybody's start-up files. */
-export function shellCommand(script: string, parameters: readonly string[] = []): string[] {
-  return [...shell, script, "bash", ...parameters];
+/** A script for bash, with these as `$1`, `$2` and so on. */
+export interface ShellCommand {
+  script: string;
+  parameters: readonly string[];
 }
 
-/** Whether a program is such a shell. */
-export function isShellCommand(program: readonly string[]): boolean {
-  return shell.every((word, index) => program[index] === word);
+/** What is run: a script, or a program and its arguments. */
+export type Program = ShellCommand | readonly string[];
+
+export function shellCommand(script: string, parameters: readonly string[] = []): ShellCommand {
+  return { script, parameters };
 }
+
+export function isShellCommand(program: Program): program is ShellCommand {
+  return "script" in program;
+}
+
+/** Bash without anybody's start-up files, to which a script and its parameters are given. */
+export const shell = ["/bin/bash", "--noprofile", "--norc", "-c"] as const;

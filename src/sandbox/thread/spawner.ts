@@ -2,10 +2,11 @@ import type { ProgramOrigin } from "../running/registry.ts";
 import type { Confirmation, ExecEnd, KillReport } from "../sandbox.ts";
 import type { HeldFiles } from "./held-files.ts";
 import type { ThreadFolder } from "./host.ts";
+import type { Program } from "./shell.ts";
 
 export interface LaunchRequest {
-  /** Program and arguments, run inside. */
-  program: readonly string[];
+  /** Run inside. */
+  program: Program;
   /** Absolute, inside. */
   cwd: string;
   /** Fed to the program's standard input, which is empty without it. `open`: it is fed as long as the program runs. */

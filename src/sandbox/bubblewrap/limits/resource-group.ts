@@ -21,6 +21,8 @@ export interface ResourceGroup {
    * only told of where they are counted by watching; elsewhere no more can be started.
    */
   exceeded(): "memory" | "processes" | undefined;
+  /** Whether it can still be entered: another Heddle that does not see this process may have swept away what is empty. */
+  isThere(): boolean;
   /** To be called when every process of the command is gone, or when none has come. */
   release(): void;
 }
@@ -116,6 +118,7 @@ export function createPollingLimits(limits: GroupLimits): ResourceGroups {
           first = pid;
           all.add(own);
         },
+        isThere: () => true,
         exceeded() {
           own.processes = first === undefined ? [] : listDescendants(first);
           own.residentBytes = sumResidentBytes(own.processes);

@@ -12,19 +12,30 @@ interface Spare {
 
 /**
  * Gives a thread's next command the group that its last one has left, since making and removing one takes a millisecond.
- * One that has run out of something is not given again: its counter would tell of the next command what was the last one's.
+ *
+ * What a command leaves in its group is not to be the next one's. So it is given again only where it has run out of
+ * nothing, and where nothing else of the thread still runs that it could have handed memory to.
  *
  * @param groups whose groups hold what they were made with until they are released
  */
 export function keepSpareGroups(groups: ResourceGroups): ResourceGroups {
   /** By thread, the longest kept first. */
   const spares = new Map<string, Spare>();
+  /** Of the thread, those that are in use. */
+  const used = new Map<string, Set<ResourceGroup>>();
 
   function take(thread: string): ResourceGroup | undefined {
     const spare = spares.get(thread);
     spares.delete(thread);
     clearTimeout(spare?.timer);
     return spare?.group;
+  }
+
+  function takeUsable(thread: string): ResourceGroup | undefined {
+    const group = take(thread);
+    if (group === undefined || group.isThere()) return group;
+    group.release();
+    return undefined;
   }
 
   function keep(thread: string, group: ResourceGroup): void {
@@ -38,12 +49,17 @@ export function keepSpareGroups(groups: ResourceGroups): ResourceGroups {
     ...groups,
     make(thread) {
       if (thread === undefined) return groups.make();
-      const group = take(thread) ?? groups.make(thread);
+      const others = used.get(thread) ?? new Set();
+      const group = takeUsable(thread) ?? groups.make(thread);
+      used.set(thread, others.add(group));
       return {
         ...group,
         release() {
-          if (spares.has(thread) || group.exceeded()) group.release();
-          else keep(thread, group);
+          others.delete(group);
+          const isAlone = others.size === 0;
+          if (isAlone) used.delete(thread);
+          if (isAlone && !spares.has(thread) && !group.exceeded()) keep(thread, group);
+          else group.release();
         },
       };
     },
