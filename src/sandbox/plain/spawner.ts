@@ -18,8 +18,6 @@ import {
   upkeep,
 } from "../thread/spawner.ts";
 
-/** What `bash -c` takes before the first parameter of a script; see bubblewrap/shell.ts. */
-const parametersFrom = 6;
 const longestTimerMs = 2 ** 31 - 1;
 /** How long killed processes may take to disappear, in milliseconds. */
 const unkillableAfterMs = 2_000;
