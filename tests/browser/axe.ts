@@ -1,5 +1,5 @@
 /** The rules of axe-core, as an automatic check of accessibility. */
-import { source } from "axe-core";
+import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 
@@ -11,7 +11,7 @@ const withoutColors = { ...rules, "color-contrast": { enabled: false } };
 /** Every violation on the page as it is: the rule, and where. */
 export async function violations(page: Page, only: object = rules): Promise<unknown[]> {
   // Not by a script element: the page's policy lets none in.
-  await page.evaluate(source);
+  await page.evaluate(axe.source);
   const options = JSON.stringify({ resultTypes: ["violations"], rules: only });
   // What the script above gives.
   return (await page.evaluate(`axe.run(document, ${options}).then(

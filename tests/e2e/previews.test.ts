@@ -63,7 +63,7 @@ test("a preview that the answer gives can be opened until the thread is stopped,
 
   expect((await post("/threads/shows001/stop", {})).ok).toBe(true);
   await expect.poll(async () => (await open(address)).status, { timeout: 30_000 }).toBe(410);
-  await program.line(/"outcome":"stopped".*"killed":2,"survivors":0/);
+  await program.line(/"outcome":"stopped".*"killed":3,"survivors":0/);
   program.signal("SIGTERM");
   expect(await program.ended).toBe(0);
 });

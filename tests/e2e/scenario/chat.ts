@@ -117,7 +117,7 @@ export function leaveOutFigures(text: string): string {
       .replaceAll(/\b\d+ turns? running and room for \d+ more/g, "N turns running and room for N more")
       // At the console, all situations are played in one channel.
       .replaceAll(
-        /\s*\*\*Waiting in other threads of this channel\*\*[^]*?(?=\s(?:One turn runs|\d+ turns run) in this)/g,
+        /\s*\*\*Waiting in other threads of this channel\*\*[^]*?(?=\s+(?:One turn runs|\d+ turns run) in this)/g,
         "",
       )
       .replaceAll(/\b(?:One turn runs|\d+ turns run) in this channel/g, "N turns run in this channel")
