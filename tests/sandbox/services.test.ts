@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -170,6 +170,24 @@ describe("a service sees", () => {
       { BASH_ENV: "/dev/null", ENV: "/dev/null" },
     ])
       expect(await outputOf("echo $(ls /proc/self/fd); ulimit -u", {}, { env })).toBe(prepared);
+  });
+
+  test("no way to have another process killed, also where it keeps the descriptor on which bubblewrap reports", async () => {
+    const victim = spawn("sleep", ["60"]);
+    onTestFinished(() => void victim.kill("SIGKILL"));
+    const script = `
+      { echo '{'; echo '{"child-pid": '"$1"', "pid-namespace": 1}'; } >&5 && echo reported
+      read -r end
+    `;
+    // A redirection of the function is undone when it ends, as that of \`exec\` alone is not.
+    const env = { "BASH_FUNC_exec%%": '() { if [ $# -gt 0 ]; then builtin exec "$@"; fi; }' };
+    const args = [String(victim.pid)];
+    const { service, output } = await serve(script, {}, { env, args });
+    const other = await serve("echo here; read -r end");
+    await expect.poll(() => [output(), other.output()]).toEqual(["reported\n", "here\n"]);
+    await service.kill();
+    expect(await Promise.race([other.ended, Promise.resolve("it runs on")])).toBe("it runs on");
+    expect([victim.exitCode, victim.signalCode]).toEqual([null, null]);
   });
 
   test("what its entry names, under the same path, and writes only where it may", async () => {
