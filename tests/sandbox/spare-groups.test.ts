@@ -8,10 +8,9 @@ function numberedGroups() {
   const released: number[] = [];
   const usedUp = new Set<number>();
   const gone = new Set<number>();
-  const groups: ResourceGroups = {
+  const groups: Omit<ResourceGroups, "close"> = {
     summary: "numbered",
     countsEverything: true,
-    close() {},
     make() {
       const number = ++made;
       return {

@@ -91,9 +91,8 @@ export function buildCommandLine(
     ...(environment ? ["--args", String(environmentDescriptor)] : []),
     ...["--remount-ro", "/"],
     ...["--seccomp", String(filterDescriptor), "--json-status-fd", String(statusDescriptor), "--"],
-    ...(isShellCommand(program) ? [...shell, runScript] : [...shell, runProgram]),
-    ...["bash", String(limits.processes), request.cwd],
-    ...(isShellCommand(program) ? [program.script, ...program.parameters] : program),
+    ...[...shell, isShellCommand(program) ? runScript : runProgram, "bash", String(limits.processes)],
+    ...[request.cwd, ...(isShellCommand(program) ? [program.script, ...program.parameters] : program)],
   ];
 }
 

@@ -1,15 +1,6 @@
 import { execFile } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  lstatSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { createHash } from "node:crypto";
+import { accessSync, constants, lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, delimiter, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { SandboxLimits } from "../limits.ts";
@@ -22,6 +13,7 @@ import {
   makeRoot,
   type UserRange,
 } from "../thread/host.ts";
+import { writeShown } from "../thread/shown-files.ts";
 import { launchEnvironment } from "./command-line.ts";
 import { nodeMount, pythonLink } from "./node.ts";
 import { architectureOf } from "./syscalls.ts";
@@ -179,16 +171,8 @@ function identityMounts(folder: string): string[] {
     group: "agent:x:1000:\n",
     hosts: "127.0.0.1 localhost\n::1 localhost\n",
   };
-  for (const [name, text] of Object.entries(files)) replaceFile(join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) writeShown(join(folder, name), text);
   const inside = basename(identityFolder);
   const links = Object.keys(files).flatMap((name) => ["--symlink", `${inside}/${name}`, `/etc/${name}`]);
   return ["--ro-bind", folder, identityFolder, ...links];
-}
-
-/** Whole at any time: sandboxes of other workers read it meanwhile. */
-function replaceFile(path: string, text: string): void {
-  const made = `${path}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(made, text);
-  chmodSync(made, 0o644);
-  renameSync(made, path);
 }

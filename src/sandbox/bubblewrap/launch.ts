@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseJson } from "../parse-json.ts";
 import { hasErrorCode } from "../system-error.ts";
 import type { RunningEntry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
@@ -110,7 +111,7 @@ class BwrapProcess implements Launch {
     stdout.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stdout", chunk));
     stderr.readEnd.on("data", (chunk: Buffer) => this.#onOutput("stderr", chunk));
     const status = pipeOf(child, statusDescriptor);
-    onLines(status, (line) => this.#onReport(parseReport(line)));
+    onLines(status, (line) => this.#onReport(parseJson(line)));
     const filter = pipeOf(child, filterDescriptor).resume();
     const variables = request.environment && pipeOf(child, environmentDescriptor).resume();
     // What cannot be written or killed any more has ended, and that is told by "close".
@@ -177,7 +178,8 @@ class BwrapProcess implements Launch {
    * What bwrap itself says. The tenant cannot reach the status descriptor; should one ever do so, the first process has
    * been told of before anything of the tenant's runs, and nobody can name another one to be killed.
    */
-  #onReport(report: object): void {
+  #onReport(report: unknown): void {
+    if (typeof report !== "object" || report === null) return;
     if (this.#init === undefined && "child-pid" in report && "pid-namespace" in report) {
       const status = readProcessStatus(Number(report["child-pid"]));
       if (status !== undefined) {
@@ -232,16 +234,6 @@ class BwrapProcess implements Launch {
 
   #at(ms: number, action: () => void): void {
     this.#timers.push(setTimeout(action, Math.min(ms, longestTimerMs)));
-  }
-}
-
-/** Nothing, where it is no object of JSON. */
-function parseReport(line: string): object {
-  try {
-    const report: unknown = JSON.parse(line);
-    return typeof report === "object" && report !== null ? report : {};
-  } catch {
-    return {};
   }
 }
 

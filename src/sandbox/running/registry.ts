@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { type Claim, compareClaims } from "../sandbox.ts";
 import { monotonicMs } from "../monotonic.ts";
+import { parseJson } from "../parse-json.ts";
 import { hasErrorCode } from "../system-error.ts";
 import { isAlive, type ProcessIdentity } from "../thread/processes.ts";
 import { readHostIdentity } from "./host-identity.ts";
@@ -285,13 +286,5 @@ function removeEmpty(folder: string): void {
     rmSync(folder, { recursive: false });
   } catch {
     // Something is noted there.
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

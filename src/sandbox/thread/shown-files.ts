@@ -12,12 +12,15 @@ export function showFiles({ root }: Pick<Host, "root">, files: Readonly<Record<s
   return Object.entries(files).flatMap(([path, text]) => {
     makeFolder(folder, 0o755);
     const kept = join(folder, createHash("sha256").update(text).digest("hex"));
-    if (!existsSync(kept)) {
-      const made = `${kept}.${randomBytes(6).toString("hex")}`;
-      writeFileSync(made, text);
-      chmodSync(made, 0o644);
-      renameSync(made, kept);
-    }
+    if (!existsSync(kept)) writeShown(kept, text);
     return ["--ro-bind", kept, path];
   });
+}
+
+/** Writes a file that everybody may read, and that is whole at any time: other workers' sandboxes read it meanwhile. */
+export function writeShown(path: string, text: string): void {
+  const made = `${path}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(made, text);
+  chmodSync(made, 0o644);
+  renameSync(made, path);
 }

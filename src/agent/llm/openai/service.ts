@@ -63,8 +63,8 @@ export function createOpenAIClient(
 }
 
 /**
- * The SDK puts a second signal around the caller's and a timer around each request, which take a fifth of what Heddle adds
- * to a step. Every call here has a signal that ends it when the service is silent.
+ * The SDK puts a second signal around the caller's and a timer around each request, which cost each step and do nothing
+ * here: every call has a signal that ends it when the service is silent.
  */
 class PlainOpenAI extends OpenAI {
   readonly #send: typeof fetch;

@@ -31,11 +31,10 @@ export async function findResourceGroups(limits: GroupLimits): Promise<ResourceG
   const mounts = readFileSync("/proc/mounts", "utf8");
   leaveUnitGroup(findUnitGroup(readGroups(), mounts));
   for (const tier of possibleTiers(limits, readGroups(), mounts)) {
-    const groups: ResourceGroups = {
+    const groups: Omit<ResourceGroups, "close"> = {
       summary: tier.summary,
       countsEverything: true,
       make: (thread) => make(tier, thread),
-      close() {},
     };
     if (await works(tier, groups)) return keepSpareGroups(groups);
   }
@@ -171,7 +170,7 @@ function remove(group: string): void {
   }
 }
 
-async function works(tier: Tier, groups: ResourceGroups): Promise<boolean> {
+async function works(tier: Tier, groups: Pick<ResourceGroups, "make">): Promise<boolean> {
   let group: ResourceGroup | undefined;
   let child: ChildProcess | undefined;
   const opened: number[] = [];

@@ -18,7 +18,7 @@ interface Spare {
  *
  * @param groups whose groups hold what they were made with until they are released
  */
-export function keepSpareGroups(groups: ResourceGroups): ResourceGroups {
+export function keepSpareGroups(groups: Omit<ResourceGroups, "close">): ResourceGroups {
   /** By thread, the longest kept first. */
   const spares = new Map<string, Spare>();
   /** Of the thread, those that are in use. */
@@ -65,7 +65,6 @@ export function keepSpareGroups(groups: ResourceGroups): ResourceGroups {
     },
     close() {
       for (const thread of spares.keys()) take(thread)?.release();
-      groups.close();
     },
   };
 }
