@@ -9,6 +9,7 @@ import { loadScript } from "../redis/script.ts";
 
 const pauseScript = loadScript(new URL("scripts/pause.lua", import.meta.url));
 const acquireWriteScript = loadScript(new URL("scripts/acquire-write.lua", import.meta.url));
+const acquireReply = z.number();
 
 /**
  * What is written first when a budget is short. Nothing before "progress" ever waits behind it. Marks have a budget of
@@ -97,7 +98,7 @@ async function acquire(
       signal.throwIfAborted();
       const args = [ticket, rank[urgency], most, intervalMs];
       const answer = await acquireWriteScript.run(redis, [pace, queue, tickets], args);
-      const waitMs = z.number().parse(answer);
+      const waitMs = acquireReply.parse(answer);
       if (waitMs === 0) return;
       await wait(waitMs, signal);
     }

@@ -20,11 +20,12 @@
 local head, log, outbox = KEYS[1], KEYS[2], KEYS[3]
 local epoch, write = ARGV[1], ARGV[2]
 
-if redis.call("HGET", head, "epoch") ~= epoch then
+local known = redis.call("HMGET", head, "epoch", "length", "write")
+if known[1] ~= epoch then
   return -1
 end
-local length = tonumber(redis.call("HGET", head, "length") or "0")
-if redis.call("HGET", head, "write") == write then
+local length = tonumber(known[2] or "0")
+if known[3] == write then
   return length
 end
 
@@ -58,8 +59,7 @@ local entries = eachPair(fields, setIn(head))
 local done = eachPair(entries, setIn(outbox))
 local records = eachPair(done, removeDone)
 for record = records, #ARGV do
-  redis.call("RPUSH", log, ARGV[record])
-  length = length + 1
+  length = redis.call("RPUSH", log, ARGV[record])
 end
 redis.call("HSET", head, "length", length, "write", write)
 return length

@@ -29,7 +29,8 @@
 local head, log, mail, stop, asked, overheard = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local epoch, write = ARGV[1], ARGV[2]
 
-if redis.call("HGET", head, "epoch") ~= epoch then
+local known = redis.call("HMGET", head, "epoch", "write", "before")
+if known[1] ~= epoch then
   return -1
 end
 local order = redis.call("GET", stop)
@@ -93,6 +94,9 @@ local function move(start, takes, mostMessages, mostBytes)
   local taken, withdrawn, left, bytes = {}, {}, {}, 0
   -- Without an order nothing behind those that are taken has to be looked at.
   local entries = redis.call("LRANGE", mail, 0, order and -1 or mostMessages - 1)
+  if #entries == 0 then
+    return
+  end
   for _, entry in ipairs(entries) do
     local message = messageIn(entry)
     local fits = #taken < mostMessages and (#taken == 0 or bytes + #entry <= mostBytes)
@@ -142,20 +146,21 @@ local function move(start, takes, mostMessages, mostBytes)
   end
 end
 
-if redis.call("HGET", head, "write") ~= write then
+local before = tonumber(known[3])
+if known[2] ~= write then
   local behind = publishHints(3)
   local start, takes = ARGV[behind], ARGV[behind + 1] == "1"
   local mostMessages, mostBytes = tonumber(ARGV[behind + 2]), tonumber(ARGV[behind + 3])
   for record = behind + 4, #ARGV do
     redis.call("RPUSH", log, ARGV[record])
   end
-  local before = redis.call("LLEN", log)
+  before = redis.call("LLEN", log)
   move(start, takes, mostMessages, mostBytes)
   redis.call("HSET", head, "length", redis.call("LLEN", log), "write", write, "before", before)
 end
 
 local taken, withdrawn = {}, {}
-local logged = redis.call("LRANGE", log, redis.call("HGET", head, "before"), -1)
+local logged = redis.call("LRANGE", log, before, -1)
 for _, entry in ipairs(logged) do
   if messageIn(entry) then
     taken[#taken + 1] = entry
