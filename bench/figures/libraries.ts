@@ -87,8 +87,9 @@ async function measureOnce(
           name,
           run: () => measuredTurn(service, candidate, history),
         })),
-        // As in a worker that has served for a while: V8 compiles what runs often.
-        { rounds: effort.pick(2, 10), warmUp: effort.pick(1, 25) },
+        // As in a worker that has served for a while: V8 compiles what runs often, and most of it again before a thousand
+        // steps are done.
+        { rounds: effort.pick(2, 10), warmUp: effort.pick(1, history === histories[0] ? 60 : 25) },
       );
       for (const [name, values] of samples) steps.get(name)?.set(history, spread(values));
     }
