@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { Stream } from "@anthropic-ai/sdk/streaming";
 
 /** How long the rest of a reply is waited for, ms. */
@@ -10,32 +11,63 @@ const restMs = 1_000;
  * Whoever reads may leave at the last event. To cancel the body then would close the connection, and each model call
  * would shake hands anew: the end of the response often comes a moment after the last event. So the rest is read, and
  * the connection serves the next call.
+ *
+ * @param response of `fetch` or `streamFetch`
  */
 export function readServerSentEvents(
   response: Response,
 ): AsyncIterable<{ event: string | null; data: string }> {
-  const { body } = response;
+  const { body }: { body: unknown } = response;
+  const source =
+    body instanceof Readable
+      ? openReadable(body)
+      : body instanceof ReadableStream
+        ? openWeb(body)
+        : undefined;
   // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
-  if (body) Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(body) });
+  if (source) Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(source) });
   return Stream.rawEvents(response);
 }
 
-function patientIterator(body: ReadableStream<Uint8Array>): AsyncIterator<Uint8Array> {
+/** Where the bytes of a reply come from. */
+interface Source {
+  next(): Promise<IteratorResult<Uint8Array, unknown>>;
+  /** Gives up what has not been read. */
+  cancel(): void;
+}
+
+function openWeb(body: ReadableStream<Uint8Array>): Source {
   const reader = body.getReader();
+  return { next: () => reader.read(), cancel: () => void reader.cancel().catch(() => undefined) };
+}
+
+function openReadable(body: Readable): Source {
+  const chunks = body.iterator({ destroyOnReturn: false });
   return {
-    next: () => reader.read(),
+    next: () =>
+      chunks.next().catch((error: unknown) => {
+        // As `fetch` has it.
+        throw new TypeError("terminated", { cause: error });
+      }),
+    cancel: () => void body.destroy(),
+  };
+}
+
+function patientIterator(source: Source): AsyncIterator<Uint8Array> {
+  return {
+    next: () => source.next(),
     return() {
-      void readRest(reader);
+      void readRest(source);
       return Promise.resolve({ done: true, value: undefined });
     },
   };
 }
 
 /** Reads on until there is nothing more, for a second at the most. Never throws. */
-async function readRest(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  const late = setTimeout(() => void reader.cancel().catch(() => undefined), restMs);
+async function readRest(source: Source): Promise<void> {
+  const late = setTimeout(() => source.cancel(), restMs);
   try {
-    while (!(await reader.read()).done);
+    while (!(await source.next()).done);
   } catch {
     // The connection broke, or the call was aborted: nobody waits for this.
   } finally {

@@ -2,6 +2,7 @@ import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { z } from "zod";
 import { resolveBaseUrl } from "../endpoints.ts";
 import { type Effort, efforts } from "../../model.ts";
+import { streamFetch } from "../stream-fetch.ts";
 import type { FactsSource } from "../facts-source.ts";
 
 /** Where the Anthropic protocol is spoken, and with which key. */
@@ -11,7 +12,7 @@ export interface AnthropicAccount {
   headers?: Readonly<Record<string, string>> | undefined;
   /** Default: Anthropic's own service. Any compatible service or proxy may stand here. */
   baseUrl?: string | undefined;
-  /** For tests and proxies. */
+  /** Replaces `streamFetch`, for tests. */
   fetch?: typeof fetch | undefined;
 }
 
@@ -24,7 +25,7 @@ const ownService = "https://api.anthropic.com";
  * version that all of them know, and the key in both headers, because each of them reads another one.
  */
 export function createAnthropicClient(account: AnthropicAccount): Anthropic {
-  const { apiKey, baseUrl = ownService, headers, fetch } = account;
+  const { apiKey, baseUrl = ownService, headers, fetch = streamFetch } = account;
   const url = resolveBaseUrl(baseUrl, "anthropic");
   const own = URL.parse(url)?.hostname === new URL(ownService).hostname;
   return new Anthropic({

@@ -28,6 +28,7 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const { temperature, serviceTier } = settings;
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createOpenAIClient(options);
+  const common = { headers: settings.headers, apiKey: options.apiKey };
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
@@ -71,8 +72,8 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const reply = new ChatReply({ snapshots: miniMax, calls: request.toolChoice !== "none" });
-    const sent = client.chat.completions.create(toBody(request), { signal, headers: settings.headers });
-    for await (const chunk of streamWithErrors(sent, options.apiKey)) {
+    const sent = { path: "/chat/completions", body: toBody(request), ...common, signal };
+    for await (const chunk of streamWithErrors(client, sent)) {
       const parsed = parseChunk(chatChunk, chunk);
       checkBaseResp(parsed.base_resp);
       yield* reply.push(parsed);

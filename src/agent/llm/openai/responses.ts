@@ -29,6 +29,7 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
   const { temperature, serviceTier } = settings;
   const id = `${options.provider ?? "openai"}/${model}`;
   const client = createOpenAIClient(options);
+  const common = { headers: settings.headers, apiKey: options.apiKey };
   const forgotten = new WeakSet<Message>();
   const reader = {
     id,
@@ -72,10 +73,8 @@ export function createOpenAIResponsesModel(options: OpenAIModelOptions): Languag
   };
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const events = streamWithErrors(
-      client.responses.create(toBody(request), { signal, headers: settings.headers }),
-      options.apiKey,
-    );
+    const sent = { path: "/responses", body: toBody(request), ...common, signal };
+    const events = streamWithErrors(client, sent);
     const reply = yield* readResponse(events, id);
     if (!reply) return;
     const { message, tokens, search, searches } = reply;

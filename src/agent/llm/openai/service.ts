@@ -1,4 +1,4 @@
-import OpenAI, { APIConnectionError, APIError, type APIPromise, type ClientOptions } from "openai";
+import OpenAI, { APIConnectionError, APIError, type ClientOptions } from "openai";
 import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
 import { AttemptFailed } from "../attempt-failed.ts";
@@ -9,6 +9,7 @@ import { askOllama, readModelList } from "./model-list.ts";
 import type { RequestSettings } from "../request-settings.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
+import { streamFetch } from "../stream-fetch.ts";
 import { findToolLimit } from "../tool-limit.ts";
 
 /** A model behind one of OpenAI's two protocols, at OpenAI or at any service that speaks them. */
@@ -25,7 +26,7 @@ export interface OpenAIModelOptions {
   limits: ModelLimits;
   settings?: RequestSettings;
   retry?: Partial<RetryPolicy>;
-  /** Replaces the global `fetch`: a proxy, a test. */
+  /** Replaces `streamFetch`, for tests. */
   fetch?: typeof fetch;
 }
 
@@ -71,7 +72,7 @@ class PlainOpenAI extends OpenAI {
 
   constructor(options: ClientOptions) {
     super(options);
-    this.#send = options.fetch ?? fetch;
+    this.#send = options.fetch ?? streamFetch;
   }
 
   override fetchWithTimeout(...[url, init]: Parameters<OpenAI["fetchWithTimeout"]>): Promise<Response> {
@@ -103,12 +104,35 @@ async function fetchListed(client: OpenAI, model: string, signal: AbortSignal) {
   return { ...listed, ...(await askOllama(client.baseURL, model, signal).catch(() => ({}))) };
 }
 
-/** What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}. */
+/** A request whose answer is streamed. */
+export interface StreamedRequest {
+  /** Below the service's base URL, e.g. `/chat/completions`. */
+  path: string;
+  /** Written as JSON. */
+  body: object;
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Not repeated in what is thrown. */
+  apiKey: string | undefined;
+  signal: AbortSignal;
+}
+
+/**
+ * What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}.
+ *
+ * The SDK gets the body as a text: it has each value of an object pass a function while it writes it, which in a long
+ * conversation takes as long as all else of a step.
+ */
 export async function* streamWithErrors(
-  request: APIPromise<unknown>,
-  apiKey: string | undefined,
+  client: OpenAI,
+  { path, body, headers, apiKey, signal }: StreamedRequest,
 ): AsyncGenerator<unknown, void, undefined> {
   try {
+    const request = client.post(path, {
+      body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json", ...headers },
+      signal,
+      stream: true,
+    });
     const response = await request.asResponse();
     const type = response.headers.get("content-type") ?? "";
     // No stream, although the status is 200; read as one it would have no events.

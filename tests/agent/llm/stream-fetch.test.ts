@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { readServerSentEvents } from "../../../src/agent/llm/server-sent-events.ts";
+import { streamFetch } from "../../../src/agent/llm/stream-fetch.ts";
+import { readNetworkCode } from "../../../src/agent/network-code.ts";
+import { freePort } from "../../fakes/free-port.ts";
+
+async function serve(
+  answer: (request: IncomingMessage, response: ServerResponse) => unknown,
+): Promise<string> {
+  const server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server listens on no port.");
+  return `http://127.0.0.1:${address.port}`;
+}
+
+const post = (url: string, init: RequestInit = {}) =>
+  streamFetch(url, { method: "post", body: "{}", headers: { "x-own": "1" }, ...init });
+
+async function collect(response: Response): Promise<string[]> {
+  const got: string[] = [];
+  for await (const { data } of readServerSentEvents(response)) got.push(data);
+  return got;
+}
+
+test("A stream of events arrives as the service sends it, not compressed", async () => {
+  const url = await serve(async (request, response) => {
+    const { "x-own": own, "accept-encoding": encoding } = request.headers;
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "x-request-id": "r1" });
+    response.write(
+      `data: ${String(own)} ${String(encoding)} ${request.method} ${await text(request)}\n\ndata: ü`,
+    );
+    setTimeout(() => response.end("ber\n\n"), 20);
+  });
+  const response = await post(url);
+  expect([response.ok, response.status, response.headers.get("x-request-id")]).toEqual([true, 200, "r1"]);
+  expect(await collect(response)).toEqual(["1 identity POST {}", "über"]);
+});
+
+test("Any other answer is a response like that of fetch", async () => {
+  const url = await serve((request, response) => {
+    if (request.url === "/none") return response.writeHead(204).end();
+    return response
+      .writeHead(429, {
+        "content-type": "application/json",
+        "retry-after": "7",
+        "set-cookie": ["a=1", "b=2"],
+      })
+      .end('{"error":"slow down"}');
+  });
+  const response = await post(url);
+  expect([response.ok, response.status, response.headers.get("retry-after")]).toEqual([false, 429, "7"]);
+  expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  expect(await response.json()).toEqual({ error: "slow down" });
+  expect(await (await post(`${url}/none`)).text()).toBe("");
+});
+
+test("A service that has moved is followed with the request", async () => {
+  const url = await serve(async (request, response) => {
+    if (request.url !== "/new") return response.writeHead(307, { location: "/new" }).end();
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.end(`data: ${await text(request)}\n\n`);
+  });
+  expect(await collect(await post(`${url}/old`))).toEqual(["{}"]);
+});
+
+test("What cannot be reached, and what breaks off, is told as fetch tells it", async () => {
+  const refused = await post(`http://127.0.0.1:${await freePort()}`).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(TypeError);
+  expect(readNetworkCode(refused)).toBe("ECONNREFUSED");
+
+  const url = await serve((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: 1\n\n");
+    setTimeout(() => response.destroy(), 20);
+  });
+  const broken = await collect(await post(url)).catch((error: unknown) => error);
+  expect(broken).toBeInstanceOf(TypeError);
+  expect(readNetworkCode(broken)).toBe("UND_ERR_SOCKET");
+});
+
+test("An abort ends the wait for an answer with its reason, and the stream with it", async () => {
+  const closed: string[] = [];
+  const url = await serve((request, response) => {
+    response.on("close", () => closed.push(request.url ?? ""));
+    if (request.url === "/silent") return;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: 1\n\n");
+  });
+  const reason = new Error("Stopped.");
+  const waiting = new AbortController();
+  const silent = post(`${url}/silent`, { signal: waiting.signal });
+  setTimeout(() => waiting.abort(reason), 50);
+  await expect(silent).rejects.toBe(reason);
+
+  const reading = new AbortController();
+  const stream = collect(await post(`${url}/stream`, { signal: reading.signal }));
+  reading.abort(reason);
+  await expect(stream).rejects.toThrow();
+  await expect.poll(() => closed.toSorted()).toEqual(["/silent", "/stream"]);
+
+  await expect(post(url, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+});
