@@ -126,7 +126,7 @@ export interface ConversationEvents extends Connection {
 
 /** The live stream of the list, and of a thread. Returns what closes it. */
 export function connect(thread: string | null, on: ConversationEvents): () => void {
-  return watch(thread ? `/api/v1/events?thread=${thread}` : "/api/v1/events", on, {
+  return watch(() => (thread ? `/api/v1/events?thread=${thread}` : "/api/v1/events"), on, {
     threads: (data) => on.threads(JSON.parse(data)),
     thread: (data) => on.thread(JSON.parse(data)),
     conversation: (data) => on.conversation(JSON.parse(data)),
@@ -270,7 +270,7 @@ export function watchSessions(
   query: ThreadQuery,
   on: Connection & { sessions(page: ThreadPage): void; facets(facets: ThreadFacets): void },
 ): () => void {
-  return watch(`/api/v1/sessions/events${toQuery(query)}`, on, {
+  return watch(() => `/api/v1/sessions/events${toQuery(query)}`, on, {
     sessions: (data) => on.sessions(JSON.parse(data)),
     facets: (data) => on.facets(JSON.parse(data)),
   });
@@ -284,7 +284,7 @@ export interface SessionEvents extends Connection {
 
 /** What happens in a thread from that position on. Returns what closes it. */
 export function watchSession(thread: string, from: number, on: SessionEvents): () => void {
-  return watch(`${sessionPath(thread)}/events?from=${from}`, on, {
+  return watch((lastId) => `${sessionPath(thread)}/events?from=${lastId || from}`, on, {
     line: (data) => on.line(JSON.parse(data)),
     entries: (data) => on.entries(JSON.parse(data)),
     passing: (data) => on.passing(JSON.parse(data)),

@@ -1,5 +1,6 @@
 /** How the page asks its server and follows its streams. A failure is an {@link ApiError} with a sentence for the person. */
 import type { NeedSummary } from "../streams/needs-feed.ts";
+import { keepWhileSeen } from "./keep-while-seen.ts";
 
 export class ApiError extends Error {
   /** Of HTTP; 0 when nothing answered. */
@@ -94,26 +95,45 @@ export interface Needs {
   first: NeedSummary[];
 }
 
-let onNeeds: (needs: Needs) => void = () => {};
+let tellNeeds: (needs: Needs) => void = () => {};
 
-/** `listener` is told of what waits for people, by whichever stream is open. */
+/** `listener` is told of what waits for people, by whichever stream is open, in this tab or in another. */
 export function onNeedsChange(listener: (needs: Needs) => void): void {
-  onNeeds = listener;
+  const tabs = new BroadcastChannel("heddle needs");
+  tabs.addEventListener("message", ({ data }) => listener(data));
+  tellNeeds = (needs) => {
+    listener(needs);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has none
+    tabs.postMessage(needs);
+  };
 }
 
-/** Follows a stream of events by their names, and what waits for people with it. Returns what closes it. */
+/**
+ * Follows a stream of events by their names while somebody sees this tab, and what waits for people with it. Returns what
+ * closes it.
+ *
+ * @param address is given the id of the last event that came, or an empty text
+ */
 export function watch(
-  address: string,
+  address: (lastId: string) => string,
   { connected, refused }: Connection,
   events: Record<string, (data: string) => void>,
 ): () => void {
-  const source = new EventSource(address);
-  for (const [name, act] of Object.entries(events)) source.addEventListener(name, ({ data }) => act(data));
-  source.addEventListener("needs", ({ data }) => onNeeds(JSON.parse(data)));
-  source.addEventListener("open", () => connected(true));
-  source.addEventListener("error", () => {
-    connected(false);
-    if (source.readyState === EventSource.CLOSED) refused();
+  let lastId = "";
+  return keepWhileSeen(() => {
+    const source = new EventSource(address(lastId));
+    for (const [name, act] of Object.entries(events)) {
+      source.addEventListener(name, (event) => {
+        lastId = event.lastEventId || lastId;
+        act(event.data);
+      });
+    }
+    source.addEventListener("needs", ({ data }) => tellNeeds(JSON.parse(data)));
+    source.addEventListener("open", () => connected(true));
+    source.addEventListener("error", () => {
+      connected(false);
+      if (source.readyState === EventSource.CLOSED) refused();
+    });
+    return () => source.close();
   });
-  return () => source.close();
 }

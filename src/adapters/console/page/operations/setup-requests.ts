@@ -5,7 +5,7 @@ import { type Connection, postForNothing, request, watch } from "../transport.ts
 
 /** How the set-up stands, whole, with each change. Returns what closes it. */
 export function watchSetup(on: Connection & { setup(state: SetupState): void }): () => void {
-  return watch("/api/v1/setup/events", on, { setup: (data) => on.setup(JSON.parse(data)) });
+  return watch(() => "/api/v1/setup/events", on, { setup: (data) => on.setup(JSON.parse(data)) });
 }
 
 export async function beginSetup(steps: ConsoleSetupStep[]): Promise<void> {
