@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ThreadId } from "../../src/chat/threads.ts";
 import { announceSession } from "../../src/queue/outbox/live-events.ts";
 import { askChoice, begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
+import { browserPatienceMs } from "./chromium.ts";
 import { onError, openConsolePage, useConsolePages } from "./console-page.ts";
 
 /** As the browser has it when another tab comes to the front, and when this one does. */
@@ -41,12 +42,13 @@ describe("many tabs", () => {
     // Nobody sees any of them, and one hears for all.
     for (const tab of tabs) await setBehind(tab, true);
     await ask("discord:88:4411:9100", ["Up", "Down"]);
-    for (const tab of tabs) await expect.poll(() => tab.title(), { timeout: 20_000 }).toMatch(/^\(1\)/);
+    for (const tab of tabs)
+      await expect.poll(() => tab.title(), { timeout: browserPatienceMs }).toMatch(/^\(1\)/);
     at.expectInnocent();
     await page.close();
     await ask("discord:88:4411:9101", ["Left", "Right"]);
     for (const tab of tabs.slice(1))
-      await expect.poll(() => tab.title(), { timeout: 20_000 }).toMatch(/^\(2\)/);
+      await expect.poll(() => tab.title(), { timeout: browserPatienceMs }).toMatch(/^\(2\)/);
   });
 
   test("one behind catches up when it comes to the front", async () => {
