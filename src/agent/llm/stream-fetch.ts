@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { namesProxy } from "../proxy-environment.ts";
 
 const load = () => import("undici");
 /** Loaded with the first request: a start does not wait for it. */
@@ -17,7 +16,8 @@ let loaded: ReturnType<typeof load> | undefined;
 export const streamFetch: typeof fetch = async (address, init = {}) => {
   const { body, signal } = init;
   const isPost = init.method?.toUpperCase() === "POST" && !(address instanceof Request);
-  if (!isPost || typeof body !== "string" || isProxied()) return await fetch(address, init);
+  const isProxied = process.env["NODE_USE_ENV_PROXY"] === "1";
+  if (!isPost || typeof body !== "string" || isProxied) return await fetch(address, init);
   const { request } = await (loaded ??= load());
   const headers = new Headers(init.headers);
   // Without a word a service may compress, which nothing here would undo.
@@ -33,10 +33,6 @@ export const streamFetch: typeof fetch = async (address, init = {}) => {
   await answer.body.dump();
   return await fetch(address, init);
 };
-
-function isProxied(): boolean {
-  return process.env["NODE_USE_ENV_PROXY"] === "1" && namesProxy(process.env);
-}
 
 function toResponse({ statusCode: status, headers: told, body }: Dispatcher.ResponseData): Response {
   const headers = new Headers();
