@@ -8,6 +8,7 @@ import { createOpenAIChatModel } from "../../../src/agent/llm/openai/chat.ts";
 import { createOpenAIResponsesModel } from "../../../src/agent/llm/openai/responses.ts";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../../fakes/openai.ts";
+import { listen } from "./listen.ts";
 import { limits } from "./openai/run.ts";
 
 const answers = Array.from({ length: 5 }, () => ({ content: [{ type: "text" as const, text: "Yes." }] }));
@@ -35,16 +36,9 @@ async function startFront(service: string) {
     handOn(request, response).catch((error: unknown) => response.destroy(new Error(String(error))));
   });
   front.on("connection", () => (connections += 1));
-  front.listen(0, "127.0.0.1");
-  await once(front, "listening");
-  onTestFinished(() => {
-    front.closeAllConnections();
-    front.close();
-  });
-  const address = front.address();
-  if (address === null || typeof address === "string") throw new Error("The front listens on no port.");
+  const url = await listen(front);
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url,
     connections: () => connections,
     async end() {
       const closed = held && once(held, "close");

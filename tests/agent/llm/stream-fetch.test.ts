@@ -1,25 +1,14 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { readServerSentEvents } from "../../../src/agent/llm/server-sent-events.ts";
 import { streamFetch } from "../../../src/agent/llm/stream-fetch.ts";
 import { readNetworkCode } from "../../../src/agent/network-code.ts";
 import { freePort } from "../../fakes/free-port.ts";
+import { listen } from "./listen.ts";
 
-async function serve(
-  answer: (request: IncomingMessage, response: ServerResponse) => unknown,
-): Promise<string> {
-  const server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server listens on no port.");
-  return `http://127.0.0.1:${address.port}`;
-}
+const serve = (answer: (request: IncomingMessage, response: ServerResponse) => unknown) =>
+  listen(createServer((request, response) => void answer(request, response)));
 
 const post = (url: string, init: RequestInit = {}) =>
   streamFetch(url, { method: "post", body: "{}", headers: { "x-own": "1" }, ...init });
