@@ -112,7 +112,7 @@ export function onNeedsChange(listener: (needs: Needs) => void): void {
  * Follows a stream of events by their names while somebody sees this tab, and what waits for people with it. Returns what
  * closes it.
  *
- * @param address is given the id of the last event that came, or an empty text
+ * @param address is given the id of the last event that came, or an empty string
  */
 export function watch(
   address: (lastId: string) => string,

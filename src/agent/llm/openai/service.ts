@@ -108,7 +108,7 @@ async function fetchListed(client: OpenAI, model: string, signal: AbortSignal) {
 export interface StreamedRequest {
   /** Below the service's base URL, e.g. `/chat/completions`. */
   path: string;
-  /** Written as JSON. */
+  /** Serialised as JSON. */
   body: object;
   headers?: Readonly<Record<string, string>> | undefined;
   /** Not repeated in what is thrown. */
@@ -119,8 +119,8 @@ export interface StreamedRequest {
 /**
  * What a service streams, unparsed. Whatever goes wrong on the way is thrown as {@link AttemptFailed}.
  *
- * The SDK gets the body as a text: it has each value of an object pass a function while it writes it, which in a long
- * conversation takes as long as all else of a step.
+ * The SDK is given the body as a string: it serialises an object with a replacer function, which in a long conversation
+ * takes several times as long.
  */
 export async function* streamWithErrors(
   client: OpenAI,
