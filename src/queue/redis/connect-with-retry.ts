@@ -44,10 +44,10 @@ export async function connectWithRetry(
 
   const { promise: ready, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);
-  const timer = setTimeout(giveUp, patienceMs);
-  const refusal = setTimeout(() => isRefused && giveUp(), refusedMs);
+  const timer = afterArrivals(giveUp, patienceMs);
+  const refusal = afterArrivals(() => isRefused && giveUp(), refusedMs);
   // Nobody should sit before a silent terminal.
-  const notice = setTimeout(() => {
+  const notice = afterArrivals(() => {
     const longest = isRefused ? refusedMs : patienceMs;
     log.info(`Redis does not answer yet (${cause}); waiting for up to ${longest / 1_000} s.`);
   }, noticeMs);
@@ -106,6 +106,16 @@ export async function connectWithRetry(
     isSilent = false;
   });
   return { ok: true, control };
+}
+
+/**
+ * Calls `decide` after `ms` and after whatever has arrived by then was read. A process that starts may compute for
+ * longer than the wait, and Node runs timers that are due before it reads from the network.
+ *
+ * Source: nodejs.org/en/learn/asynchronous-work/event-loop-timers-and-nexttick, "Phases Overview".
+ */
+function afterArrivals(decide: () => unknown, ms: number): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(decide), ms);
 }
 
 /** Several addresses that all failed come as an AggregateError with an empty message. */
