@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { z } from "zod";
+import { closeServer, listen } from "../tests/fakes/listen.ts";
 
 /**
  * A chat completions service that answers at once: it calls the tool `add` until a turn has `steps` model calls,
@@ -36,20 +36,15 @@ export async function startInstantModel(): Promise<InstantModel> {
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The model listens on no port.");
+  const port = await listen(server);
   return {
-    baseUrl: `http://127.0.0.1:${address.port}/v1`,
+    baseUrl: `http://127.0.0.1:${port}/v1`,
     expect(steps) {
       expected = { steps, times: [] };
       return expected;
     },
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { z } from "zod";
 import { createPromptCache } from "./prompt-cache.ts";
 import type { Look, WeekTurn } from "./week.ts";
 import { windowTokens } from "./window.ts";
+import { closeServer, listen } from "../../tests/fakes/listen.ts";
 
 /** What one library's week has cost. */
 export interface WeekCosts {
@@ -83,12 +83,9 @@ export async function startWeekService(count: (text: string) => number): Promise
   const server = createServer((request, response) => {
     reply(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The model listens on no port.");
+  const port = await listen(server);
   return {
-    baseUrl: `http://127.0.0.1:${address.port}/v1`,
+    baseUrl: `http://127.0.0.1:${port}/v1`,
     costs,
     begin(turn) {
       minutes += turn.pauseMinutes;
@@ -96,9 +93,7 @@ export async function startWeekService(count: (text: string) => number): Promise
       looked = 0;
     },
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

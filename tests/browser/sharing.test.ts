@@ -1,5 +1,4 @@
 import { createServer } from "node:http";
-import { once } from "node:events";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { createAccessTokens } from "../../src/operations/access-tokens.ts";
@@ -10,6 +9,7 @@ import type { TestConsole } from "../adapters/console/start-console.ts";
 import { browserPatienceMs, shot } from "./chromium.ts";
 import { longConversation, writeMessages, writeRecords } from "./large-console.ts";
 import { article, openConsolePage, useConsolePages } from "./console-page.ts";
+import { closeServer, listen } from "../fakes/listen.ts";
 
 const token = "correct-horse-battery";
 const clipboard = { permissions: ["clipboard-read", "clipboard-write"] };
@@ -220,15 +220,11 @@ async function serve(html: string) {
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-type": "text/html" }).end(html);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const port = await listen(server);
   return {
-    url: `http://localhost:${typeof address === "object" && address ? address.port : 0}/`,
+    url: `http://localhost:${port}/`,
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

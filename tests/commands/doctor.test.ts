@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { withDeadline } from "../../src/commands/doctor.ts";
 import { checkNodeVersion } from "../../src/commands/doctor/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "../../src/commands/doctor/clock.ts";
+import { listenForTest } from "../fakes/listen-for-test.ts";
 
 test("an older Node than package.json asks for is an error that says how to get a newer one", () => {
   const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } };
@@ -39,13 +40,9 @@ test("the clock of an HTTP server is compared with ours by its date, whatever it
   const server = createServer((_request, response) => {
     response.writeHead(404, { date: new Date(Date.now() + 60_000).toUTCString() }).end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  const url = await listenForTest(server);
   const before = Date.now();
-  const ahead = await httpClockAheadMs(`http://127.0.0.1:${address.port}/`, AbortSignal.timeout(30_000));
+  const ahead = await httpClockAheadMs(`${url}/`, AbortSignal.timeout(30_000));
   // The date may be from any moment in between, and is cut to seconds.
   expect(Math.abs(ahead - 60_000)).toBeLessThanOrEqual(1_000 + Date.now() - before);
   expect(checkClockSkew("Slack", ahead)).toEqual({

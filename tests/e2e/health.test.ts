@@ -8,6 +8,7 @@ import { call } from "../adapters/console/requests.ts";
 import { freePort } from "../fakes/free-port.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { examine, newPlace, type Place, patienceMs } from "./program.ts";
+import { closeServer } from "../fakes/listen.ts";
 
 let redis: TestRedis;
 let place: Place;
@@ -75,9 +76,7 @@ test("doctor tells a taken port, as start does, and whether a Heddle has it: thi
   expect(await console()).toMatch(new RegExp(`^✗ console +${taken.source}`));
   const start = place.start(["start", "--role", "gateway"], environment);
   expect([await start.ended, start.output()]).toEqual([1, expect.stringMatching(taken)]);
-  stranger.closeAllConnections();
-  stranger.close();
-  await once(stranger, "close");
+  await closeServer(stranger);
 
   await place.start(["start", "--role", "gateway"], environment).line(/Heddle is ready/);
   expect(await console()).toMatch(/^✓ console .* is served by this Heddle, which is running$/);

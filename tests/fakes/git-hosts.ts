@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { z } from "zod";
 import { createGitServer, type GitServer, readGitRequest } from "./git-server.ts";
+import { closeServer } from "./listen.ts";
 
 /** What a request to a host's API was, and the answer. */
 type Answer = (
@@ -200,9 +201,7 @@ function createFake(listener: Server): FakeApi {
       return (server ??= createGitServer());
     },
     async close() {
-      listener.closeAllConnections();
-      listener.close();
-      await once(listener, "close");
+      await closeServer(listener);
       server?.close();
     },
   };

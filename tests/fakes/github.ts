@@ -1,11 +1,10 @@
 import { createPublicKey, randomBytes, verify } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { z } from "zod";
 import { createGitServer, type GitRequest, type GitServer, readGitRequest } from "./git-server.ts";
 import { answerAppPages, type AppPages, type FakeApp } from "./github-apps.ts";
+import { closeServer, listen } from "./listen.ts";
 
 /**
  * A GitHub: pull requests, App installations and their tokens (REST), and repositories over git's own HTTP server. It
@@ -100,8 +99,7 @@ export async function startGithub({
       response.destroy(error instanceof Error ? error : undefined);
     });
   });
-  await once(server.listen(0, host), "listening");
-  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const port = await listen(server, host);
 
   return {
     origin: `http://${host}:${port}`,
@@ -122,9 +120,7 @@ export async function startGithub({
       apps.set(clientId, { clientId, slug: clientId, key, id, owner, repositories: [...repositories] });
     },
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
       gitServer.close();
     },
   };

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http";
+import { closeServer, listen } from "./listen.ts";
 
 /**
  * A resource server and its authorization server in one, as the protocol has them
@@ -87,10 +87,8 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  origin = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  const port = await listen(server);
+  origin = `http://127.0.0.1:${port}`;
   const resource = options.resource?.(origin) ?? `${origin}/mcp`;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -315,9 +313,7 @@ export async function startFakeOAuth(options: FakeOAuthOptions): Promise<FakeOAu
     tokens,
     registrations,
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

@@ -5,8 +5,8 @@
  * is signed in already.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { closeServer, listen } from "./listen.ts";
 
 export const clientId = "heddle";
 /** With characters that RFC 6749 (2.3.1) wants encoded in a header. */
@@ -75,10 +75,8 @@ export async function startFakeOpenId(
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const bound = server.address();
-  issuer = `http://localhost:${typeof bound === "object" && bound ? bound.port : 0}`;
+  const port = await listen(server);
+  issuer = `http://localhost:${port}`;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", issuer);
@@ -261,9 +259,7 @@ export async function startFakeOpenId(
       return new URL(back);
     },
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

@@ -1,8 +1,8 @@
 /** A stand-in for an OpenTelemetry collector: OTLP over HTTP with JSON (https://opentelemetry.io/docs/specs/otlp/). */
-import { once } from "node:events";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { z } from "zod";
+import { closeServer, listen } from "./listen.ts";
 
 const valueSchema = z.union([
   z.object({ stringValue: z.string() }).transform(({ stringValue }) => stringValue),
@@ -58,10 +58,7 @@ export async function startCollector(options: { authorization: string }) {
       for (const check of waiters) check();
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}`,
     spans,
@@ -78,9 +75,7 @@ export async function startCollector(options: { authorization: string }) {
         check();
       }),
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

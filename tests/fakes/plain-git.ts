@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createGitServer, type GitServer, readGitRequest } from "./git-server.ts";
+import { closeServer } from "./listen.ts";
 
 /**
  * What a server does with a repository instead of serving it:
@@ -43,9 +44,7 @@ export async function startPlainGit(options: {
     ...{ origin: `http://${address}:${port}`, server, token: options.token },
     ...{ troubles: new Map(), onPush: undefined, requests: [] },
     async close() {
-      listener.closeAllConnections();
-      listener.close();
-      await once(listener, "close");
+      await closeServer(listener);
       server.close();
     },
   };

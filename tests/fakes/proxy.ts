@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { createServer, request as send } from "node:http";
 import { connect } from "node:net";
+import { listen } from "./listen.ts";
 
 /**
  * The proxy of a company, as the only way out: it knows names that nobody else does, and takes all of them to this
@@ -36,14 +36,12 @@ export async function startProxy() {
     outgoing.on("error", () => socket.destroy());
     socket.on("error", () => outgoing.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("The proxy does not listen on a port.");
+  const port = await listen(server);
   return {
-    url: `http://127.0.0.1:${bound.port}`,
+    url: `http://127.0.0.1:${port}`,
     asked,
     async close() {
+      // What was tunnelled ends with its two sides, and would be waited for.
       server.closeAllConnections();
       server.close();
     },

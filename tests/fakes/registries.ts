@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { zipOf } from "./zip.ts";
+import { closeServer, listen } from "./listen.ts";
 
 /**
  * An npm registry below /npm/, a Python index below /pypi/simple/, a sparse index of crates below /crates/index/ and a
@@ -73,14 +73,11 @@ export async function startRegistries(
     if (found) return response.end(found);
     return response.writeHead(404).end();
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
   return {
-    port: (server.address() as AddressInfo).port, // It listens on a port.
+    port: await listen(server),
     requests,
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { closeServer, listen } from "./listen.ts";
 
 /**
  * Search services on loopback that refuse what the real ones refuse.
@@ -95,16 +94,13 @@ export async function openSearchServices(): Promise<SearchServices> {
     if (url.pathname === "/search" && request.method === "GET") return searxng(url, response);
     return void tavily(request, response);
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on a port.
+  const base = `http://127.0.0.1:${await listen(server)}`;
   return {
     ...{ brave: `${base}/res/v1/web/search`, tavily: `${base}/search`, searxng: base, asked },
     fail: (how) => (failure = how),
     withoutJson: () => (hasJson = false),
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

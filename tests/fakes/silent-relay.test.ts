@@ -2,12 +2,11 @@ import { once } from "node:events";
 import { createConnection, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { startSilentRelay } from "./silent-relay.ts";
+import { listen } from "./listen.ts";
 
 test("The relay passes everything once, however often it is released, and later what it has held", async () => {
-  const echo = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
-  await once(echo, "listening");
-  const address = echo.address();
-  const relay = await startSilentRelay({ port: typeof address === "object" && address ? address.port : 0 });
+  const echo = createServer((socket) => socket.pipe(socket));
+  const relay = await startSilentRelay({ port: await listen(echo) });
   const client = createConnection(relay.port, "127.0.0.1");
   let heard = "";
   client.setEncoding("utf8").on("data", (text: string) => (heard += text));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createConnection, createServer, type NetConnectOpts, type Socket } from "node:net";
+import { listen } from "./listen.ts";
 
 /** A proxy between a client and a server that can go silent: it closes nothing, acknowledges all, and forwards nothing. */
 export interface SilentRelay {
@@ -57,11 +58,9 @@ export async function startSilentRelay(target: NetConnectOpts): Promise<SilentRe
     else if (isHeld) holdBack(pair);
     else forward(pair);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const port = await listen(server);
   return {
-    port: typeof address === "object" && address ? address.port : 0,
+    port: port,
     open: () => pairs.size,
     silence({ alsoNew = false } = {}) {
       isSilent = alsoNew;

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { listen } from "./listen.ts";
 
 /**
  * What a connection may come to on its way to a server: an accept that nothing follows, an end in the middle, silence
@@ -40,9 +41,8 @@ export async function startTroubledRelay(to: number): Promise<TroubledRelay> {
     if (trouble.kind === "none") return void up.pipe(down);
     passOn(up, down, trouble);
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
   const relay: TroubledRelay = {
-    port: (server.address() as AddressInfo).port, // It listens on a port.
+    port: await listen(server),
     trouble: { kind: "none" },
     connections: () => connections,
     async close() {

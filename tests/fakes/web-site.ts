@@ -1,9 +1,9 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { hostilePages } from "./hostile-pages.ts";
 import type { Dialer } from "../../src/sandbox/egress/dialer.ts";
+import { closeServer, listen } from "./listen.ts";
 
 /**
  * A web site on loopback that answers as servers of the web do (RFC 9110 for statuses, redirects and codings, RFC 6585
@@ -126,8 +126,7 @@ export async function openWebSite(names: Record<string, string[][]>): Promise<We
       fixed[url.pathname] ?? hostilePages[url.pathname] ?? ((_, gone) => gone.writeHead(404).end());
     return answer(request, response, (count) => (bytes += count));
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const port = await listen(server);
   return {
     requests,
     resolved,
@@ -149,9 +148,7 @@ export async function openWebSite(names: Record<string, string[][]>): Promise<We
       secure: (socket) => socket,
     },
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

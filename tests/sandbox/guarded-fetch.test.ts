@@ -1,9 +1,9 @@
-import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Dialer } from "../../src/sandbox/egress/dialer.ts";
 import { AddressRefused, createGuardedFetch } from "../../src/sandbox/guarded-fetch.ts";
+import { closeServer, listen } from "../fakes/listen.ts";
 
 /** A server on this machine that stands for every address, and what was looked up, dialled and asked. */
 async function scene(names: Record<string, string[][]> = {}, answer?: RequestListener) {
@@ -13,14 +13,8 @@ async function scene(names: Record<string, string[][]> = {}, answer?: RequestLis
     if (answer) answer(request, response);
     else response.end("here");
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
+  const port = await listen(server);
+  onTestFinished(() => closeServer(server));
   const lookedUp: string[] = [];
   const dialled: string[] = [];
   const dialer: Dialer = {

@@ -13,6 +13,7 @@ import type { Service, ServiceAccess, ServiceEnd, ServiceStart } from "../../src
 import { listProcessesNaming } from "../../src/sandbox/thread/processes.ts";
 import { type StandIn, standIn } from "./egress/internet.ts";
 import { closedFolder, dataFolder, secret } from "./two-threads.ts";
+import { listen } from "../fakes/listen.ts";
 
 const nothing: ServiceAccess = { read: [], write: [], network: [] };
 const dataDir = dataFolder();
@@ -144,11 +145,9 @@ describe("a service sees", () => {
   });
 
   test("no file, process, descriptor or loopback listener of the host", async () => {
-    const listener = createServer((socket) => socket.end(secret)).listen(0, "127.0.0.1");
+    const listener = createServer((socket) => socket.end(secret));
+    const port = await listen(listener);
     onTestFinished(() => void listener.close());
-    await once(listener, "listening");
-    const address = listener.address();
-    const port = typeof address === "object" ? address?.port : undefined;
     const script = `
       cat /proc/*/environ /proc/*/cmdline "$1/.env" "$2"/* </dev/null 2>/dev/null | tr '\\0' '\\n' | grep -ao "$3"
       for file in /proc/*/fd/*; do readlink "$file"; done | grep -v "^pipe:\\|^socket:\\|^anon_inode:\\|^/dev/null$\\|^/dev/shm/heddle-\\|^/proc/"
@@ -234,11 +233,9 @@ describe("a service reaches", () => {
   });
 
   test("what the machine reaches where its entry says host", async () => {
-    const listener = createServer((socket) => socket.end("hello\n")).listen(0, "127.0.0.1");
+    const listener = createServer((socket) => socket.end("hello\n"));
+    const args = [String(await listen(listener))];
     onTestFinished(() => void listener.close());
-    await once(listener, "listening");
-    const address = listener.address();
-    const args = [String(typeof address === "object" ? address?.port : 0)];
     const script = "exec 4<>/dev/tcp/127.0.0.1/$1; cat <&4; env | grep -ci _proxy";
     expect(await outputOf(script, { network: "host" }, { args })).toBe("hello\n0");
   });

@@ -1,10 +1,10 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AttachmentHandle } from "../../../src/agent/messages.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import type { FakeSlack, FakeSlackOptions } from "../../fakes/slack/fake-slack.ts";
 import { scene as slackScene } from "./slack-scene.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 const scene = (options?: FakeSlackOptions) => slackScene(options, "the build is red");
 
@@ -64,12 +64,8 @@ describe("Files of messages", () => {
     const elsewhere = createServer((request, response) => {
       asked.push(request.url ?? "");
       response.end("secret");
-    }).listen(0, "127.0.0.1");
-    await once(elsewhere, "listening");
-    onTestFinished(() => void elsewhere.close());
-    const bound = elsewhere.address();
-    const port = typeof bound === "object" && bound ? bound.port : 0;
-    const url = `http://127.0.0.1:${port}/x`;
+    });
+    const url = `${await listenForTest(elsewhere)}/x`;
     await expect(fetched({ ...file, handle: `${slack.teamId} ${id} ${url}` })).rejects.toThrow(
       /not one of Slack/,
     );

@@ -8,7 +8,7 @@ import { createOpenAIChatModel } from "../../../src/agent/llm/openai/chat.ts";
 import { createOpenAIResponsesModel } from "../../../src/agent/llm/openai/responses.ts";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeOpenAI } from "../../fakes/openai.ts";
-import { listen } from "./listen.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 import { limits } from "./openai/run.ts";
 
 const answers = Array.from({ length: 5 }, () => ({ content: [{ type: "text" as const, text: "Yes." }] }));
@@ -36,7 +36,7 @@ async function startFront(service: string) {
     handOn(request, response).catch((error: unknown) => response.destroy(new Error(String(error))));
   });
   front.on("connection", () => (connections += 1));
-  const url = await listen(front);
+  const url = await listenForTest(front);
   return {
     url,
     connections: () => connections,

@@ -5,10 +5,10 @@ import { readServerSentEvents } from "../../../src/agent/llm/server-sent-events.
 import { streamFetch } from "../../../src/agent/llm/stream-fetch.ts";
 import { readNetworkCode } from "../../../src/agent/network-code.ts";
 import { freePort } from "../../fakes/free-port.ts";
-import { listen } from "./listen.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 const serve = (answer: (request: IncomingMessage, response: ServerResponse) => unknown) =>
-  listen(createServer((request, response) => void answer(request, response)));
+  listenForTest(createServer((request, response) => void answer(request, response)));
 
 const post = (url: string, init: RequestInit = {}) =>
   streamFetch(url, { method: "post", body: "{}", headers: { "x-own": "1" }, ...init });

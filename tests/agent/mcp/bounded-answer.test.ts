@@ -1,25 +1,16 @@
 import { gzipSync } from "node:zlib";
 import { createServer, type ServerResponse } from "node:http";
-import { once } from "node:events";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { AnswerTooLarge, boundAnswer } from "../../../src/agent/mcp/bounded-answer.ts";
 import { fetchWithLimits } from "../../../src/agent/mcp/http.ts";
 import { listTools, poolOf } from "./harness.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 const stream = { headers: { "content-type": "text/event-stream; charset=utf-8" } };
 
 async function serve(respond: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_, response) => respond(response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    const closed = once(server, "close");
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
+  return `${await listenForTest(server)}/`;
 }
 
 /** Sends as fast as it is read, without an end. */

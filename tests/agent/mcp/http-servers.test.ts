@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../fakes/free-port.ts";
@@ -6,6 +6,8 @@ import type { McpPool } from "../../../src/agent/mcp/pool.ts";
 import { listTools, poolOf, run, toolNamed } from "./harness.ts";
 import { startHttpFixture } from "./servers/http.ts";
 import type { HttpFixture } from "./servers/http.ts";
+import { closeServer } from "../../fakes/listen.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 async function serve(kind: "http" | "sse", port = 0): Promise<HttpFixture> {
   const fixture = await startHttpFixture(kind, port);
@@ -62,24 +64,15 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
       followed.push(request.url ?? "");
       response.end();
     });
-    const moving = createServer((_, response) =>
-      response.writeHead(307, { location: `http://127.0.0.1:${portOf(elsewhere)}/keys` }).end(),
-    );
-    for (const server of [elsewhere, moving]) {
-      server.listen(0, "127.0.0.1");
-      await once(server, "listening");
-      onTestFinished(() => {
-        server.close();
-        server.closeAllConnections();
-      });
-    }
-    const url = `http://127.0.0.1:${portOf(moving)}/mcp`;
+    const keys = `${await listenForTest(elsewhere)}/keys`;
+    const moving = createServer((_, response) => response.writeHead(307, { location: keys }).end());
+    const url = `${await listenForTest(moving)}/mcp`;
     const pool = await poolOf({ web: { url, type: kind, headers: { "X-Key": "abc" } } });
     await pool.offer(AbortSignal.any([]));
     expect(pool.status()).toMatchObject([
       {
         state: "failed",
-        problem: expect.stringContaining(`${portOf(elsewhere)}/keys not followed`),
+        problem: expect.stringContaining(`${new URL(keys).port}/keys not followed`),
       },
     ]);
     expect(followed).toEqual([]);
@@ -93,10 +86,7 @@ describe.for(["http", "sse"] as const)("a server behind a url, over %s", (kind) 
     const closed = createServer((_, response) => response.writeHead(401).end('{"error":"invalid_token"}'));
     closed.listen(fixture.port, "127.0.0.1");
     await once(closed, "listening");
-    onTestFinished(() => {
-      closed.close();
-      closed.closeAllConnections();
-    });
+    onTestFinished(() => closeServer(closed));
     const { status, text } = await run(echo, { say: "anyone?" });
     expect(status).toBe("error");
     expect(text).toContain("it wants a login (HTTP 401): put a token that it takes into `headers`");
@@ -151,16 +141,7 @@ describe("addresses without a server behind them", () => {
       response.writeHead(status, { "content-type": "text/event-stream" }).write(body);
       if (!keepOpen) response.end();
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    onTestFinished(async () => {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    });
-    const address = server.address();
-    return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
+    return `${await listenForTest(server)}/`;
   }
 
   test.each([
@@ -208,8 +189,3 @@ describe("addresses without a server behind them", () => {
 test("a time-out of 0 is refused for the pool as a whole", async () => {
   await expect(poolOf({}, { timeouts: { readMs: 0 } })).rejects.toThrow(/readMs must be above 0 ms, not 0/);
 });
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
-}

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import type { Asker } from "../../../src/agent/mcp/asker.ts";
@@ -12,6 +11,7 @@ import { type FakeOAuthOptions, startFakeOAuth } from "../../fakes/oauth.ts";
 import { startRedis } from "../../fakes/redis.ts";
 import { never, poolOf, run } from "./harness.ts";
 import { startHttpFixture } from "./servers/http.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 /** Who owns a call: docs/decisions/0053-calls-use-the-account-of-who-asked.md. */
 
@@ -185,11 +185,8 @@ test("A token is revoked at a private address only where the operator has named 
   const inside = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     response.end();
-  }).listen(0, "127.0.0.1");
-  await once(inside, "listening");
-  onTestFinished(() => void inside.close());
-  const bound = inside.address();
-  const host = `127.0.0.1:${typeof bound === "object" ? bound?.port : ""}`;
+  });
+  const { host } = new URL(await listenForTest(inside));
   const disconnectAt = async (endpoint: string, hosts: string[] = []) => {
     await connect(ada);
     const store = accounts.of(ada.person);

@@ -1,8 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   createAppReader,
   createOwnLogins,
@@ -11,6 +9,7 @@ import {
 import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -28,10 +27,7 @@ async function startHost(...answers: number[]) {
     asked.push(request.url);
     response.writeHead(answers.shift() ?? 500).end(JSON.stringify({ slug: "Heddle-App" }));
   });
-  await once(host.listen(0, "127.0.0.1"), "listening");
-  onTestFinished(() => void host.close());
-  const { port } = host.address() as AddressInfo; // It listens on a port.
-  return { asked, url: `http://127.0.0.1:${port}` };
+  return { asked, url: await listenForTest(host) };
 }
 
 function open(repositories: object, variables: Record<string, string>) {
@@ -45,7 +41,7 @@ function open(repositories: object, variables: Record<string, string>) {
   return { config, readApp, store: openGithubAppStore(config, redis) };
 }
 
-test("the account of the App is asked for where it signs in, once, and again where the host did not say it", async () => {
+test("the account of the App is asked for where it signs in, and again where the host did not say it", async () => {
   const { asked, url } = await startHost(503, 200);
   const variables = { SHOP_TOKEN: "ghp_x", GITHUB_APP_CLIENT_ID: "Iv1", GITHUB_APP_PRIVATE_KEY: pem };
   const repositories = {

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
@@ -7,6 +6,7 @@ import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../..
 import { modelEnvironment } from "../environment.ts";
 import { usePlace } from "../hooks.ts";
 import type { Program } from "../program.ts";
+import { listen } from "../../fakes/listen.ts";
 
 const here = usePlace();
 
@@ -29,15 +29,12 @@ async function serve(reply: string | undefined): Promise<string> {
       socket.write(`-${reply}\r\n`.repeat(asked));
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listen(server);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("It does not listen on a port.");
-  return `redis://127.0.0.1:${address.port}`;
+  return `redis://127.0.0.1:${port}`;
 }
 
 const states: [state: string, url: () => Promise<string>][] = [

@@ -18,6 +18,7 @@ import {
   type FakeUser,
   World,
 } from "./world.ts";
+import { closeServer, listen } from "../listen.ts";
 
 export interface FakeDiscordOptions {
   /** Whether the app has switched the privileged intent on. Default true. */
@@ -170,12 +171,9 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
       response.writeHead(500).end(String(error));
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("The fake does not listen on a port.");
+  const port = await listen(server);
   const { host = "127.0.0.1" } = options;
-  const address = (path: string, scheme = "http") => `${scheme}://${host}:${bound.port}${path}`;
+  const address = (path: string, scheme = "http") => `${scheme}://${host}:${port}${path}`;
 
   const world = new World(address, (dispatch) => gateway.dispatch(dispatch));
   const token = `${Buffer.from(world.applicationId).toString("base64url")}.fakefk.a-token-of-the-fake-discord`;
@@ -264,9 +262,7 @@ export async function startFakeDiscord(options: FakeDiscordOptions = {}): Promis
       if (!server.listening) return;
       interactions.close();
       await gateway.close();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

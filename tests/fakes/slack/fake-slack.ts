@@ -19,6 +19,7 @@ import {
   type FakeUser,
   Workspace,
 } from "./workspace.ts";
+import { closeServer, listen } from "../listen.ts";
 
 export interface FakeSlackOptions {
   /** What is installed decides about scopes and events. Default: the manifest that Heddle ships. */
@@ -210,12 +211,9 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       response.writeHead(500).end(String(error));
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("The fake does not listen on a port.");
+  const port = await listen(server);
   const { host: named = "127.0.0.1" } = options;
-  const address = (path: string, scheme = "http") => `${scheme}://${named}:${bound.port}${path}`;
+  const address = (path: string, scheme = "http") => `${scheme}://${named}:${port}${path}`;
 
   const tell = (event: FakeEvent, channel: FakeChannel) => {
     const subscription = event.type === "message" ? messageEvents[channel.kind] : event.type;
@@ -339,9 +337,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     async close() {
       if (!server.listening) return;
       await socket.close();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

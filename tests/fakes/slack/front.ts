@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { FakeSlack } from "./fake-slack.ts";
+import { closeServer, listen } from "../listen.ts";
 
 /** One address for two workspaces, as Slack's is: the token or the code tells which is meant. */
 export async function openFront(
@@ -34,15 +34,11 @@ export async function openFront(
     response.writeHead(answer.status, headers).end(await answer.text());
   };
   const server = createServer((request, response) => void relay(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const port = await listen(server);
   return {
-    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/api/`,
+    url: `http://127.0.0.1:${port}/api/`,
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await closeServer(server);
     },
   };
 }

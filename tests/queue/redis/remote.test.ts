@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -15,6 +14,7 @@ import {
   redisServers,
   type Servers,
 } from "../../fakes/redis-servers.ts";
+import { listen } from "../../fakes/listen.ts";
 
 let servers: Servers;
 beforeEach(async () => {
@@ -135,11 +135,9 @@ describe("the server that REDIS_URL names", () => {
   });
 
   test("is refused when it accepts the connection and says nothing", async () => {
-    const silent = createServer((socket) => socket.on("error", () => undefined)).listen(0, "127.0.0.1");
-    await once(silent, "listening");
+    const silent = createServer((socket) => socket.on("error", () => undefined));
+    const port = await listen(silent);
     onTestFinished(() => void silent.close());
-    const address = silent.address();
-    const port = typeof address === "object" && address ? address.port : 0;
     await expect(open(`redis://127.0.0.1:${port}`, 200)).rejects.toThrow("is not usable: no answer in time");
   });
 
@@ -157,11 +155,9 @@ describe("the server that REDIS_URL names", () => {
           .slice(1))
           socket.write(/\binfo\b/i.test(command) ? `$${info.length}\r\n${info}\r\n` : "+OK\r\n");
       });
-    }).listen(0, "127.0.0.1");
-    await once(old, "listening");
+    });
+    const port = await listen(old);
     onTestFinished(() => void old.close());
-    const address = old.address();
-    const port = typeof address === "object" && address ? address.port : 0;
     const opened = open(`redis://127.0.0.1:${port}`).then(
       ({ server }) => server.describe,
       (error: unknown) => String(error),

@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
-import { once } from "node:events";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { explainRefusal } from "../../../src/queue/redis/unavailable.ts";
+import { listen } from "../../fakes/listen.ts";
 
 /** What a client is told by a server that answers everything so. */
 async function errorOf(reply: string): Promise<unknown> {
@@ -10,12 +10,8 @@ async function errorOf(reply: string): Promise<unknown> {
     socket.on("error", () => undefined);
     socket.on("data", () => socket.write(`-${reply}\r\n`));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string")
-    throw new Error("The server does not listen on a port.");
-  const client = new Redis({ port: address.port, enableReadyCheck: false, disableClientInfo: true });
+  const port = await listen(server);
+  const client = new Redis({ port: port, enableReadyCheck: false, disableClientInfo: true });
   // The handshake is refused as well.
   client.on("error", () => undefined);
   onTestFinished(() => {

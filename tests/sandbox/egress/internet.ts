@@ -1,13 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectSecurely } from "node:tls";
 import type { Dialer } from "../../../src/sandbox/egress/dialer.ts";
+import { closeServer, listen } from "../../fakes/listen.ts";
 
 /** An internet on loopback: names that a test gives addresses, and behind every public address one server. */
 export interface StandIn {
@@ -49,9 +49,7 @@ export async function standIn(
   };
   const secure = createSecureServer({ key, cert }, (request, response) => void answer(request, response));
   const plain = createServer((request, response) => void answer(request, response));
-  for (const server of [secure, plain]) await once(server.listen(0, "127.0.0.1"), "listening");
-  const portOf = (server: { address(): AddressInfo | string | null }) =>
-    (server.address() as AddressInfo).port;
+  const ports = { secure: await listen(secure), plain: await listen(plain) };
   return {
     requests,
     dialled,
@@ -65,16 +63,12 @@ export async function standIn(
       },
       connect(address, port) {
         dialled.push(`${address}:${port}`);
-        return connect(portOf(port === 443 ? secure : plain), "127.0.0.1");
+        return connect(port === 443 ? ports.secure : ports.plain, "127.0.0.1");
       },
       secure: (socket, host) => connectSecurely({ socket, servername: host, ca: cert }),
     },
     async close() {
-      for (const server of [secure, plain]) {
-        server.closeAllConnections();
-        server.close();
-        await once(server, "close");
-      }
+      for (const server of [secure, plain]) await closeServer(server);
     },
   };
 }

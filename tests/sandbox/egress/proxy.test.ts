@@ -1,12 +1,5 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import {
-  type AddressInfo,
-  connect,
-  createServer as createSocketServer,
-  type Server,
-  type Socket,
-} from "node:net";
+import { connect, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import {
@@ -16,6 +9,7 @@ import {
 } from "../../../src/sandbox/egress/allowance.ts";
 import { type Dialer, publicDialer } from "../../../src/sandbox/egress/dialer.ts";
 import { createProxyServer } from "../../../src/sandbox/egress/proxy.ts";
+import { listen } from "../../fakes/listen.ts";
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -24,8 +18,7 @@ afterEach(async () => {
 
 async function portOf(server: Server): Promise<number> {
   servers.push(server);
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  return (server.address() as AddressInfo).port; // It listens on a port.
+  return listen(server);
 }
 
 /** A proxy in front of one host with a credential, without TLS. */

@@ -1,12 +1,11 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createConsoleThread } from "../../../../src/adapters/console/conversations/intake.ts";
 import { Streams } from "../../../../src/adapters/console/streams/streams.ts";
 import type { ThreadRef } from "../../../../src/chat/threads.ts";
 import { call, openStream } from "../requests.ts";
 import { startConsole, type TestConsole } from "../start-console.ts";
+import { listenForTest } from "../../../fakes/listen-for-test.ts";
 
 let console: TestConsole;
 let thread: ThreadRef;
@@ -109,13 +108,10 @@ describe("a page's live stream", () => {
     const server = createServer((_request, response) => {
       response.once("close", () => setImmediate(() => opened.resolve(streams.open(response))));
       leaving.abort();
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo; // it listens on a port
-    await fetch(`http://127.0.0.1:${port}`, { signal: leaving.signal }).catch(() => undefined);
+    });
+    await fetch(await listenForTest(server), { signal: leaving.signal }).catch(() => undefined);
     expect(await opened.promise).toBeUndefined();
     streams.close();
-    server.close();
   });
 
   test("ends when the console stops", async () => {

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import {
@@ -10,6 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
+import { closeServer, listen } from "../../../fakes/listen.ts";
 
 export interface StatelessFixture {
   url: string;
@@ -83,17 +83,13 @@ export async function startStatelessServer(
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listen(server);
   onTestFinished(async () => {
     await handler.close();
-    server.closeAllConnections();
-    server.close();
+    await closeServer(server);
   });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the fixture does not listen on TCP");
   return Object.assign(fixture, {
-    url: `http://127.0.0.1:${address.port}/mcp`,
+    url: `http://127.0.0.1:${port}/mcp`,
     requests,
     listening: () => streams.size,
     hangUp: () => server.closeAllConnections(),
