@@ -1,4 +1,5 @@
-import { Readable } from "node:stream";
+import { type Duplex, pipeline, Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import type { Dispatcher } from "undici";
 
 const load = () => import("undici");
@@ -20,7 +21,7 @@ export const streamFetch: typeof fetch = async (address, init = {}) => {
   if (!isPost || typeof body !== "string" || isProxied) return await fetch(address, init);
   const { request } = await (loaded ??= load());
   const headers = new Headers(init.headers);
-  // Without a word a service may compress, which nothing here would undo.
+  // Without a word a service may compress, which costs both sides more than it saves.
   headers.set("accept-encoding", "identity");
   // Whoever asks knows for how long a service may be silent.
   const timeouts = { headersTimeout: 0, bodyTimeout: 0 };
@@ -30,18 +31,36 @@ export const streamFetch: typeof fetch = async (address, init = {}) => {
     throw new TypeError("fetch failed", { cause: error });
   });
   if (answer.statusCode < 300 || answer.statusCode >= 400) return toResponse(answer);
-  await answer.body.dump();
+  // Nobody reads what a redirect says, and it may never end.
+  answer.body.on("error", () => undefined).destroy();
   return await fetch(address, init);
 };
 
-function toResponse({ statusCode: status, headers: told, body }: Dispatcher.ResponseData): Response {
+/** By their names in RFC 9110, section 8.4.1, and RFC 8878. */
+const decoders = new Map<string, () => Duplex>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+  ["zstd", createZstdDecompress],
+]);
+
+/** What a gateway has compressed although it was asked not to. */
+function decode(body: Readable, encoding = ""): Readable {
+  const decoder = decoders.get(encoding.toLowerCase())?.();
+  // Whoever reads the decoder hears of an error there.
+  return decoder ? pipeline(body, decoder, () => undefined) : body;
+}
+
+function toResponse({ statusCode: status, headers: told, body: sent }: Dispatcher.ResponseData): Response {
   const headers = new Headers();
   for (const [name, value = ""] of Object.entries(told)) {
     for (const single of [value].flat()) headers.append(name, single);
   }
+  const isEmpty = status === 204 || status === 205;
+  const body = isEmpty ? sent : decode(sent, headers.get("content-encoding") ?? undefined);
   const isStream = status === 200 && /event-stream/.test(headers.get("content-type") ?? "");
   // What the SDKs look at before they hand it on.
   if (isStream) return { ok: true, status, headers, body } as unknown as Response;
-  const isEmpty = status === 204 || status === 205;
   return new Response(isEmpty ? null : (Readable.toWeb(body) as ReadableStream), { status, headers });
 }

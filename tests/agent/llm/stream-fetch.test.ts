@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
+import { createBrotliCompress, createDeflate, createGzip, createZstdCompress, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { readServerSentEvents } from "../../../src/agent/llm/server-sent-events.ts";
 import { streamFetch } from "../../../src/agent/llm/stream-fetch.ts";
@@ -58,6 +59,59 @@ test("A service that has moved is followed with the request", async () => {
     return response.end(`data: ${await text(request)}\n\n`);
   });
   expect(await collect(await post(`${url}/old`))).toEqual(["{}"]);
+});
+
+test("A service that has moved is followed although its own answer never ends", async () => {
+  const closed = Promise.withResolvers<void>();
+  const url = await serve((request, response) => {
+    if (request.url === "/new") return response.writeHead(200).end("here");
+    response.on("close", () => closed.resolve());
+    return response.writeHead(308, { location: "/new" }).write("more follows");
+  });
+  expect(await (await post(`${url}/old`)).text()).toBe("here");
+  await closed.promise;
+});
+
+test.each([
+  ["gzip", createGzip],
+  ["deflate", createDeflate],
+  ["br", createBrotliCompress],
+  ["zstd", createZstdCompress],
+])(
+  "What a gateway compresses by %s although asked not to is read as it arrives",
+  async (encoding, create) => {
+    const wasRead = Promise.withResolvers<void>();
+    const url = await serve(async (request, response) => {
+      const isStream = request.url === "/stream";
+      const type = isStream ? "text/event-stream" : "application/json";
+      response.writeHead(isStream ? 200 : 400, { "content-type": type, "content-encoding": encoding });
+      const compressed = create();
+      compressed.pipe(response);
+      if (!isStream) return compressed.end('{"error":"no"}');
+      compressed.write("data: 1\n\n");
+      compressed.flush();
+      await wasRead.promise;
+      return compressed.end("data: 2\n\n");
+    });
+    expect(await (await post(`${url}/refused`)).json()).toEqual({ error: "no" });
+    const got: string[] = [];
+    for await (const { data } of readServerSentEvents(await post(`${url}/stream`))) {
+      got.push(data);
+      wasRead.resolve();
+    }
+    expect(got).toEqual(["1", "2"]);
+  },
+);
+
+test("A compressed stream that breaks off is told as one that is not", async () => {
+  const url = await serve((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
+    response.write(gzipSync("data: 1\n\n").subarray(0, 20));
+    setTimeout(() => response.destroy(), 20);
+  });
+  const broken = await collect(await post(url)).catch((error: unknown) => error);
+  expect(broken).toBeInstanceOf(TypeError);
+  expect(readNetworkCode(broken)).toBe("UND_ERR_SOCKET");
 });
 
 test("What cannot be reached, and what breaks off, is told as fetch tells it", async () => {
