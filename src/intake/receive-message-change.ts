@@ -7,6 +7,7 @@ import { deleteMessage, editMessage } from "../queue/session/message-changes.ts"
 import { findThreadOfMessage } from "../queue/session/message-threads.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { StopOptions } from "./receive-stop.ts";
+import { readTask } from "./user-message.ts";
 
 interface MessageChangeOptions extends Pick<StopOptions, "redis" | "afterStop"> {
   queue: Pick<TurnQueue, "wake">;
@@ -22,14 +23,14 @@ export async function receiveMessageChange(
   const heard = watch?.isWatched(event.thread) && (await findThreadOfMessage(redis, event.ref));
   const thread = heard || threadId(event.thread);
   const { id, name } = event.author;
-  const isUnaddressed = heard && (await redis.hexists(keys.head(thread), "listening")) === 1;
+  const isUnaddressed = Boolean(heard) && (await redis.hexists(keys.head(thread), "listening")) === 1;
   const change = {
     ...{ message: event.ref.message, author: { id, name }, at: event.at },
     ...(isUnaddressed && { unaddressed: true as const }),
   };
   const outcome =
     event.kind === "edit"
-      ? await editMessage(redis, thread, { ...change, text: event.text })
+      ? await editMessage(redis, thread, { ...change, ...readTask(event.text, { isUnaddressed }) })
       : await deleteMessage(redis, thread, change);
   switch (outcome) {
     case "too-late":

@@ -6,17 +6,24 @@ import { readPlanTask } from "./text-commands/plan.ts";
 export function toUserMessage(event: InboundMessage): UserMessage {
   const { id, name } = event.author;
   const enclosed = collectExtras(event);
-  const planned = event.addressed === "none" ? undefined : readPlanTask(event.text);
   return {
     role: "user",
     id: event.ref.message,
     author: { id, name },
-    text: planned ?? event.text,
+    ...readTask(event.text, { isUnaddressed: event.addressed === "none" }),
     ...(Object.keys(enclosed).length > 0 && { enclosed }),
     at: event.at,
     ...(event.trace && { trace: event.trace }),
-    ...(planned !== undefined && { plan: true as const }),
   };
+}
+
+/** What a text asks for, and whether its author wants to see a plan first. Nobody asks who addresses nobody. */
+export function readTask(
+  text: string,
+  { isUnaddressed }: { isUnaddressed: boolean },
+): Pick<UserMessage, "text" | "plan"> {
+  const planned = isUnaddressed ? undefined : readPlanTask(text);
+  return planned === undefined ? { text } : { text: planned, plan: true };
 }
 
 /** Leaves out what is empty: Lua scripts in Redis cannot tell an empty list from an empty object. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { InboundDeletion, InboundEdit } from "../../src/chat/inbound.ts";
 import { receiveMessageChange } from "../../src/intake/receive-message-change.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
-import { deliver } from "../../src/queue/session/mailbox.ts";
+import { deliver, readMailbox } from "../../src/queue/session/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -42,6 +42,7 @@ async function threadWithMessage() {
       receiveMessageChange(options, { kind: "edit", ...about, text, at, ...more }),
     remove: (at: number, more: Partial<InboundDeletion> = {}) =>
       receiveMessageChange(options, { kind: "delete", ...about, at, ...more }),
+    waiting: () => readMailbox(redis, id),
     take: async () => (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: 2 }),
   };
 }
@@ -59,6 +60,32 @@ test("A change of a message that a turn has taken is passed on, and its thread i
   expect(await edit("count again", 2)).toEqual({ kind: "amended", thread: id });
   expect(await edit("count again", 2)).toEqual({ kind: "amended", thread: id, unchanged: true });
   expect(told).toEqual(["woken", "woken"]);
+});
+
+test("An edit that is told late undoes no later one, neither of a message that waits nor of one that is worked on", async () => {
+  const { id, edit, waiting, take } = await threadWithMessage();
+  expect(await edit("count to three", 4)).toEqual({ kind: "amended", thread: id });
+  expect(await edit("count to two", 3)).toEqual({ kind: "amended", thread: id, unchanged: true });
+  expect(await waiting()).toMatchObject([{ text: "count to three" }]);
+  await take();
+  expect(await edit("count to two", 3)).toEqual({ kind: "amended", thread: id, unchanged: true });
+  expect(await edit("count to five", 6)).toEqual({ kind: "amended", thread: id });
+  expect(await edit("count to four", 5)).toEqual({ kind: "amended", thread: id, unchanged: true });
+  expect(await waiting()).toMatchObject([{ text: expect.stringMatching(/now reads:\)\ncount to five$/) }]);
+});
+
+test("An edit asks for a plan, or no longer, as the message itself would", async () => {
+  const { edit, waiting, take } = await threadWithMessage();
+  await edit("!plan move the report", 2);
+  expect(await waiting()).toMatchObject([{ text: "move the report", plan: true }]);
+  await edit("move the report", 3);
+  expect(await waiting()).toMatchObject([{ text: "move the report" }]);
+  expect((await waiting())[0]).not.toHaveProperty("plan");
+  await take();
+  await edit("!plan: move it to Postgres", 4);
+  expect(await waiting()).toMatchObject([
+    { text: expect.stringMatching(/now reads:\)\nmove it to Postgres$/), plan: true },
+  ]);
 });
 
 test("Deleting all that a turn was asked stops it", async () => {

@@ -33,18 +33,20 @@ export type Edited = "changed" | "passed-on" | "repeated" | "too-late";
 /** What edit.lua replies, by its number. */
 const edits = ["too-late", "changed", "passed-on", "repeated"] as const;
 
-/** Once for the same edit, however often it is told. */
+/** Once for the same edit, however often it is told, and not at all where a later one was told before. */
 export async function editMessage(
   redis: Redis,
   thread: ThreadId,
-  { message, author, at, text, unaddressed }: MessageChange & { text: string },
+  { message, author, at, text, unaddressed, plan }: MessageChange & Pick<UserMessage, "text" | "plan">,
 ): Promise<Edited> {
   const correction = createNote({ message, at }, author, `${edited}${text}`);
   if (unaddressed) correction.message.unaddressed = true;
+  if (plan) correction.message.plan = true;
+  const newest = keys.seen(thread, `${message}${separator}edited`);
   const result = await editScript.run(
     redis,
-    [keys.head(thread), keys.mail(thread), keys.asked(thread), keys.seen(thread, correction.message.id)],
-    [message, text, scriptJson(correction), daySeconds],
+    [keys.head(thread), keys.mail(thread), keys.asked(thread), newest],
+    [message, text, scriptJson(correction), daySeconds, at, plan ? "1" : ""],
   );
   return edits[z.literal([0, 1, 2, 3]).parse(result)];
 }
