@@ -76,9 +76,15 @@ function controlTurn({ lease, options, job }: ClaimedSession, { turn }: CurrentT
   const controller = new AbortController();
   const abort = (reason: TurnAbort) => controller.abort(reason);
   let killing: Promise<KillReport> | undefined;
+  const kill = () => {
+    const killed = options.runner.killAll(lease.thread);
+    // Whoever needs the figures hears of it, which may be later: until then it must not end the worker.
+    killed.catch(() => undefined);
+    return killed;
+  };
   const onJobAbort = () => {
     if (job.reason !== shutdown) return abort({ kind: "lost-lease" });
-    killing ??= options.runner.killAll(lease.thread);
+    killing ??= kill();
     abort({ kind: "shutdown" });
   };
   job.addEventListener("abort", onJobAbort, { once: true });
@@ -89,7 +95,7 @@ function controlTurn({ lease, options, job }: ClaimedSession, { turn }: CurrentT
     onStop(order) {
       if (!endsTurn(order, turn) || controller.signal.aborted) return;
       // Counting starts before the abort, which ends the same processes.
-      killing = options.runner.killAll(lease.thread);
+      killing = kill();
       abort({ kind: "stop", order });
     },
     findKills: () => killing,

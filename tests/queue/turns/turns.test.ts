@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
@@ -898,6 +899,41 @@ describe("A worker", () => {
     expect(errors.map(String)).toEqual(
       survivors > 0 ? [expect.stringContaining("are alive after they were killed")] : [],
     );
+  });
+
+  test("that cannot look for the processes of a stopped turn fails that turn alone, and its receipt comes with the next try", async () => {
+    const chat = memoryChat();
+    const { says, stops } = gateway(chat);
+    const started = Promise.withResolvers<void>();
+    const slow = defineTool({
+      name: "wait",
+      description: "Waits.",
+      input: z.object({}),
+      effect: "write",
+      run: async (_input, { signal }) => {
+        started.resolve();
+        await once(signal, "abort");
+        // The kill has failed before anybody asks for its figures.
+        await delay(100);
+        return { status: "ok", text: "" };
+      },
+    });
+    let kills = 0;
+    const { errors } = await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }],
+      tools: [slow],
+      async killAll() {
+        kills += 1;
+        if (kills === 1) throw new Error("The process that runs the sandboxes has ended.");
+        return { commands: 1, processes: 2, survivors: 0 };
+      },
+    });
+    await says("wait");
+    await started.promise;
+    await stops();
+    const receipt = await chat.until(() => chat.shown.find(({ message }) => message.kind === "receipt"));
+    expect(receipt.message).toMatchObject({ markdown: expect.stringContaining("Stopped") });
+    expect(errors.map(String)).toEqual([expect.stringContaining("runs the sandboxes has ended")]);
   });
 
   test("that shuts down says so in the thread, where the next one then shows that it works", async () => {
