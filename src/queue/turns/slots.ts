@@ -44,14 +44,15 @@ export function createSlots(redis: Redis, limits: SlotLimits, onError: (error: u
       const { user, isPerson } = await claimantIn(redis, thread);
       const places = placesOf(thread, user, limits);
       const names = places.map(({ place }) => place);
-      const enter = () =>
+      const waitsSince = isPerson ? since : "";
+      const enter = ({ runs }: { runs: boolean }) =>
         enterSlotScript.run(
           redis,
           [...names.map(keys.slots), ...names.map(keys.slotQueue), ...names.map(keys.slotAsked)],
-          [thread, lostMs, isPerson ? since : "", waitingMs, ...places.map(({ limit }) => limit)],
+          [thread, lostMs, waitsSince, waitingMs, runs ? "1" : "", ...places.map(({ limit }) => limit)],
         );
-      if ((await enter()) !== 1) return undefined;
-      const renewing = setInterval(() => void enter().catch(onError), lostMs / 3);
+      if ((await enter({ runs: false })) !== 1) return undefined;
+      const renewing = setInterval(() => void enter({ runs: true }).catch(onError), lostMs / 3);
       return {
         async leave({ isOurs } = { isOurs: true }) {
           clearInterval(renewing);

@@ -219,6 +219,22 @@ describe("A slot", () => {
     expect(await holdsSlot(redis, thread)).toBe(false);
   });
 
+  test("is had again when it expired while Redis was away, beside whoever has entered since", async () => {
+    const enter = opened({ total: 1 });
+    const slot = await enter("c1:U1");
+    const thread = "memory:w:c1:c1-U1";
+    await redis.zadd(keys.slots("all"), 1, thread);
+    const other = await enter("c2:U2");
+    vi.advanceTimersByTime(renewMs);
+    for (let reads = 0; !(await holdsSlot(redis, thread)) && reads < 100; reads += 1);
+    expect(await holdsSlot(redis, thread)).toBe(true);
+    expect(await waitsIn("all")).toEqual({ line: [], asked: [] });
+    await other?.leave();
+    expect(await enter("c3:U3")).toBeUndefined();
+    await slot?.leave();
+    expect(await enter("c3:U3")).toBeDefined();
+  });
+
   test("stays with the worker that has gone on with the thread", async () => {
     const enter = opened({ total: 1 });
     const slot = await enter("c1:U1");

@@ -10,7 +10,8 @@
   ARGV[1] thread    ARGV[2] ms until the slot is given up for lost
   ARGV[3] since when a person waits in the thread, ms; "" when nobody does
   ARGV[4] ms after which one who waits and does not ask again is forgotten
-  ARGV[5] … the number of slots in each place
+  ARGV[5] "1" where a turn runs already: it has its slots back although they expired and others have entered since
+  ARGV[6] … the number of slots in each place
 
   Output
     1  in
@@ -19,10 +20,11 @@
 -- @include time
 local places = #KEYS / 3
 local thread, lostMs, since, waitingMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local runs = ARGV[5] == "1"
 
 -- The keys of one place, and how many slots it has.
 local function placeAt(index)
-  return KEYS[index], KEYS[places + index], KEYS[2 * places + index], tonumber(ARGV[index + 4])
+  return KEYS[index], KEYS[places + index], KEYS[2 * places + index], tonumber(ARGV[index + 5])
 end
 
 local now = timeMs()
@@ -41,7 +43,7 @@ for index = 1, places do
     before = redis.call("ZCOUNT", line, "-inf", "(" .. since)
   end
   local taken = redis.call("ZCARD", place)
-  if not redis.call("ZSCORE", place, thread) and taken + before >= slots then
+  if not runs and not redis.call("ZSCORE", place, thread) and taken + before >= slots then
     full = index
   end
 end
