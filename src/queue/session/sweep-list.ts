@@ -23,26 +23,22 @@ export async function enqueueForSweep(
   );
 }
 
-/** Lists the thread for a time to come, unless it is listed. */
-export async function listForLater(redis: Redis, thread: ThreadId, at: number): Promise<void> {
-  await redis.zadd(keys.waiting, "NX", at, thread);
-}
-
 /** When the thread was last listed as having something to do. */
 export function readListedAt(redis: Redis, thread: ThreadId): Promise<string | null> {
   return redis.zscore(keys.waiting, thread);
 }
 
 /**
- * Takes the thread off the list, unless it was listed anew since `listed` was read.
+ * Takes the thread off the list, unless it was listed anew since `listedSince` was read.
  *
- * @param until when it has something to do by itself, ms: it stays listed for then
+ * @param wakeAt when it has something to do by itself, ms: it is listed for then
  */
 export async function unlist(
   redis: Redis,
   thread: ThreadId,
   listedSince: string | null,
-  until?: number,
+  wakeAt?: number,
 ): Promise<void> {
-  if (listedSince !== null) await unlistScript.run(redis, [keys.waiting], [thread, listedSince, until ?? ""]);
+  if (listedSince === null && wakeAt === undefined) return;
+  await unlistScript.run(redis, [keys.waiting], [thread, listedSince ?? "", wakeAt ?? ""]);
 }

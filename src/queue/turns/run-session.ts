@@ -2,7 +2,7 @@ import type { JournalRecord } from "../../agent/journal.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { tryClaimSession } from "../session/claim.ts";
 import { LeaseLost, type SessionLease } from "../session/lease.ts";
-import { listForLater, readListedAt, unlist } from "../session/sweep-list.ts";
+import { readListedAt, unlist } from "../session/sweep-list.ts";
 import { carryOutUndo } from "../undo/carry-out.ts";
 import {
   awaitPendingEdits,
@@ -195,7 +195,6 @@ async function becomeIdle(session: ClaimedSession): Promise<boolean> {
   const times = [...known, session.retryAt ?? [], rest.later ?? []].flat();
   const wakeAt = times.length > 0 ? Math.min(...times) : undefined;
   await unlist(options.redis, lease.thread, listedSince, wakeAt);
-  if (wakeAt !== undefined) await listForLater(options.redis, lease.thread, wakeAt);
   return true;
 }
 
