@@ -4,7 +4,7 @@ import type { Masker } from "../agent/masker.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { createJobReports } from "../queue/turns/background-jobs.ts";
-import { createAfterStop } from "../queue/turns/stop-waiting.ts";
+import { createAfterStop } from "../queue/turns/end-unheld-thread.ts";
 import { type StopWatch, watchStops } from "../queue/turns/stops.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";

@@ -92,7 +92,7 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
     redis: server.connect({ maxRetriesPerRequest: null }),
     queue,
     runSession: workerStatus.track(engine.runSession),
-    stopWaiting: engine.stopWaiting,
+    endUnheldThread: engine.endUnheldThread,
     slots: createSlots(redis, queueSettings, onError),
     concurrency: queueSettings.concurrency,
     lockMs: queueSettings.lockSeconds * 1_000,

@@ -10,7 +10,7 @@ import type { OutboxEntry } from "../queue/outbox/contracts.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../queue/session/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
-import { isOver } from "../queue/turns/stops.ts";
+import { hadItsEnd } from "../queue/turns/stops.ts";
 import { listCalled } from "./called-people.ts";
 import { formatDuration, nameCall, renderHeadline } from "./describe.ts";
 import { createEditedMessage } from "./edited-message.ts";
@@ -113,7 +113,7 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
 
   const questions = createQuestionRenderer(options);
 
-  const listFinished = (outcome: TurnOutcome) => messages.filter((message) => isOver(message, outcome));
+  const listFinished = (outcome: TurnOutcome) => messages.filter((message) => hadItsEnd(message, outcome));
 
   return {
     took(taken) {

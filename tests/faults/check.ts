@@ -1,7 +1,7 @@
 import type { TurnOutcome } from "../../src/agent/events.ts";
 import type { JournalRecord } from "../../src/agent/journal.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
-import { isOver } from "../../src/queue/turns/stops.ts";
+import { hadItsEnd } from "../../src/queue/turns/stops.ts";
 
 /** Everything that is known about one thread when all is quiet again. */
 export interface Evidence {
@@ -64,7 +64,7 @@ function fatesOf(journal: readonly JournalRecord[], broken: string[]): Map<strin
       open = open.filter(({ id }) => id !== record.id);
       end(record.id, "withdrawn");
     } else if (record.type === "turn-end") {
-      const over = open.filter((message) => isOver(message, record.outcome));
+      const over = open.filter((message) => hadItsEnd(message, record.outcome));
       for (const { id } of over) end(id, fateOf(record.outcome));
       open = open.filter((message) => !over.includes(message));
       turn = "";
@@ -100,7 +100,7 @@ function takenIn(journal: readonly JournalRecord[]): string[] {
       open.push(record.message);
       if (!left.delete(record.message.id)) taken.push(record.message.id);
     } else if (record.type === "turn-end") {
-      left = new Set(open.filter((message) => !isOver(message, record.outcome)).map(({ id }) => id));
+      left = new Set(open.filter((message) => !hadItsEnd(message, record.outcome)).map(({ id }) => id));
       open = [];
     }
   }

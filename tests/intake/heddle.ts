@@ -133,7 +133,7 @@ export async function openHeddle(
     sweepMs: options.sweepMs ?? 60_000,
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError),
     runSession: engine.runSession,
-    stopWaiting: engine.stopWaiting,
+    endUnheldThread: engine.endUnheldThread,
   });
   return {
     intake,

@@ -24,7 +24,7 @@ import type {
 import { watchContact } from "../../queue/turns/contact.ts";
 import { createCatchUpHold } from "../../queue/turns/hold-for-catch-up.ts";
 import { createSessionRunner } from "../../queue/turns/run-session.ts";
-import { createStopWaiting, type StopWaiting } from "../../queue/turns/stop-waiting.ts";
+import { createEndUnheldThread, type EndUnheldThread } from "../../queue/turns/end-unheld-thread.ts";
 import { watchStops } from "../../queue/turns/stops.ts";
 import type { UndoDeps } from "../../queue/undo/contracts.ts";
 import type { SessionRunner } from "../../queue/turns/turn-worker.ts";
@@ -85,8 +85,8 @@ export interface TurnEngineDeps extends TurnOutputDeps {
 export interface TurnEngine {
   /** Drives one thread until its mailbox is empty. See `SessionRunner`. */
   runSession: SessionRunner;
-  /** For a thread that waits for a slot. See `StopWaiting`. */
-  stopWaiting: StopWaiting;
+  /** For a thread that waits for a slot. See `EndUnheldThread`. */
+  endUnheldThread: EndUnheldThread;
   /** To be called when no session runs any more. */
   close(): Promise<void>;
 }
@@ -149,7 +149,7 @@ export async function createTurnEngine(deps: TurnEngineDeps): Promise<TurnEngine
       confirmMs,
       undo: deps.undo,
     }),
-    stopWaiting: createStopWaiting(shared),
+    endUnheldThread: createEndUnheldThread(shared),
     async close() {
       contact.close();
       await stops.close();

@@ -30,8 +30,8 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-/** What one strategy has to say; the rest is the same for all. */
-interface Rung {
+/** What one way to a server has to say of it; the rest is the same for all. */
+interface ServerStrategy {
   kind: RedisServer["kind"];
   describe: string;
   warnings: readonly string[];
@@ -54,7 +54,7 @@ export function redisServer({
   limits = defaultLimits,
   hasPrimary = () => true,
   end,
-}: Rung): RedisServer {
+}: ServerStrategy): RedisServer {
   const clients = new Set<Redis>();
   const silence = followSilence(log, limits);
   const watch = {

@@ -36,7 +36,7 @@ export interface HeadFields {
   undone?: string;
   redo?: string;
   restoring?: string;
-  /** By id; see questions.ts. */
+  /** By id; see open-questions.ts, and for `lost` and `ended` turns/lost-holders.ts. */
   [
     question:
       | `lost:${string}`
@@ -104,7 +104,7 @@ export interface SessionLease {
   /**
    * Puts a snapshot of the journal as it stands in the place of the one before; see snapshot.ts. @throws LeaseLost
    *
-   * @param lines in pieces; asked for one after the other
+   * @param pieces the lines of a snapshot of so long a journal; asked for one after the other
    * @param alongside fields of the head, set with the same write
    * @returns how long the journal is; undefined when the snapshot does not fit it and was dropped
    */

@@ -89,11 +89,11 @@ export function createBackgroundJobs(options: BackgroundJobsOptions): Background
 }
 
 function createEnded(
-  options: Pick<BackgroundJobsOptions, "redis" | "processes"> & LookOptions,
+  options: Pick<BackgroundJobsOptions, "redis" | "processes"> & ReportOptions,
 ): BackgroundJobs["ended"] {
   const { redis, processes } = options;
   return async (thread, order) => {
-    const { pending, killed } = await lookUntilTold(options, thread, order);
+    const { pending, killed } = await readUntilTold(options, thread, order);
     if (killed.length === 0 && pending.length === 0) return undefined;
     const silent = pending.filter((name) => !isHere(name, processes));
     const seen = silent.length < pending.length ? await processes.endAll(thread) : nothingKilled;
@@ -117,7 +117,7 @@ export function createJobReports(
   return {
     ended: createEnded({ redis, stops, answerMs, processes: noProcesses }),
     async areComplete(thread, order) {
-      return (await lookUntilTold({ redis, stops, answerMs }, thread, order)).pending.length === 0;
+      return (await readUntilTold({ redis, stops, answerMs }, thread, order)).pending.length === 0;
     },
   };
 }
@@ -243,7 +243,7 @@ function describeSilent(worker: string, order: StopOrder, index: number): LostHo
 }
 
 /** Which workers have jobs that the order ends, and what others have ended on it. */
-async function look(redis: Redis, thread: ThreadId, order: StopOrder) {
+async function readJobReports(redis: Redis, thread: ThreadId, order: StopOrder) {
   const [holders, reports] = await Promise.all([
     redis.hgetall(keys.jobs(thread)),
     redis.hgetall(keys.endedJobs(thread)),
@@ -259,15 +259,15 @@ async function look(redis: Redis, thread: ThreadId, order: StopOrder) {
   };
 }
 
-interface LookOptions {
+interface ReportOptions {
   redis: Redis;
   stops: Pick<StopWatch, "watch">;
   answerMs: number;
 }
 
-/** Looks until every worker has said what it ended, or the time is over. */
-async function lookUntilTold({ redis, stops, answerMs }: LookOptions, thread: ThreadId, order: StopOrder) {
-  const first = await look(redis, thread, order);
+/** Reads until every worker has said what it ended, or the time is over. */
+async function readUntilTold({ redis, stops, answerMs }: ReportOptions, thread: ThreadId, order: StopOrder) {
+  const first = await readJobReports(redis, thread, order);
   if (first.pending.length === 0) return first;
   let changed = Promise.withResolvers<void>();
   let late = false;
@@ -279,7 +279,7 @@ async function lookUntilTold({ redis, stops, answerMs }: LookOptions, thread: Th
   try {
     for (;;) {
       changed = Promise.withResolvers();
-      const found = await look(redis, thread, order);
+      const found = await readJobReports(redis, thread, order);
       if (found.pending.length === 0 || late) return found;
       await changed.promise;
     }

@@ -28,7 +28,7 @@ export function createCatchUpHold(redis: Redis, longestMs = longestHoldMs): Catc
   const known = new Set<string>();
 
   /** `unheard`: there may be a stop that nobody has heard yet. `away`: the same, and nobody is waited for. */
-  const look = async (
+  const readListening = async (
     platform: string,
     workspace: string,
   ): Promise<"heard" | "unheard" | "away" | "lossless"> => {
@@ -47,10 +47,10 @@ export function createCatchUpHold(redis: Redis, longestMs = longestHoldMs): Catc
       const place = `${platform}:${workspace}`;
       if (!isInterrupted && known.has(place)) return false;
       const begun = performance.now();
-      let state = await look(platform, workspace);
+      let state = await readListening(platform, workspace);
       while (state === "unheard" && !signal.aborted && performance.now() - begun < longestMs) {
         await delay(lookMs, undefined, { signal, ref: false }).catch(() => undefined);
-        state = await look(platform, workspace);
+        state = await readListening(platform, workspace);
       }
       known.add(place);
       return state !== "lossless";

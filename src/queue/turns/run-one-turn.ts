@@ -202,7 +202,7 @@ async function consume(
     }
     // Behind a reply with calls comes the start of one, behind the last result the look into the mailbox, and behind what
     // the model is told its reply. Where the turn ends instead, the runner stores it.
-    const isHeld =
+    const ridesAlong =
       (event.type === "assistant" && open > 0) ||
       (event.type === "tool-end" && open === 0) ||
       event.type === "nudge";
@@ -211,7 +211,7 @@ async function consume(
         ? askQuestion(event.question, display.question(event.question, event.call))
         : {};
     if (record) held.push(record);
-    if (record && !isHeld) await append(change);
+    if (record && !ridesAlong) await append(change);
     display.event(event);
   });
   // Also where nothing was told any more: a turn that is handed over runs nothing.

@@ -73,7 +73,7 @@ export async function watchStops(
 }
 
 /** Whether the message has had its end with the turn: one that is newer than the stop has not. */
-export function isOver(message: UserMessage, outcome: TurnOutcome): boolean {
+export function hadItsEnd(message: UserMessage, outcome: TurnOutcome): boolean {
   return outcome.kind !== "stopped" || isStoppedBy(message, outcome.order);
 }
 

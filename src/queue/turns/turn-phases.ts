@@ -16,7 +16,7 @@ import type { Receipt, TurnDisplay } from "./contracts.ts";
 import { endsBy, writeLost } from "./lost-holders.ts";
 import { followPausedMarks } from "./paused-marks.ts";
 import { serializeEntries } from "./stop-notice.ts";
-import { isOver } from "./stops.ts";
+import { hadItsEnd } from "./stops.ts";
 
 /** The phases of a turn that need no agent, so that a turn which nobody runs can be ended by whoever hears of its stop. */
 
@@ -78,7 +78,7 @@ export async function finishTurn(
   for (const lost of told) lost.told = true;
   const records: JournalRecord[] = [{ type: "turn-end", turn: turn.id, outcome: receipt.outcome, at: now }];
   // A stop ends only what is older: for what it has come too late for, a new turn begins with the same write.
-  const newer = turn.asked.filter((message) => isFromPerson(message) && !isOver(message, receipt.outcome));
+  const newer = turn.asked.filter((message) => isFromPerson(message) && !hadItsEnd(message, receipt.outcome));
   if (newer.length > 0) {
     records.push({ type: "turn-start", turn: options.newId(), at: now });
     records.push(...newer.map((message) => ({ type: "user", message }) as const));

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys, queueName, queuePrefix } from "../redis/keys.ts";
 import type { Slots } from "./slots.ts";
-import type { StopWaiting } from "./stop-waiting.ts";
+import type { EndUnheldThread } from "./end-unheld-thread.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
 /**
@@ -18,7 +18,7 @@ export interface TurnWorkerOptions {
   redis: Redis;
   queue: TurnQueue;
   runSession: SessionRunner;
-  stopWaiting: StopWaiting;
+  endUnheldThread: EndUnheldThread;
   slots: Slots;
   concurrency: number;
   /** A worker that is silent for this long is replaced, in ms. */
@@ -79,7 +79,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     const slot = await options.slots.enter(thread, timestamp);
     if (!slot) {
       // A stop must not wait for a slot, and what it leaves without work must not keep its place in the line.
-      if ((await options.stopWaiting(thread, signal)) === "done") return;
+      if ((await options.endUnheldThread(thread, signal)) === "done") return;
       // Half of it is chance, so that those who wait do not come back together.
       return again(fullMs / 2 + (Math.random() * fullMs) / 2);
     }

@@ -16,7 +16,7 @@ import { LeaseLost } from "../../../src/queue/session/lease.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { createJobReports } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
-import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
+import { createAfterStop } from "../../../src/queue/turns/end-unheld-thread.ts";
 import type { SessionRunResult } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";

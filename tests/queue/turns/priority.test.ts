@@ -59,7 +59,7 @@ async function work(concurrency: number, limits: Partial<SlotLimits>, hold: Prom
       redis: server.client(),
       queue,
       runSession: runner,
-      stopWaiting: async () => "more",
+      endUnheldThread: async () => "more",
       slots,
       concurrency,
       ...times,
@@ -174,7 +174,7 @@ test("A sweep that takes long, or waits for a Redis that is away, is not joined 
   const slots = createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, onError);
   const worker = await startTurnWorker({
     ...{ redis: server.client(), queue: { ...queue, wake }, runSession: async () => "done", slots, onError },
-    stopWaiting: async () => "more",
+    endUnheldThread: async () => "more",
     ...{ concurrency: 1, lockMs: 30_000, sweepMs: 1 },
   });
   closers.push(() => worker.close());

@@ -28,7 +28,7 @@ import { collectDecisions } from "../../../src/queue/session/open-questions.ts";
 import { createInputStore } from "../../../src/queue/stores/mcp-inputs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
-import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
+import { createAfterStop } from "../../../src/queue/turns/end-unheld-thread.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { toAuditFact } from "../../../src/telemetry/audit/fact.ts";
@@ -229,7 +229,7 @@ async function worker(
     redis,
     queue,
     runSession: engine.runSession,
-    stopWaiting: engine.stopWaiting,
+    endUnheldThread: engine.endUnheldThread,
     slots: createSlots(redis, { perUser: 50, perChannel: 50, total }, onError),
     concurrency: 1,
     lockMs,

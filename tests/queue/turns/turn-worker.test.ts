@@ -18,7 +18,7 @@ test("A worker that loses the locks of its turns goes on with them, tells so in 
   const [begun, ended]: [string[], string[]] = [[], []];
   const [lines, errors]: [string[], unknown[]] = [[], []];
   const worker = await startTurnWorker({
-    stopWaiting: async () => "more",
+    endUnheldThread: async () => "more",
     ...{ redis, queue, concurrency: 9, lockMs: 2_000, sweepMs: 60_000 },
     slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, (error) => errors.push(error)),
     async runSession(thread, signal) {
@@ -60,7 +60,7 @@ test("A turn that arrives while the worker closes is handed over, and not run to
   const first = Promise.withResolvers<"done">();
   let closed: Promise<void> | undefined;
   const worker = await startTurnWorker({
-    stopWaiting: async () => "more",
+    endUnheldThread: async () => "more",
     ...{ redis, queue, concurrency: 1, lockMs: 30_000, sweepMs: 60_000 },
     slots: {
       enter: async (...given) => {

@@ -34,7 +34,7 @@ import { createOverview } from "../../../src/queue/session/overview.ts";
 import { readSessionStatus } from "../../../src/queue/session/sessions.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
-import { createAfterStop } from "../../../src/queue/turns/stop-waiting.ts";
+import { createAfterStop } from "../../../src/queue/turns/end-unheld-thread.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
@@ -193,7 +193,7 @@ async function worker(
     redis,
     queue,
     runSession: engine.runSession,
-    stopWaiting: engine.stopWaiting,
+    endUnheldThread: engine.endUnheldThread,
     slots: createSlots(redis, { ...manySlots, ...options.slots }, onError),
     concurrency: options.concurrency ?? 10,
     lockMs: options.lockMs ?? 30_000,

@@ -3,7 +3,7 @@
   them may write as soon as the rate limit allows (generic cell rate algorithm).
 
   KEYS[1] pace: hash of `at` (when the budget is whole again, ms) and `paused` (until, ms)
-  KEYS[2] line: sorted set of tickets by rank and time    KEYS[3] sorted set of tickets by when they are forgotten
+  KEYS[2] queue: sorted set of tickets by rank and time    KEYS[3] sorted set of tickets by when they are forgotten
 
   ARGV[1] ticket    ARGV[2] rank, 0 first    ARGV[3] writes at once    ARGV[4] ms for each further one
 
@@ -12,27 +12,27 @@
     n > 0  ask again in n ms
 ]]
 -- @include time
-local pace, line, tickets = KEYS[1], KEYS[2], KEYS[3]
+local pace, queue, tickets = KEYS[1], KEYS[2], KEYS[3]
 local ticket, rank, burst, interval = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = timeMs()
 
 -- Those whose process died must not hold up the others.
 for _, dead in ipairs(redis.call("ZRANGEBYSCORE", tickets, "-inf", now)) do
-  redis.call("ZREM", line, dead)
+  redis.call("ZREM", queue, dead)
   redis.call("ZREM", tickets, dead)
 end
-if not redis.call("ZSCORE", line, ticket) then
-  redis.call("ZADD", line, rank * 1e13 + now, ticket)
+if not redis.call("ZSCORE", queue, ticket) then
+  redis.call("ZADD", queue, rank * 1e13 + now, ticket)
 end
 
-local ahead = redis.call("ZRANK", line, ticket)
+local ahead = redis.call("ZRANK", queue, ticket)
 local at = tonumber(redis.call("HGET", pace, "at") or "0")
 local paused = tonumber(redis.call("HGET", pace, "paused") or "0")
 local wait = math.max(paused, at - (burst - 1) * interval) - now
 if ahead == 0 and wait <= 0 then
   redis.call("HSET", pace, "at", math.max(at, now) + interval)
   redis.call("PEXPIRE", pace, math.max(paused - now, burst * interval) + 60000)
-  redis.call("ZREM", line, ticket)
+  redis.call("ZREM", queue, ticket)
   redis.call("ZREM", tickets, ticket)
   return 0
 end
@@ -40,6 +40,6 @@ end
 wait = math.max(wait, 0) + math.min(ahead, 2) * interval
 wait = math.ceil(math.max(wait, 5))
 redis.call("ZADD", tickets, now + wait + 5000, ticket)
-redis.call("PEXPIRE", line, wait + 60000)
+redis.call("PEXPIRE", queue, wait + 60000)
 redis.call("PEXPIRE", tickets, wait + 60000)
 return wait

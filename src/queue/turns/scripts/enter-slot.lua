@@ -4,7 +4,7 @@
   them, the narrowest, and free slots go to those who wait there, in order. Nobody waits in two queues, so that one
   person's many turns do not hold up other people's. Scheduled turns come after all of them.
 
-  KEYS    the places, from the widest to the narrowest; then for each its line: sorted set of threads by since when
+  KEYS    the places, from the widest to the narrowest; then for each its queue: sorted set of threads by since when
           they wait; then for each sorted set of these threads by when they are forgotten
 
   ARGV[1] thread    ARGV[2] ms until the slot is given up for lost
@@ -30,17 +30,17 @@ end
 local now = timeMs()
 local full = 0
 for index = 1, places do
-  local place, line, asked, slots = placeAt(index)
+  local place, queue, asked, slots = placeAt(index)
   redis.call("ZREMRANGEBYSCORE", place, "-inf", now)
   for _, gone in ipairs(redis.call("ZRANGEBYSCORE", asked, "-inf", now)) do
-    redis.call("ZREM", line, gone)
+    redis.call("ZREM", queue, gone)
     redis.call("ZREM", asked, gone)
   end
-  local before = redis.call("ZCARD", line)
+  local before = redis.call("ZCARD", queue)
   if since then
     -- It may stand there since before the turn that it asks for now.
-    since = math.min(since, tonumber(redis.call("ZSCORE", line, thread) or since))
-    before = redis.call("ZCOUNT", line, "-inf", "(" .. since)
+    since = math.min(since, tonumber(redis.call("ZSCORE", queue, thread) or since))
+    before = redis.call("ZCOUNT", queue, "-inf", "(" .. since)
   end
   local taken = redis.call("ZCARD", place)
   if not runs and not redis.call("ZSCORE", place, thread) and taken + before >= slots then
@@ -48,18 +48,18 @@ for index = 1, places do
   end
 end
 for index = 1, places do
-  local place, line, asked = placeAt(index)
+  local place, queue, asked = placeAt(index)
   if full == 0 then
     redis.call("ZADD", place, now + lostMs, thread)
     redis.call("PEXPIRE", place, lostMs)
   end
   if full == index and since then
-    redis.call("ZADD", line, since, thread)
+    redis.call("ZADD", queue, since, thread)
     redis.call("ZADD", asked, now + waitingMs, thread)
-    redis.call("PEXPIRE", line, waitingMs)
+    redis.call("PEXPIRE", queue, waitingMs)
     redis.call("PEXPIRE", asked, waitingMs)
   else
-    redis.call("ZREM", line, thread)
+    redis.call("ZREM", queue, thread)
     redis.call("ZREM", asked, thread)
   end
 end

@@ -17,7 +17,7 @@ import { notifyStopped } from "./stop-notice.ts";
 import { endsTurn, isStoppedBy, readStop } from "./stops.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
-export interface StopWaitingOptions extends SessionDeps {
+export interface EndUnheldOptions extends SessionDeps {
   /** Without it a thread that has background jobs is left to a worker. */
   background?: Pick<BackgroundJobs, "ended"> & Partial<Pick<JobReports, "areComplete">>;
 }
@@ -30,13 +30,13 @@ export interface StopWaitingOptions extends SessionDeps {
  * Whoever calls it must keep workers from the thread meanwhile: it holds the thread's job, or has taken it out of the
  * queue.
  */
-export type StopWaiting = (thread: ThreadId, signal: AbortSignal) => Promise<"done" | "more">;
+export type EndUnheldThread = (thread: ThreadId, signal: AbortSignal) => Promise<"done" | "more">;
 
-export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
+export function createEndUnheldThread(options: EndUnheldOptions): EndUnheldThread {
   const { redis } = options;
   return async (thread, signal) => {
-    const found = await look(redis, thread);
-    if (isOver(found)) {
+    const found = await readThreadWork(redis, thread);
+    if (hasNoWork(found)) {
       await leaveSlotQueues(redis, thread, new Set());
       return "done";
     }
@@ -52,10 +52,10 @@ export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
       if (error instanceof LeaseLost) return "more";
       throw error;
     }
-    const left = await look(redis, thread);
+    const left = await readThreadWork(redis, thread);
     if (left.waiting.length > 0) return "more";
     await leaveSlotQueues(redis, thread, new Set(found.waiting.map(({ author }) => author.id)));
-    if (!isOver(left)) return "more";
+    if (!hasNoWork(left)) return "more";
     await unlist(redis, thread, listedSince);
     return "done";
   };
@@ -63,9 +63,9 @@ export function createStopWaiting(options: StopWaitingOptions): StopWaiting {
 
 /** Where a worker has not said what it has ended, another one may see it: this process cannot. */
 async function knowsEnds(
-  { order, hasStoppedJobs }: Found,
+  { order, hasStoppedJobs }: ThreadWork,
   thread: ThreadId,
-  { background }: StopWaitingOptions,
+  { background }: EndUnheldOptions,
 ): Promise<boolean> {
   if (!order || !hasStoppedJobs || !background?.areComplete) return true;
   return background.areComplete(thread, order);
@@ -74,7 +74,7 @@ async function knowsEnds(
 /** False when the stop ends nothing that can be ended from here. */
 async function endAndTell(
   lease: SessionLease,
-  options: StopWaitingOptions,
+  options: EndUnheldOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { head, stop } = lease.found;
@@ -95,7 +95,7 @@ async function endAndTell(
 }
 
 /** What a thread has to do. */
-interface Found {
+interface ThreadWork {
   /** A worker is at a turn, or died in it. */
   isHeld: boolean;
   /** The messages of a turn that no worker is at: it waits for people, or was handed over. */
@@ -109,7 +109,7 @@ interface Found {
   hasUnsent: boolean;
 }
 
-async function look(redis: Redis, thread: ThreadId): Promise<Found> {
+async function readThreadWork(redis: Redis, thread: ThreadId): Promise<ThreadWork> {
   const [[status, handover], order, waiting, jobs, endedJobs, unsent] = await Promise.all([
     redis.hmget(keys.head(thread), "status", "handover"),
     readStop(redis, thread),
@@ -135,14 +135,14 @@ function usersIn(records: readonly JournalRecord[]): UserMessage[] {
   return records.flatMap((record) => (record.type === "user" ? [record.message] : []));
 }
 
-function isOver({ isHeld, unheld, waiting, hasJobs, hasUnsent }: Found): boolean {
+function hasNoWork({ isHeld, unheld, waiting, hasJobs, hasUnsent }: ThreadWork): boolean {
   return !isHeld && !unheld && waiting.length === 0 && !hasJobs && !hasUnsent;
 }
 
 /** Whether a stop has overtaken something there that can be told without a worker. */
 function mayTell(
-  { isHeld, unheld, order, waiting, hasJobs, hasStoppedJobs, hasUnsent }: Found,
-  { background }: StopWaitingOptions,
+  { isHeld, unheld, order, waiting, hasJobs, hasStoppedJobs, hasUnsent }: ThreadWork,
+  { background }: EndUnheldOptions,
 ): boolean {
   if (isHeld || hasUnsent || !order || (hasJobs && !background)) return false;
   if (unheld) return endsTurn(order, { since: Math.min(...unheld.map(({ at }) => at)), asked: unheld });
@@ -156,14 +156,14 @@ function mayTell(
  * @returns the wake-up, and what goes on behind it: nothing that an acknowledgement has to wait for
  */
 export function createAfterStop(
-  options: StopWaitingOptions & { queue: Pick<TurnQueue, "wake" | "drop"> },
+  options: EndUnheldOptions & { queue: Pick<TurnQueue, "wake" | "drop"> },
 ): (thread: ThreadId, signal: AbortSignal) => Promise<{ rest: Promise<void> }> {
   const { redis, queue } = options;
-  const stopWaiting = createStopWaiting(options);
+  const endUnheldThread = createEndUnheldThread(options);
   return async (thread, signal) => {
-    const found = await look(redis, thread);
+    const found = await readThreadWork(redis, thread);
     // Somebody who heard of the same stop has withdrawn it all, and may be telling the thread.
-    if (isOver({ ...found, hasUnsent: false })) return { rest: Promise.resolve() };
+    if (hasNoWork({ ...found, hasUnsent: false })) return { rest: Promise.resolve() };
     // One that waits for people is listed for the end of its question, one with jobs not at all, and this process may die before it has told.
     if (found.unheld || found.hasStoppedJobs) await enqueueForSweep(redis, thread, options.now());
     if (!mayTell(found, options) || !(await queue.drop(thread))) {
@@ -171,9 +171,9 @@ export function createAfterStop(
       return { rest: Promise.resolve() };
     }
     const tell = async () => {
-      let outcome: Awaited<ReturnType<StopWaiting>> = "more";
+      let outcome: Awaited<ReturnType<EndUnheldThread>> = "more";
       try {
-        outcome = await stopWaiting(thread, signal);
+        outcome = await endUnheldThread(thread, signal);
       } finally {
         // Also a worker that has lost the thread by this: its slot would stay taken until it expires.
         if (outcome === "more" || (await holdsSlot(redis, thread))) await queue.wake(thread);
