@@ -217,6 +217,23 @@ describe("a restore", () => {
     if (started.ok) await started.job.kill();
   });
 
+  test("is not refused while somebody looks at the files, as the console does after each message", async () => {
+    const { sandbox, checkpoints } = await open();
+    await checkpoints.keep(thread, "empty");
+    await output(sandbox, "mkfifo gate; echo 1 >file");
+    // What the console runs to list files is of this kind, and may be slow.
+    const started = Promise.withResolvers<unknown>();
+    const looking = sandbox.exec({
+      ...{ command: "echo here; cat gate", isUncalled: true },
+      onOutput: started.resolve,
+    });
+    await started.promise;
+    expect(await checkpoints.restore(thread, "empty")).toMatchObject({ ok: true });
+    expect(await output(sandbox, "ls")).toBe("");
+    await sandbox.killAll();
+    expect(await looking).toMatchObject({ end: "stopped" });
+  });
+
   test("is called off, and changes nothing, where whoever brings it back has to end", async () => {
     const { sandbox, checkpoints } = await open();
     await output(sandbox, work);

@@ -35,7 +35,7 @@ export async function carryOutUndo(session: HeldSession, deps: UndoDeps): Promis
   const order = readUndoOrder(options.redis, lease.thread, head);
   if (!order || order.do === "shown") return;
   if (options.now() - order.at > orderMs || readHistory(session).turn)
-    return tell(session, order, "Nothing was undone: the work here has gone on.");
+    return tell(session, order, `${nothingDone(order)}: the work here has gone on.`);
   try {
     await carryOut(session, deps, order);
   } catch (error) {
@@ -44,8 +44,16 @@ export async function carryOutUndo(session: HeldSession, deps: UndoDeps): Promis
     // Whoever gets the thread next begins the order anew.
     if (session.job.aborted) return;
     deps.onError(error);
-    await tell(session, order, "Nothing was undone, because of an error that the log of this host tells of.");
+    await tell(
+      session,
+      order,
+      `${nothingDone(order)}, because of an error that the log of this host tells of.`,
+    );
   }
+}
+
+function nothingDone({ do: ordered }: UndoOrder): string {
+  return ordered === "redo" ? "Nothing was redone" : "Nothing was undone";
 }
 
 async function carryOut(session: HeldSession, deps: UndoDeps, order: UndoOrder): Promise<void> {
@@ -217,7 +225,7 @@ async function goBack(
         ? (await commit()) || "the conversation cannot be read"
         : await restore(checkpoints, session, files, commit);
     if (done === true) return await say(session, order, message);
-    await tell(session, order, `Nothing was undone: ${done}.`);
+    await tell(session, order, `${nothingDone(order)}: ${done}.`);
   } catch (error) {
     if (!isSwitched || error instanceof LeaseLost) throw error;
     deps.onError(error);

@@ -21,7 +21,7 @@ export interface ThreadCheckpointDeps {
   snapshots: FileSnapshots;
   limits: CheckpointLimits;
   /** Whether something runs in the thread here. */
-  isBusy(threadId: string): boolean;
+  isWorking(threadId: string): boolean;
   now(): number;
   /** Called behind each step; a test stands still there. */
   reached?(step: RestoreStep): Promise<void>;
@@ -44,7 +44,17 @@ interface Making {
 
 /** The checkpoints of the workspaces of this host, or of all that share a store. */
 export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheckpoints {
-  const { host, lifecycle, staging, store, snapshots, limits, isBusy, now, reached = async () => {} } = deps;
+  const {
+    host,
+    lifecycle,
+    staging,
+    store,
+    snapshots,
+    limits,
+    isWorking,
+    now,
+    reached = async () => {},
+  } = deps;
 
   async function findRecord(threadId: string, name: string): Promise<CheckpointRecord | undefined> {
     return (await store.records(host.keyOf(threadId))).findLast((record) => record.name === name);
@@ -129,7 +139,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
       return kept !== undefined && isEqualListing(await snapshots.list(await lifecycle.open(threadId)), kept);
     },
     async restore(threadId, name, commit = async () => true, signal?: AbortSignal) {
-      if (isBusy(threadId)) return { ok: false, why: "something is running there" };
+      if (isWorking(threadId)) return { ok: false, why: "something is running there" };
       const key = host.keyOf(threadId);
       return make({ from: threadId, name, to: threadId, signal }, async (made, entries, record) => {
         await reached("filled");

@@ -206,7 +206,7 @@ function initialize(
     now,
   });
   const kept = openCheckpoints(options, { runtime, lifecycle }, (threadId) =>
-    Boolean(threads.get(threadId)?.sandbox.busy()),
+    Boolean(threads.get(threadId)?.sandbox.working()),
   );
   const deps: SandboxDeps = {
     ...{ ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts },
@@ -242,13 +242,13 @@ function openCheckpoints(
     now,
   }: Pick<BackendOptions, "checkpoints"> & Required<Pick<BackendOptions, "log" | "now">>,
   { runtime: { host, spawner }, lifecycle }: Pick<Ready, "runtime" | "lifecycle">,
-  isBusy: ThreadCheckpointDeps["isBusy"],
+  isWorking: ThreadCheckpointDeps["isWorking"],
 ): { snapshots: ReturnType<typeof createFileSnapshots>; checkpoints: ThreadCheckpoints } | undefined {
   if (!limits || limits.most === 0) return undefined;
   const store = createCheckpointStore(limits.folder ?? join(host.root, "checkpoints"));
   const staging = createStaging(host.root, log, now);
   const snapshots = createFileSnapshots({ host, spawner, store, staging, limits, log, now });
-  const deps = { host, lifecycle, staging, store, snapshots, limits, isBusy, now };
+  const deps = { host, lifecycle, staging, store, snapshots, limits, isWorking, now };
   const { reached } = limits;
   return {
     snapshots: snapshots,

@@ -35,6 +35,8 @@ export interface ProgramRunner {
   /** Whether commands share a network that is the thread's alone, and open now. */
   hasNetwork(): boolean;
   isBusy(): boolean;
+  /** Whether something runs that goes on with its work: more than a look at the files, as somebody at the console takes. */
+  isWorking(): boolean;
   /** Stops looking at the disk unless something runs. False when something does. */
   quiesce(): Promise<boolean>;
   /** Whether something may have written since this was asked before. */
@@ -126,6 +128,7 @@ export function createProgramRunner(options: {
     },
     hasNetwork: () => network.current() !== undefined,
     isBusy: () => running.size > 0,
+    isWorking: () => [...running.values()].some((kind) => kind !== "files"),
     async quiesce() {
       if (running.size === 0) await disk.cancel();
       return running.size === 0;

@@ -44,6 +44,8 @@ export interface ThreadSandbox extends Sandbox {
   on(claim: Claim | undefined): Sandbox;
   /** Whether a command, a job or a file operation runs. */
   busy(): boolean;
+  /** Whether one of the first two does. */
+  working(): boolean;
   /** Ends what the thread does by itself (looking at its disk). False when something else runs. */
   quiesce(): Promise<boolean>;
   /** Whether something may have written since this was asked before. */
@@ -82,6 +84,7 @@ export function createThreadSandbox(
     ...on(undefined),
     on,
     busy: programs.isBusy,
+    working: programs.isWorking,
     quiesce: programs.quiesce,
     touched: programs.takeTouched,
     async close() {
