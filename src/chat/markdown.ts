@@ -46,6 +46,49 @@ export function cutMarkdown(text: string, limit: number): string {
   return splitMarkdown(text, limit - ellipsis.length)[0] + ellipsis;
 }
 
+/**
+ * The end of the text, behind an ellipsis if something was left out: about `limit` characters. It begins with a paragraph
+ * if possible, else with a line, whose fence is opened again and whose table keeps its headings.
+ */
+export function cutMarkdownStart(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const { at, fence, isLine } = findStart(text, text.length - limit, limit / 2);
+  const tail = text.slice(at);
+  if (fence) return `…\n\n${openFence(fence)}\n${tail}`;
+  if (!isLine) return `…${tail}`;
+  return `…\n\n${repeatTableHead(text.slice(0, at - 1).trimEnd(), tail)}${tail}`;
+}
+
+interface Start {
+  at: number;
+  /** Open there. */
+  fence: Fence | undefined;
+  /** Whether a line begins there. */
+  isLine: boolean;
+}
+
+/** Where a text may begin from `from` on; a paragraph may be looked for in so many characters. */
+function findStart(text: string, from: number, room: number): Start {
+  let fence: Fence | undefined;
+  let first: Start | undefined;
+  for (let start = 0, isParagraph = false; start < text.length && start <= from + room; ) {
+    const here: Start = { at: start, fence, isLine: true };
+    const end = text.indexOf("\n", start);
+    const content = text.slice(start, end === -1 ? text.length : end);
+    if (start >= from && content.trim() !== "") {
+      if (isParagraph) return here;
+      first ??= here;
+    }
+    fence = findFence(fence, content);
+    isParagraph = !fence && content.trim() === "";
+    if (end === -1) break;
+    start = end + 1;
+  }
+  if (first) return first;
+  const at = /[\uDC00-\uDFFF]/.test(text.charAt(from)) ? from + 1 : from;
+  return { at, fence, isLine: false };
+}
+
 /** Cuts a text that is longer than `limit`. The tail is shorter than the text. */
 function cut(text: string, limit: number): { head: string; tail: string } {
   let fence: Fence | undefined;
@@ -99,8 +142,11 @@ function repeatTableHead(head: string, tail: string): string {
 }
 
 function cutInFence(text: string, at: number, fence: Fence, head: string): { head: string; tail: string } {
-  const opening = fence.indent + fence.marker + fence.info;
-  return { head: `${head}\n${closeFence(fence)}`, tail: `${opening}\n${text.slice(at)}` };
+  return { head: `${head}\n${closeFence(fence)}`, tail: `${openFence(fence)}\n${text.slice(at)}` };
+}
+
+function openFence({ indent, marker, info }: Fence): string {
+  return indent + marker + info;
 }
 
 function closeFence(fence: Fence): string {

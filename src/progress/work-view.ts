@@ -2,6 +2,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import { quoteOutput } from "../chat/call-text.ts";
+import { cutMarkdownStart } from "../chat/markdown.ts";
 import type { CallList, GrowingText, OutboundMessage } from "../chat/outbound.ts";
 import { describeCompaction, formatCount, formatDuration, renderTodoList } from "./describe.ts";
 import { createToolList } from "./tool-list.ts";
@@ -121,7 +122,7 @@ export function createWorkView(options: {
     working(headline) {
       const above = [options.banner, headline, plan];
       const below: string[] = [];
-      if (text) below.push(text.length > shownText ? `…${text.slice(-shownText)}` : text);
+      if (text) below.push(cutMarkdownStart(text, shownText));
       if (notice) below.push(`_${notice}_`);
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },

@@ -1,8 +1,23 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cutMarkdown, splitMarkdown } from "../../src/chat/markdown.ts";
+import { cutMarkdown, cutMarkdownStart, splitMarkdown } from "../../src/chat/markdown.ts";
 
 const limit = 400;
+
+const word = fc.stringMatching(/^[a-z<>&*_#🧵é]{1,12}$/u);
+const line = fc.oneof(
+  { weight: 6, arbitrary: fc.array(word, { maxLength: 20 }).map((words) => words.join(" ")) },
+  { weight: 1, arbitrary: fc.constant("") },
+  { weight: 1, arbitrary: word.map((text) => text.repeat(90)) },
+);
+const code = fc
+  .tuple(
+    fc.constantFrom("```", "````", "~~~", "  ```"),
+    fc.constantFrom("", "ts", "python title"),
+    fc.array(line),
+  )
+  .map(([marker, info, lines]) => [marker + info, ...lines, marker].join("\n"));
+const document = fc.array(fc.oneof(line, code), { maxLength: 60 }).map((blocks) => blocks.join("\n"));
 
 describe("splitMarkdown", () => {
   test("leaves a short text as it is", () => {
@@ -49,21 +64,6 @@ describe("splitMarkdown", () => {
   });
 
   test("keeps every part within the limit, every fence balanced and every word", () => {
-    const word = fc.stringMatching(/^[a-z<>&*_#🧵é]{1,12}$/u);
-    const line = fc.oneof(
-      { weight: 6, arbitrary: fc.array(word, { maxLength: 20 }).map((words) => words.join(" ")) },
-      { weight: 1, arbitrary: fc.constant("") },
-      { weight: 1, arbitrary: word.map((text) => text.repeat(90)) },
-    );
-    const code = fc
-      .tuple(
-        fc.constantFrom("```", "````", "~~~", "  ```"),
-        fc.constantFrom("", "ts", "python title"),
-        fc.array(line),
-      )
-      .map(([marker, info, lines]) => [marker + info, ...lines, marker].join("\n"));
-    const document = fc.array(fc.oneof(line, code), { maxLength: 60 }).map((blocks) => blocks.join("\n"));
-
     fc.assert(
       fc.property(document, fc.integer({ min: 400, max: 2_000 }), (text, size) => {
         const parts = splitMarkdown(text, size);
@@ -98,6 +98,32 @@ describe("cutMarkdown", () => {
 
   test("leaves a text that fits as it is", () => {
     expect(cutMarkdown("short", limit)).toBe("short");
+  });
+});
+
+describe("cutMarkdownStart", () => {
+  test("keeps the end, which begins with a paragraph and says that something is missing", () => {
+    const text = `${"word ".repeat(100)}\n\n${"last ".repeat(60)}end`;
+    expect(cutMarkdownStart(text, limit)).toBe(`…\n\n${"last ".repeat(60)}end`);
+    expect(cutMarkdownStart("short", limit)).toBe("short");
+  });
+
+  test("opens the fence again that it was cut in, and keeps a table's headings", () => {
+    const code = `\`\`\`ts\n${"line;\n".repeat(200)}\`\`\`\n\nBehind it.`;
+    expect(cutMarkdownStart(code, limit)).toMatch(/^…\n\n```ts\n(line;\n)+```\n\nBehind it\.$/);
+    const table = `| a | b |\n|---|---|\n${"| 1 | 2 |\n".repeat(100)}`;
+    expect(cutMarkdownStart(table, limit)).toMatch(/^…\n\n\| a \| b \|\n\|---\|---\|\n(\| 1 \| 2 \|\n)+$/);
+  });
+
+  test("is of the size asked for, keeps all of the end, and ends in a fence only where the text does", () => {
+    fc.assert(
+      fc.property(document, fc.integer({ min: 400, max: 2_000 }), (text, size) => {
+        const end = cutMarkdownStart(text, size);
+        expect(end.length).toBeLessThanOrEqual(size + Math.max(200, size / 2));
+        expect(end.endsWith(text.slice(-size / 2))).toBe(true);
+        expect(endsInFence(end)).toBe(endsInFence(text));
+      }),
+    );
   });
 });
 
