@@ -9,7 +9,7 @@ export interface ThreadStatus {
   onPosted(): void;
   /** To be called when an earlier worker may have left it on. */
   takeOver(): void;
-  /** Removes it, in the background. @param waits see `ChatSurface.status` */
+  /** Removes it for good, in the background. @param waits see `ChatSurface.status` */
   end(waits: boolean): void;
 }
 
@@ -31,6 +31,8 @@ export function createThreadStatus(
   let shown: { text: string; at: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isLeft = false;
+  /** What was under way at the end of the turn still tells of itself afterwards. */
+  let isEnded = false;
   let sending = Promise.resolve();
   const send = (text: string | undefined, waits = false) => {
     sending = sending
@@ -45,12 +47,13 @@ export function createThreadStatus(
   };
   return {
     show(text) {
+      if (isEnded) return;
       latest = text;
       // A turn that ends before this needs no status.
       timer ??= setTimeout(tick, pace.firstMs ?? surface.limits.editIntervalMs).unref();
     },
     onPosted() {
-      if (!pace.endsWithPosts || !shown) return;
+      if (isEnded || !pace.endsWithPosts || !shown) return;
       clearTimeout(timer);
       shown = undefined;
       tick();
@@ -59,6 +62,8 @@ export function createThreadStatus(
       isLeft = true;
     },
     end(waits) {
+      if (isEnded) return;
+      isEnded = true;
       clearTimeout(timer);
       if (shown || isLeft || waits) send(undefined, waits);
     },

@@ -14,6 +14,8 @@ export interface Shown {
 interface MemoryChatOptions {
   /** How often the status is shown anew. Default: not before the test is over. */
   statusMs?: number;
+  /** Whether a post takes the status away. */
+  statusEndsWithPosts?: true;
   /** For how long it knows the key of a post. */
   idempotentMs?: number;
   /** The age from which a message is better replaced. */
@@ -26,6 +28,8 @@ interface MemoryChatOptions {
   earlier?: readonly ContextMessage[];
   /** Until when it does not take the mark. */
   holdsMark?: (mark: MessageMark) => Promise<void> | undefined;
+  /** Until when it does not take the post. */
+  holdsPost?: (message: OutboundMessage) => Promise<void> | undefined;
 }
 
 /** A chat platform in memory, with waits that resolve on the event instead of polling. */
@@ -46,13 +50,17 @@ export function memoryChat(options: MemoryChatOptions = {}) {
     platform: "memory",
     limits: {
       editIntervalMs: 5,
-      status: { changeMs: options.statusMs ?? 60_000, fadesMs: 0 },
+      status: {
+        ...{ changeMs: options.statusMs ?? 60_000, fadesMs: 0 },
+        ...(options.statusEndsWithPosts && { endsWithPosts: true }),
+      },
       messageChars: 10_000,
       ...(options.editableMs !== undefined && { editableMs: options.editableMs }),
     },
     idempotentMs: options.idempotentMs ?? 0,
     async post(thread, message, key, posted = []) {
       if (posted.length > 0) return [...posted];
+      await options.holdsPost?.(message);
       const failure = message.kind === "progress" ? undefined : failures.shift();
       if (failure && failure.kind !== "uncertain") throw failure;
       const { platform, workspace, channel } = thread;

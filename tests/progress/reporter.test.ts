@@ -332,6 +332,28 @@ test("says it again before it fades, and no more where it cannot be said", async
   await Promise.all([close(), other.close()]);
 });
 
+test("says nothing more beside the thread when its first message arrives after the end of the turn", async () => {
+  const [posting, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holdsPost = () => {
+    posting.resolve();
+    return held.promise;
+  };
+  const { chat, show, close } = reporter({ statusMs: 5, statusEndsWithPosts: true, holdsPost });
+  show(begins, text("Hello"));
+  await posting.promise;
+  await chat.until(() => chat.statuses.length > 0);
+  const closed = close();
+  held.resolve();
+  await closed;
+  show(begins);
+  // As long as it takes to say it three times.
+  const other = reporter({ statusMs: 5 });
+  other.show(begins);
+  await other.chat.until(() => other.chat.statuses.length === 3);
+  expect(chat.statuses.slice(chat.statuses.indexOf(undefined))).toEqual([undefined]);
+  await other.close();
+});
+
 describe("The end of a long turn", () => {
   const says = (id: string, more: Partial<UserMessage> = {}): UserMessage => ({
     ...{ role: "user", id: `m${id}`, author: { id, name: id }, text: "hi", at: 1 },
