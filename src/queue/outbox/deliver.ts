@@ -9,6 +9,8 @@ import { rememberMessages } from "../session/message-threads.ts";
 import { dropQuestion, postedField } from "../session/open-questions.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 
+type PostEntry = Extract<OutboxEntry, { do: "post" }>;
+
 /** A mark in the outbox. */
 export type MarkEntry = { key: string; entry: Extract<OutboxEntry, { do: "mark" }> };
 
@@ -23,13 +25,12 @@ const held = { forMs: 6 * 3_600_000, leastMs: 60_000, mostMs: 1_800_000 };
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
 
-/** A post on its way: what the outbox keeps of it, and what is to be said instead where the platform refuses it. */
+/** A post on its way, and what the outbox keeps of it. */
 interface PendingPost {
   readonly lease: SessionLease;
   readonly key: string;
-  readonly entry: Extract<OutboxEntry, { do: "post" }>;
+  readonly entry: PostEntry;
   readonly options: OutboxOptions;
-  message: OutboundMessage;
   begun: number | undefined;
   attempts: number;
 }
@@ -46,21 +47,19 @@ type Attempt = { kind: "posted"; refs: MessageRef[] } | { kind: "failed"; error:
 export async function deliverPost(
   lease: SessionLease,
   key: string,
-  entry: Extract<OutboxEntry, { do: "post" }>,
+  entry: PostEntry,
   answered: readonly MarkEntry[],
   options: OutboxOptions,
 ): Promise<number | undefined> {
-  const { message, begun, attempts } = entry;
-  const post: PendingPost = { ...{ lease, key, entry, options, message, begun, attempts } };
-  /** What the first refusal makes of it; a notice that takes its place changes nothing of that. */
-  let refused: Change = {};
+  const { begun, attempts } = entry;
+  const post: PendingPost = { ...{ lease, key, entry, options, begun, attempts } };
   for (;;) {
     const attempt = await tryPost(post);
     if (attempt.kind === "posted") {
       await rememberMessages(options.redis, lease.thread, attempt.refs);
-      const said = entry.heldSince === undefined ? {} : { unsaid: "" };
-      const fields = { ...said, ...refused.fields, ...notePosted(post, attempt.refs) };
-      await lease.append([], { fields, outbox: { ...refused.outbox, [key]: null } });
+      const said = entry.heldSince === undefined || isSubstitute(key) ? {} : { unsaid: "" };
+      const fields = { ...said, ...notePosted(post, attempt.refs) };
+      await lease.append([], { fields, outbox: { [key]: null } });
       return undefined;
     }
     const { error } = attempt;
@@ -72,16 +71,38 @@ export async function deliverPost(
     const retryAt = error.isLiftable ? await hold(post, error) : undefined;
     if (retryAt !== undefined) return retryAt;
     options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
-    refused = noteRefused(post, answered, error);
-    // The thread takes messages, only not this one.
-    const takesNotice = error.kind === "rejected" && post.message.kind !== "notice";
-    if (entry.question !== undefined || !takesNotice) {
-      await lease.append([], { ...refused, outbox: { ...refused.outbox, [key]: null } });
+    const refused = noteRefused(post, answered, error);
+    const done = { ...refused.outbox, [key]: null };
+    const notice = substituteFor(entry, error);
+    if (!notice) {
+      await lease.append([], { ...refused, outbox: done });
       return undefined;
     }
-    post.message = { kind: "notice", markdown: unpostable(error.message) };
-    [post.begun, post.attempts] = [undefined, 0];
+    const noticeKey = `${key}${substituteSuffix}`;
+    await lease.append([], { ...refused, outbox: { ...done, [noticeKey]: JSON.stringify(notice) } });
+    return deliverPost(lease, noticeKey, notice, [], options);
   }
+}
+
+/**
+ * Of the key of what is said in place of a refused message. A key of its own, because the platform may have taken the
+ * first parts of that message under its key.
+ */
+const substituteSuffix = ":refused";
+
+function isSubstitute(key: string): boolean {
+  return key.endsWith(substituteSuffix);
+}
+
+/** Undefined where the thread takes no other message either, or needs none. */
+function substituteFor({ message, question }: PostEntry, { kind, message: why }: SurfaceError) {
+  // The thread takes messages, only not this one.
+  if (question !== undefined || kind !== "rejected" || message.kind === "notice") return undefined;
+  const notice: PostEntry = {
+    ...{ do: "post", attempts: 0 },
+    message: { kind: "notice", markdown: unpostable(why) },
+  };
+  return notice;
 }
 
 /**
@@ -130,7 +151,8 @@ async function postNow(post: PendingPost, thread: ThreadRef): Promise<MessageRef
   post.begun = known ?? Date.now();
   await storeAttempt(post);
   try {
-    const message = isRepeat ? withFooter(post.message, repeated) : post.message;
+    const { message: said } = post.entry;
+    const message = isRepeat ? withFooter(said, repeated) : said;
     return await failpoint("post", () => surface.post(thread, message, key, earlier));
   } catch (error) {
     // Nothing was posted, so the next attempt is no repeat.
@@ -149,9 +171,9 @@ function storeAttempt({ lease, key, entry, begun, attempts }: PendingPost): Prom
 }
 
 /** Where people find what they may answer, for the head. */
-function notePosted({ entry, message }: PendingPost, refs: readonly MessageRef[]): Change["fields"] {
+function notePosted({ entry }: PendingPost, refs: readonly MessageRef[]): Change["fields"] {
   const last = refs.at(-1);
-  const asks = entry.question ?? message.actions?.map(({ id }) => readContinueAction(id)).find(Boolean);
+  const asks = entry.question ?? entry.message.actions?.map(({ id }) => readContinueAction(id)).find(Boolean);
   return asks && last ? { [postedField(asks)]: JSON.stringify(last) } : {};
 }
 

@@ -167,6 +167,17 @@ describe("post", () => {
     expect(replies().map(({ content }) => content[0])).toEqual(["0", "1", "2", "3", "4"]);
   });
 
+  test("what comes with the key of an answer that was refused in the middle does not go on behind it", async () => {
+    const { discord, surface, thread, replies } = await scene({ nonceMs: 0 });
+    const posting = /^POST .*\/\d+\/messages$/;
+    discord.fail(posting, { kind: "pass" });
+    discord.fail(posting, { kind: "refuse", status: 400, code: 200_000, message: "Blocked" });
+    const long = answer(`${"a ".repeat(900)}\n\n${"b ".repeat(900)}`);
+    expect((await failure(surface.post(thread, long, "k"))).kind).toBe("rejected");
+    await surface.post(thread, answer("Short."), "k");
+    expect(replies().map(({ content }) => content.slice(0, 6))).toEqual(["a a a ", "Short."]);
+  });
+
   test("an answer that would be a flood is its beginning and the whole of it as a file", async () => {
     const { surface, thread, replies } = await scene();
     const markdown = `# Long\n\n${"A line of it.\n".repeat(900)}`;

@@ -2,15 +2,12 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createDiscordSurface } from "../../../src/adapters/discord/surface/surface.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
-import type { ChatSurface } from "../../../src/chat/surface.ts";
-import { flushOutbox } from "../../../src/queue/outbox/flush.ts";
-import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { sendKept } from "../../../src/queue/outbox/send-kept.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { claimSession } from "../../../src/queue/session/claim.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
+import { storedOutbox } from "./stored-outbox.ts";
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -41,40 +38,10 @@ async function removed(kind: "public" | "private") {
     "t:progress": { do: "settle", message: null, since: Date.now() },
   };
   return {
-    ...outboxOf(thread, surface, outbox),
+    ...storedOutbox(redis, thread, surface, outbox),
     root,
     texts: () => channel.messages.map(({ text }) => text),
     invite: () => void channel.members.add(slack.bot.id),
-    unsaid: () => redis.hget(keys.head(thread), "unsaid"),
-  };
-}
-
-/** A thread's outbox with these entries, and the ways to look at it. `flush` gives after how many ms to try again. */
-function outboxOf(thread: string, surface: ChatSurface, entries: Record<string, object>) {
-  const redis = server.client();
-  const problems: string[] = [];
-  let now = Date.now();
-  const stored = Promise.all(
-    Object.entries(entries).map(([key, entry]) =>
-      redis.hset(keys.outbox(thread), key, JSON.stringify(entry)),
-    ),
-  );
-  const flush = async () => {
-    await stored;
-    const { rest, retryAt } = await flushOutbox(await claimSession(redis, thread), {
-      ...{ redis, surface, output: createRateLimiter(redis), signal: AbortSignal.timeout(20_000) },
-      progressQuiet: Promise.resolve(true),
-      now: () => now,
-      onProblem: (problem) => problems.push(problem),
-    });
-    await rest;
-    return retryAt === undefined ? undefined : retryAt - now;
-  };
-  return {
-    flush,
-    problems,
-    passes: (ms: number) => void (now += ms),
-    left: () => redis.hkeys(keys.outbox(thread)),
   };
 }
 
@@ -141,7 +108,7 @@ test("An answer waits until its Discord thread is unlocked, the channel is told 
   const thread = `discord:${discord.guild.id}:${general.id}:${root.id}`;
   const ref = { ...place, message: `${general.id}/${root.id}` };
   await redis.hset(keys.head(thread), "progress", JSON.stringify(progress));
-  const { flush, passes, left } = outboxOf(thread, surface, {
+  const { flush, passes, left } = storedOutbox(redis, thread, surface, {
     "t:answer": { do: "post", message: { kind: "answer", markdown: "It is done." }, attempts: 0 },
     "t:mark": { do: "mark", ref, mark: "answered" },
     "t:progress": {

@@ -89,7 +89,10 @@ export function createPosting(
       try {
         await postParts(thread, addMentionHint(deps, thread, message), key, refs);
       } catch (error) {
-        const { kind, message: text, retryAfterMs, isLiftable, cause } = toSurfaceError("posting", error);
+        const failure = toSurfaceError("posting", error);
+        const { kind, message: text, retryAfterMs, isLiftable, cause } = failure;
+        // Nobody goes on with what was refused for good.
+        if (!failure.isPassing && !isLiftable) unfinished.delete(key);
         // People who wait for an answer should learn why there is none.
         if (kind === "forbidden" && thread.thread !== thread.channel) await explain(thread, text, isLiftable);
         throw new SurfaceError(kind, text, { retryAfterMs, partly: refs.length > before, isLiftable, cause });
