@@ -4,15 +4,26 @@ import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { readContinueAction } from "../session/continue-offer.ts";
-import type { Change, SessionLease } from "../session/lease.ts";
+import type { Change, HeadFields, SessionLease } from "../session/lease.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import { dropQuestion, postedField } from "../session/open-questions.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
+import type { StoredEntry } from "./stored-entries.ts";
 
 type PostEntry = Extract<OutboxEntry, { do: "post" }>;
 
 /** A mark in the outbox. */
-export type MarkEntry = { key: string; entry: Extract<OutboxEntry, { do: "mark" }> };
+export interface StoredMark extends StoredEntry {
+  entry: Extract<OutboxEntry, { do: "mark" }>;
+}
+
+/** What has become of a post. */
+interface Delivery {
+  /** When it is to be tried again, ms since the epoch, where people must let the bot write there first; absent: it is done. */
+  retryAt?: number;
+  /** Marks beside it that the outbox holds in place of those of the same keys. */
+  replaced: readonly StoredMark[];
+}
 
 /**
  * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
@@ -42,15 +53,14 @@ type Attempt = { kind: "posted"; refs: MessageRef[] } | { kind: "failed"; error:
  * for good the thread is told, if it takes other messages.
  *
  * @param answered are marked as failed where the platform takes no answer
- * @returns when it is to be tried again, ms since the epoch, where people must let the bot write there first; else it is done
  */
 export async function deliverPost(
   lease: SessionLease,
   key: string,
   entry: PostEntry,
-  answered: readonly MarkEntry[],
+  answered: readonly StoredMark[],
   options: OutboxOptions,
-): Promise<number | undefined> {
+): Promise<Delivery> {
   const { begun, attempts } = entry;
   const post: PendingPost = { ...{ lease, key, entry, options, begun, attempts } };
   for (;;) {
@@ -60,7 +70,7 @@ export async function deliverPost(
       const said = entry.heldSince === undefined || isSubstitute(key) ? {} : { unsaid: "" };
       const fields = { ...said, ...notePosted(post, attempt.refs) };
       await lease.append([], { fields, outbox: { [key]: null } });
-      return undefined;
+      return { replaced: [] };
     }
     const { error } = attempt;
     post.attempts += 1;
@@ -69,18 +79,19 @@ export async function deliverPost(
       continue;
     }
     const retryAt = error.isLiftable ? await hold(post, error) : undefined;
-    if (retryAt !== undefined) return retryAt;
+    if (retryAt !== undefined) return { retryAt, replaced: [] };
     options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
-    const refused = noteRefused(post, answered, error);
-    const done = { ...refused.outbox, [key]: null };
+    const replaced = listFailed(post, answered);
+    const marks = Object.fromEntries(replaced.map((mark) => [mark.key, mark.json]));
     const notice = substituteFor(entry, error);
-    if (!notice) {
-      await lease.append([], { ...refused, outbox: done });
-      return undefined;
-    }
     const noticeKey = `${key}${substituteSuffix}`;
-    await lease.append([], { ...refused, outbox: { ...done, [noticeKey]: JSON.stringify(notice) } });
-    return deliverPost(lease, noticeKey, notice, [], options);
+    await lease.append([], {
+      fields: noteRefused(post, error),
+      outbox: { ...marks, [key]: null, ...(notice && { [noticeKey]: JSON.stringify(notice) }) },
+    });
+    return notice
+      ? { ...(await deliverPost(lease, noticeKey, notice, [], options)), replaced }
+      : { replaced };
   }
 }
 
@@ -177,21 +188,25 @@ function notePosted({ entry }: PendingPost, refs: readonly MessageRef[]): Change
   return asks && last ? { [postedField(asks)]: JSON.stringify(last) } : {};
 }
 
-/** What becomes of a question, or of an answer and what it answers, that the platform does not take. */
-function noteRefused({ entry }: PendingPost, answered: readonly MarkEntry[], error: SurfaceError): Change {
+/** What the head says of a question, or an answer, that the platform does not take. */
+function noteRefused({ entry }: PendingPost, error: SurfaceError): HeadFields {
   const { question } = entry;
   if (question !== undefined) {
     // One that may have arrived may be answered.
-    return error.kind === "uncertain" ? {} : { fields: dropQuestion(question, error.message, Date.now()) };
+    return error.kind === "uncertain" ? {} : dropQuestion(question, error.message, Date.now());
   }
-  for (const { entry: beside } of answered) {
-    beside.mark = "failed";
-    delete beside.paused;
-  }
-  const marks = answered.map(({ key, entry: beside }) => [key, JSON.stringify(beside)]);
   // A stop in a place that is gone is shown as what it was: there is nobody left to tell.
   const isOver = entry.message.kind === "receipt" && error.kind === "gone";
-  return { fields: isOver ? {} : { unsaid: "1" }, outbox: Object.fromEntries(marks) };
+  return isOver ? {} : { unsaid: "1" };
+}
+
+/** The marks of what an answer that the platform does not take was to answer. */
+function listFailed({ entry: { question } }: PendingPost, answered: readonly StoredMark[]): StoredMark[] {
+  if (question !== undefined) return [];
+  return answered.map(({ key, entry }) => {
+    const failed = { do: "mark", ref: entry.ref, mark: "failed" } as const;
+    return { key, json: JSON.stringify(failed), entry: failed };
+  });
 }
 
 /** The parts that are there already, as far as the platform tells. @param grows see `ChatSurface.find` */

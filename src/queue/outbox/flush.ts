@@ -8,7 +8,7 @@ import type { SessionLease } from "../session/lease.ts";
 import { readMessageRef } from "../session/stored.ts";
 import { answerInPlace } from "./answer-in-place.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
-import { deliverPost, findPosted, type MarkEntry, maxAttempts, waitBeforeRetry } from "./deliver.ts";
+import { deliverPost, findPosted, maxAttempts, type StoredMark, waitBeforeRetry } from "./deliver.ts";
 import { markMessage } from "./message-marks.ts";
 import { settledSeconds } from "./settled.ts";
 import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts";
@@ -24,9 +24,7 @@ export async function flushOutbox(
   options: OutboxOptions,
 ): Promise<{ rest: Promise<void>; retryAt?: number }> {
   const stored = await options.redis.hgetall(keys.outbox(lease.thread));
-  const entries = readEntries(options.redis, lease.thread, stored).toSorted((a, b) =>
-    a.key < b.key ? -1 : 1,
-  );
+  let entries = readEntries(options.redis, lease.thread, stored).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const untilAborted = (work: Promise<void>) =>
     work.catch((error: unknown) => {
       if (!options.signal.aborted || error !== options.signal.reason) throw error;
@@ -49,7 +47,9 @@ export async function flushOutbox(
             continue;
           }
         }
-        const retryAt = await deliverPost(lease, key, entry, marksBeside(key, entries), options);
+        const answered = marksBeside(key, entries);
+        const { retryAt, replaced } = await deliverPost(lease, key, entry, answered, options);
+        entries = entries.map((found) => replaced.find(({ key: other }) => other === found.key) ?? found);
         if (retryAt !== undefined) held.set(turnOf(key), retryAt);
       }
       const mayBeShown = await options.progressQuiet;
@@ -85,11 +85,11 @@ export async function hasUnsentEnding(redis: Redis, thread: ThreadId): Promise<b
 }
 
 /** The marks that say of what a turn's last message answers that it was answered. */
-function marksBeside(key: string, entries: readonly { key: string; entry: OutboxEntry }[]): MarkEntry[] {
+function marksBeside(key: string, entries: readonly StoredEntry[]): StoredMark[] {
   const turn = turnOf(key);
-  return entries.flatMap(({ key: other, entry }) =>
+  return entries.flatMap(({ key: other, json, entry }) =>
     other.startsWith(`${turn}:`) && entry.do === "mark" && entry.mark === "answered"
-      ? [{ key: other, entry }]
+      ? [{ key: other, json, entry }]
       : [],
   );
 }

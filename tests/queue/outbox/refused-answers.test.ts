@@ -47,7 +47,7 @@ async function onDiscord(markdown: string) {
 
 describe("An answer of which Discord does not take a later part", () => {
   test("is followed by the reason, and marked as failed", async () => {
-    const { discord, root, flush, problems, left, unsaid } = await onDiscord(parts(1_800));
+    const { discord, root, flush, problems, unsaid } = await onDiscord(parts(1_800));
     const posting = /^POST .*\/\d+\/messages$/;
     discord.fail(posting, { kind: "pass" }, 2);
     discord.fail(posting, { kind: "refuse", status: 400, code: 200_000, message: "Blocked by AutoMod" });
@@ -62,6 +62,15 @@ describe("An answer of which Discord does not take a later part", () => {
     expect(problems).toHaveLength(1);
     expect(await unsaid()).toBe("1");
   });
+});
+
+test("A refused answer leaves nothing to be done once its message is marked as failed", async () => {
+  const { discord, root, flush, left } = await onDiscord("It is done.");
+  const refusal = { kind: "refuse", status: 400, code: 200_000, message: "Blocked by AutoMod" } as const;
+  discord.fail(/^POST .*\/\d+\/messages$/, refusal);
+  await flush();
+  expect([...root.reactions.keys()]).toEqual(["⚠️"]);
+  expect(await left()).toEqual([]);
 });
 
 describe("An answer of which Slack does not take a later part", () => {
