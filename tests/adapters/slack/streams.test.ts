@@ -9,6 +9,7 @@ import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.
 import { createRequestLimit } from "../../../src/queue/outbox/request-limit.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import type { OutboundMessage, ShownCall } from "../../../src/chat/outbound.ts";
+import type { MessageRef } from "../../../src/chat/threads.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeSlackOptions } from "../../fakes/slack/fake-slack.ts";
 import { failure, scene } from "./slack-scene.ts";
@@ -37,6 +38,24 @@ async function growing(options: FakeSlackOptions = {}) {
   const calls = (method: string) => slack.calls.filter((call) => call.method === method);
   const streams = () => replies().map(({ stream }) => stream?.isOpen);
   return { ...opened, show, post, calls, streams, shown: () => replies().map(visibleText) };
+}
+
+/** Streams by a clock of their own. `at` sets it, ms. */
+async function startable() {
+  const { slack, thread, root, show, streams } = await growing();
+  const log = pino({ level: "silent" });
+  const access = { botToken: slack.botToken, apiUrl: slack.url, log };
+  let now = 0;
+  const grown = createStreams({
+    ...{ client: createWebClient(access, { timeoutMs: 10_000 }), features: createFeatures(log) },
+    ...{ hasStopButton: () => true, now: () => now },
+  });
+  const start = async (text: string): Promise<MessageRef> => {
+    const started = await grown.start(thread, show(text));
+    const { workspace } = thread;
+    return { platform: "slack", workspace, channel: root.channel.id, message: `${started?.ts}` };
+  };
+  return { start, grown, show, streams, at: (ms: number) => void (now = ms) };
 }
 
 const answer = (markdown: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({
@@ -196,26 +215,24 @@ describe("A message that grows", () => {
   });
 
   test("grows for four minutes, before Slack would end it as broken", async () => {
-    const { slack, thread, root, show, streams } = await growing();
-    const log = pino({ level: "silent" });
-    const access = { botToken: slack.botToken, apiUrl: slack.url, log };
-    let now = 0;
-    const grown = createStreams({
-      ...{ client: createWebClient(access, { timeoutMs: 10_000 }), features: createFeatures(log) },
-      ...{ hasStopButton: () => true, now: () => now },
-    });
-    const started = await grown.start(thread, show("Because "));
-    const ref = {
-      platform: "slack",
-      workspace: thread.workspace,
-      channel: root.channel.id,
-      message: `${started?.ts}`,
-    };
-    now = 3.9 * 60_000;
+    const { start, grown, show, streams, at } = await startable();
+    const ref = await start("Because ");
+    at(3.9 * 60_000);
     expect(await grown.write(ref, show("Because of "))).toBe(true);
-    now = 4.1 * 60_000;
+    at(4.1 * 60_000);
     expect(await grown.write(ref, show("Because of the "))).toBe(false);
     expect(streams()).toEqual([false]);
+  });
+
+  test("is forgotten after an hour: whoever has gone on with its turn has ended it", async () => {
+    const { start, grown, at } = await startable();
+    const lost = await start("Because ");
+    at(59 * 60_000);
+    const other = await start("Because ");
+    expect(grown.has(lost)).toBe(true);
+    at(61 * 60_000);
+    await start("Because ");
+    expect([grown.has(lost), grown.has(other)]).toEqual([false, true]);
   });
 
   test("shows nothing twice when the answer to an append is lost, and ends as the answer", async () => {

@@ -57,6 +57,9 @@ const mostBytes = 9_000;
 /** https://docs.slack.dev/reference/block-kit/blocks/plan-block */
 const mostTasks = 45;
 
+/** Of a stream whose turn was lost nobody here hears again: it ends with whoever has gone on with the turn. */
+const forgottenMs = 3_600_000;
+
 /** These say that the workspace has none of it, not that this one message may not grow. */
 const lacking = new Set([
   ...["unknown_method", "missing_scope", "not_allowed_token_type", "feature_not_enabled"],
@@ -150,6 +153,7 @@ export function createStreams({
           ...{ task_display_mode: "plan", chunks: first.chunks },
         });
         if (ts === undefined) throw new Error("Slack's answer has no ts.");
+        for (const [id, { startedAt }] of open) if (now() - startedAt > forgottenMs) open.delete(id);
         open.set(`${thread.channel}:${ts}`, first.stream);
         return { ts };
       } catch (error) {
