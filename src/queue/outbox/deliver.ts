@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadRef } from "../../chat/threads.ts";
@@ -9,6 +8,7 @@ import { rememberMessages } from "../session/message-threads.ts";
 import { dropQuestion, postedField } from "../session/open-questions.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 import type { StoredEntry } from "./stored-entries.ts";
+import { wait } from "./wait.ts";
 
 type PostEntry = Extract<OutboxEntry, { do: "post" }>;
 
@@ -229,9 +229,7 @@ export async function findPosted(
 /** Before the next attempt. @throws the signal's reason when it is aborted */
 export async function waitBeforeRetry(attempts: number, signal: AbortSignal): Promise<void> {
   const ms = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, attempts - 1));
-  await delay(ms, undefined, { signal }).catch(() => {
-    throw signal.reason;
-  });
+  await wait(ms, signal);
 }
 
 const unpostable = (why: string) =>

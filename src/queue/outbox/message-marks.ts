@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { MarkOptions, MessageMark } from "../../chat/outbound.ts";
@@ -10,6 +9,7 @@ import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import type { RateLimiter } from "./rate-limit.ts";
+import { wait } from "./wait.ts";
 
 const markScript = loadScript(new URL("scripts/mark.lua", import.meta.url));
 /** The mark that holds, how many others write, the mark before, and the rank of what holds. */
@@ -137,9 +137,7 @@ async function waitForOthers(
   signal: AbortSignal,
 ): Promise<void> {
   for (let left = others; left > 0; [, left] = await state.raise(0)) {
-    await delay(lookAgainMs, undefined, { signal }).catch(() => {
-      throw signal.reason;
-    });
+    await wait(lookAgainMs, signal);
   }
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { type ChatSurface, SurfaceError, type WriteLane } from "../../chat/surface.ts";
 import type { MessageRef, ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
+import { wait } from "./wait.ts";
 
 const pauseScript = loadScript(new URL("scripts/pause.lua", import.meta.url));
 const acquireWriteScript = loadScript(new URL("scripts/acquire-write.lua", import.meta.url));
@@ -107,11 +107,4 @@ async function acquire(
     await redis.zrem(queue, ticket);
     throw signal.aborted ? signal.reason : error;
   }
-}
-
-/** @throws the signal's reason when it is aborted */
-async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => {
-    throw signal.reason;
-  });
 }
