@@ -5,8 +5,7 @@ import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import { readMessageRef } from "../session/stored.ts";
-import type { OutboxOptions } from "./contracts.ts";
-import { settledSeconds } from "./settled.ts";
+import { type OutboxOptions, settledSeconds } from "./contracts.ts";
 
 /** An answer waits no longer for an edit: it is posted then. */
 const patienceMs = 1_000;

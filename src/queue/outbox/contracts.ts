@@ -4,6 +4,9 @@ import type { ChatSurface } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
+/** For how long the last state of a progress message is known, seconds: no process freezes for longer and then goes on. */
+export const settledSeconds = 3_600;
+
 /**
  * What the thread must show in the end, whatever happens to the worker. It is stored together with the record
  * that it tells of, and removed when the platform has taken it.

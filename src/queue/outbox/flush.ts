@@ -7,10 +7,9 @@ import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
 import { readMessageRef } from "../session/stored.ts";
 import { answerInPlace } from "./answer-in-place.ts";
-import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
+import { type OutboxEntry, type OutboxOptions, settledSeconds } from "./contracts.ts";
 import { deliverPost, findPosted, maxAttempts, type StoredMark, waitBeforeRetry } from "./deliver.ts";
 import { markMessage } from "./message-marks.ts";
-import { settledSeconds } from "./settled.ts";
 import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts";
 
 /**
