@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import type { Masker } from "../agent/masker.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
+import { daySeconds } from "../queue/redis/keys.ts";
 import { createJobReports } from "../queue/turns/background-jobs.ts";
 import { createAfterStop } from "../queue/turns/end-unheld-thread.ts";
 import { type StopWatch, watchStops } from "../queue/turns/stops.ts";
@@ -43,7 +44,7 @@ export function openStopTracking({
   observe,
   subscribe,
 }: StopTrackingDeps): StopTracking {
-  const expireSeconds = config.settings.sessions.expireDays * 86_400;
+  const expireSeconds = config.settings.sessions.expireDays * daySeconds;
   const turnOutput = createTurnOutput({
     ...{ redis, output, surface, observe },
     verbosity: (thread) => channelSettings(configuration.current().settings, thread).verbosity,

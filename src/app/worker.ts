@@ -3,6 +3,7 @@ import { openMcpPool } from "../agent/mcp/pool.ts";
 import type { Settings } from "../config/schema.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
 import { createWorkerStatus } from "../operations/worker-status.ts";
+import { daySeconds } from "../queue/redis/keys.ts";
 import { createInputStore } from "../queue/stores/mcp-inputs.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
@@ -70,7 +71,7 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
     undo: createUndoDeps(context, onError),
     confirmMs: (queueSettings.lockSeconds * 1_000) / 3,
     fence: readFence(queueSettings),
-    expireSeconds: sessions.expireDays * 86_400,
+    expireSeconds: sessions.expireDays * daySeconds,
     verbosity: (thread) => channelSettings(configuration.current().settings, thread).verbosity,
     ...(sandbox.backend.name === "none" && { banner: noSandboxBanner }),
     asksRating: config.settings.feedback,

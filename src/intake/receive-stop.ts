@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { InboundStop, IntakeResult } from "../chat/inbound.ts";
 import { type ChatSurface, retryPassing, SurfaceError } from "../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
-import { keys } from "../queue/redis/keys.ts";
+import { daySeconds, keys } from "../queue/redis/keys.ts";
 import { isOutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { findThreadOfMessage } from "../queue/session/message-threads.ts";
 import { listRequesters } from "../queue/session/requesters.ts";
@@ -12,7 +12,7 @@ import type { Access } from "./access.ts";
 import type { Replies } from "./replies.ts";
 
 /** For how long further deliveries of a stop are recognised as duplicates. */
-const daySeconds = 86_400;
+const seenSeconds = daySeconds;
 /** The same for a stop without a time of its own: a reaction may be removed and added again. */
 const untimedSeconds = 60;
 /** How the platform is asked for a message's thread: all of it within the seconds that it waits for us. */
@@ -47,7 +47,7 @@ export async function receiveStop(
   const { id, name } = event.author;
   const action =
     event.dedupeKey === undefined
-      ? { id: `${id}~${event.at}`, seconds: daySeconds }
+      ? { id: `${id}~${event.at}`, seconds: seenSeconds }
       : { id: `${id}~${event.dedupeKey}`, seconds: untimedSeconds };
   const ordered = await orderStop(redis, thread, { by: name, at: event.at }, action);
   if (ordered === "nothing") return nothingToStop;

@@ -7,7 +7,7 @@ import { markMessage } from "../queue/outbox/message-marks.ts";
 import { postNotice } from "../queue/outbox/notices.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { failpoint } from "../queue/redis/failpoint.ts";
-import { keys } from "../queue/redis/keys.ts";
+import { daySeconds, keys } from "../queue/redis/keys.ts";
 
 /** A person without permission is told so at most this often in each channel. */
 const unauthorizedSeconds = 600;
@@ -58,7 +58,7 @@ export function createReplies(options: ReplyOptions): Replies {
   const reply: Replies["reply"] = async (event, markdown, actions) => {
     const message =
       event.kind === "action" ? `${event.ref.message}~${event.action}~${event.author.id}` : event.ref.message;
-    const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", 86_400, "NX");
+    const isFirst = await redis.set(keys.replied({ ...event.ref, message }), "1", "EX", daySeconds, "NX");
     if (isFirst) post(event.thread, message, markdown, actions);
     return isFirst !== null;
   };

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { InboundEvent, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import type { LiveFeed } from "../queue/outbox/live-events.ts";
-import { channels, keys } from "../queue/redis/keys.ts";
+import { channels, daySeconds, keys } from "../queue/redis/keys.ts";
 import { channelId, readNames } from "./names.ts";
 
 /** Somebody's message to the bot, as proof that messages arrive. */
@@ -33,7 +33,7 @@ const heardSchema: z.ZodType<HeardMessage> = z.looseObject({
 
 /** After it has noted one, a process notes further messages of a platform that came to the same only so often, ms. */
 const everyMs = 5 * 60_000;
-const keptSeconds = 30 * 86_400;
+const keptSeconds = 30 * daySeconds;
 
 /**
  * Notes that a platform's messages arrive: the first one that is addressed to the bot after a process was started, and

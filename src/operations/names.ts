@@ -2,13 +2,13 @@ import type { Redis } from "ioredis";
 import type { Author } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId, type ThreadRef } from "../chat/threads.ts";
-import { keys } from "../queue/redis/keys.ts";
+import { daySeconds, keys } from "../queue/redis/keys.ts";
 
 /** A channel or a person. */
 type NamedId = `${string}:${string}:${string}`;
 
 /** Nobody is named for longer than this after the last time that anybody was, in seconds. */
-const keptSeconds = 90 * 86_400;
+const keptSeconds = 90 * daySeconds;
 /** So many are remembered as told. */
 const capacity = 10_000;
 /** So many names are kept. Of more, any make room: who is not named is shown by id until something is heard of them. */

@@ -7,7 +7,7 @@ import type { Usage } from "../../agent/model.ts";
 import type { BudgetExhausted, Estimate, TurnBudget } from "../../agent/turn-budget.ts";
 import { mayKeepSilent } from "../../agent/silence.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import { keys } from "../redis/keys.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import { formatAmount, formatDay, nameWatch, subjects, toMicroDollars } from "./usage.ts";
 
@@ -251,7 +251,7 @@ async function charge(
   await chargeScript.run(
     redis,
     [keys.usage(day), keys.charged(id), ...limited.map(({ subject }) => keys.held(day, subject))],
-    [id, settings.keepDays * 86_400, names.length, ...names, ...amounts],
+    [id, settings.keepDays * daySeconds, names.length, ...names, ...amounts],
   );
 }
 

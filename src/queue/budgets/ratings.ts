@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
-import { keys } from "../redis/keys.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
 import { readBackward } from "../session/journal.ts";
 import { formatDay, type Rating, subjects } from "./usage.ts";
 
@@ -33,7 +33,7 @@ export function createRatings(
   redis: Redis,
   { timeZone, keepDays }: { timeZone: string; keepDays: number },
 ): Ratings {
-  const seconds = keepDays * 86_400;
+  const seconds = keepDays * daySeconds;
   return {
     async rate(place, person, { turn, rating }) {
       const thread = threadId(place);

@@ -6,7 +6,7 @@ import { messageMarkSchema } from "../../chat/schemas.ts";
 import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import type { MessageRef } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
-import { keys } from "../redis/keys.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import { wait } from "./wait.ts";
@@ -34,7 +34,6 @@ const pausedEnd = 1.5;
 function rankOf(mark: MessageMark, paused = false): number {
   return paused && rank[mark] === final ? pausedEnd : rank[mark];
 }
-const daySeconds = 86_400;
 
 /** Who writes says so again well before: only one that was killed, or stands still, is taken for dead. */
 const aliveMs = 3_000;

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { keys } from "./keys.ts";
+import { daySeconds, keys } from "./keys.ts";
 import { createStoredParser, type StoredParser } from "../../agent/parse-stored.ts";
 
 /**
@@ -29,7 +29,7 @@ export function readStored<T>(
 
 /** More places than this are not remembered; the log has all of them. */
 const mostPlaces = 200;
-const keptSeconds = 7 * 86_400;
+const keptSeconds = 7 * daySeconds;
 
 const noticeSchema = z.looseObject({ why: z.string(), at: z.number() });
 const parseNotice = createStoredParser(noticeSchema);

@@ -7,7 +7,7 @@ import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import type { RateLimiter } from "../outbox/rate-limit.ts";
 import { failpoint } from "../redis/failpoint.ts";
-import { keys } from "../redis/keys.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
 import { deliver } from "../session/mailbox.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import type { TurnQueue } from "../turns/wake-queue.ts";
@@ -27,7 +27,6 @@ export interface FiringOptions {
   onProblem(problem: string, error: unknown): void;
 }
 
-const daySeconds = 86_400;
 /** What is due at once may tick before it is stored, which takes no longer than this, ms. */
 const storedMs = 1_000;
 /** From here on people are told how late it is, ms. */

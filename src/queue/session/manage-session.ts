@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import { keys } from "../redis/keys.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
 import { isBranchOf } from "../stores/pull-requests.ts";
 import { claimUnheldSession } from "./claim.ts";
 import { readSessionStatus } from "./sessions.ts";
@@ -22,7 +22,7 @@ export async function setSessionFacts(redis: Redis, thread: ThreadId, facts: Ses
   if ((await redis.ttl(head)) === -1) await redis.expire(head, unclaimedSeconds);
 }
 
-const unclaimedSeconds = 90 * 86_400;
+const unclaimedSeconds = 90 * daySeconds;
 /** Names of keys that are looked at with one command. */
 const scanned = 1_000;
 const removedAtOnce = 100;

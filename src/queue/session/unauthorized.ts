@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { Quote } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import { keys } from "../redis/keys.ts";
+import { daySeconds, keys } from "../redis/keys.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
 
 const storeUnauthorizedScript = loadScript(new URL("scripts/store-unauthorized.lua", import.meta.url));
@@ -9,8 +9,8 @@ const storeUnauthorizedScript = loadScript(new URL("scripts/store-unauthorized.l
 /** What is remembered of people without permission until a turn takes messages. */
 const mostMessages = 20;
 const mostChars = 4_000;
-const seenSeconds = 86_400;
-const keptSeconds = 30 * 86_400;
+const seenSeconds = daySeconds;
+const keptSeconds = 30 * daySeconds;
 
 /** As `store-unauthorized.lua` stores it and `take.lua` reads it. */
 interface Overheard {

@@ -5,7 +5,7 @@ import { createStoredParser } from "../../agent/parse-stored.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { type HostProcesses, type KillReport, noProcesses, nothingKilled } from "../../sandbox/sandbox.ts";
-import { channels, keys } from "../redis/keys.ts";
+import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
 import { type LostHolder, reportEnds, type SessionHolder } from "./lost-holders.ts";
 import { readStop, type StopWatch } from "./stops.ts";
@@ -38,9 +38,9 @@ export interface EndedJobs {
 }
 
 /** As long as an order. */
-const reportSeconds = 86_400;
+const reportSeconds = daySeconds;
 /** Longer than `sandbox.jobMinutes` can be, in seconds. */
-const jobsSeconds = 30 * 86_400;
+const jobsSeconds = 30 * daySeconds;
 
 /** What a worker has ended. */
 interface Report {
