@@ -109,7 +109,7 @@ export interface StopOrder {
  * How a turn ended. `usage` covers the whole turn, resumed parts included.
  *
  * - `answered`: the model finished; `text` is its answer. `silent`: it has decided to say nothing, and `text` is "".
- * - `stopped`: somebody stopped it.
+ * - `stopped`: somebody stopped it. `said`: what the model was saying then, without an end.
  * - `step-limit`, `budget`: a limit ended it; `text` is a summary of what was done, or "" when
  *   nothing was said, and it can be continued.
  *   `usedUp`: it was the budget of a day, and not a limit of the turn.
@@ -122,7 +122,7 @@ export interface StopOrder {
  */
 export type TurnOutcome =
   | { kind: "answered"; text: string; silent?: true; steps: number; usage: Usage }
-  | { kind: "stopped"; order: StopOrder; steps: number; usage: Usage }
+  | { kind: "stopped"; order: StopOrder; said?: string; steps: number; usage: Usage }
   | {
       kind: "step-limit" | "budget";
       text: string;

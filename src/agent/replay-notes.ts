@@ -10,8 +10,13 @@ interface RefusedTurn {
 }
 
 /** Ends a turn that was stopped, so that the model knows why its work breaks off. */
-export function noteStop(turn: string, order: { by: string; at: number }): UserMessage {
-  const text = `(${order.by} stopped the work above before it was finished.)`;
+export function noteStop(
+  turn: string,
+  { order, said }: { order: { by: string; at: number }; said?: string },
+): UserMessage {
+  const what = `${order.by} stopped the work above before it was finished.`;
+  const text =
+    said === undefined ? `(${what})` : `(${what} What you were writing then, and people have seen:)\n${said}`;
   return { role: "user", id: `${turn}:stopped`, author: heddle, text, at: order.at };
 }
 

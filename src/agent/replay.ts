@@ -188,7 +188,7 @@ function endReplayedTurn(
   { turn: id, outcome, at }: Extract<JournalRecord, { type: "turn-end" }>,
 ): void {
   closeCalls(state);
-  if (outcome.kind === "stopped") state.messages.push(noteStop(id, outcome.order));
+  if (outcome.kind === "stopped") state.messages.push(noteStop(id, outcome));
   if (outcome.kind === "refused" && state.turn) {
     const { messages, length, isWhole } = state.found;
     state.messages = [...messages.slice(0, length), noteRefusedTurn(state.turn, at)];

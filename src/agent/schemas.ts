@@ -196,9 +196,12 @@ const outcomeFields = z.discriminatedUnion("kind", [
     silent: optional(z.literal(true)),
     ...turnBasis,
   } satisfies Fields<Outcome<"answered">>),
-  z.looseObject({ kind: z.literal("stopped"), order: stopOrderFields, ...turnBasis } satisfies Fields<
-    Outcome<"stopped">
-  >),
+  z.looseObject({
+    kind: z.literal("stopped"),
+    order: stopOrderFields,
+    said: optional(z.string()),
+    ...turnBasis,
+  } satisfies Fields<Outcome<"stopped">>),
   z.looseObject({
     kind: oneOf("step-limit", "budget"),
     text: z.string(),

@@ -150,7 +150,7 @@ export function describeEnding(ending: TurnEnding): Ending {
 function toWords(outcome: TurnOutcome): [detail: string, text: string] {
   switch (outcome.kind) {
     case "stopped":
-      return [`by ${outcome.order.by}`, ""];
+      return [`by ${outcome.order.by}`, outcome.said ?? ""];
     case "step-limit":
     case "budget":
       return [`at the limit of ${outcome.limit}`, outcome.text];

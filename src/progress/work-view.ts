@@ -35,6 +35,8 @@ export function createWorkView(options: {
   const tools = createToolList({ withResults: options.withResults });
   let plan = "";
   let text = "";
+  /** Whether the reply that `text` belongs to has had its end. */
+  let isFinished = true;
   let notice = "";
   const grown = createGrownText();
 
@@ -79,6 +81,7 @@ export function createWorkView(options: {
           text = grown.begin();
           break;
         case "text-delta":
+          isFinished = false;
           text += grown.add(event.delta);
           break;
         case "retry":
@@ -86,6 +89,7 @@ export function createWorkView(options: {
           notice = `${event.reason} Trying again in ${formatDuration(event.delayMs)} (attempt ${event.attempt}).`;
           break;
         case "assistant":
+          isFinished = true;
           grown.end();
           notice = "";
           break;
@@ -131,8 +135,10 @@ export function createWorkView(options: {
     growing: () => (notice === "" ? grown.show(plan) : undefined),
 
     done(headline) {
-      if (tools.isEmpty && !plan) return null;
-      return { kind: "progress", ...nameDone(addCalls(doneTitle, [headline ?? "", plan], []), headline) };
+      // People have read it, and no answer has it.
+      const rest = isFinished || headline === undefined ? "" : cutMarkdownStart(text, shownText);
+      if (tools.isEmpty && !plan && !rest) return null;
+      return { kind: "progress", ...nameDone(addCalls(doneTitle, [headline ?? "", plan], [rest]), headline) };
     },
   };
 }

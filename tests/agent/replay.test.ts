@@ -219,7 +219,13 @@ describe("A journal read again", () => {
     expect(whole).toBeGreaterThan(50);
   });
 
-  test("tells the model that the work before was stopped", () => {
+  test.each([
+    [undefined, "(Bob stopped the work above before it was finished.)"],
+    [
+      "One, two",
+      "(Bob stopped the work above before it was finished. What you were writing then, and people have seen:)\nOne, two",
+    ],
+  ])("tells the model that the work before was stopped, and what it had said: %j", (said, text) => {
     const { messages, turn } = replay([
       { type: "turn-start", turn: "t1", at: 1 },
       { type: "user", message: { role: "user", id: "m1", author, text: "go", at: 1 } },
@@ -227,11 +233,14 @@ describe("A journal read again", () => {
         type: "turn-end",
         turn: "t1",
         at: 2,
-        outcome: { kind: "stopped", order: { by: "Bob", at: 2 }, steps: 1, usage: noUsage },
+        outcome: {
+          ...{ kind: "stopped", order: { by: "Bob", at: 2 }, steps: 1, usage: noUsage },
+          ...(said !== undefined && { said }),
+        },
       },
     ]);
     expect(turn).toBeUndefined();
-    expect(messages.at(-1)).toMatchObject({ role: "user", text: expect.stringContaining("Bob stopped") });
+    expect(messages.at(-1)).toMatchObject({ role: "user", text });
   });
 
   test("does not count the waiting for people as work, and knows who decided what", () => {

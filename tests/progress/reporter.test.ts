@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { heddle, type ToolStatus, type UserMessage } from "../../src/agent/messages.ts";
+import {
+  type AssistantMessage,
+  heddle,
+  type ToolStatus,
+  type UserMessage,
+} from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
@@ -59,8 +64,8 @@ function reporter({
     close: () => display.close(),
     closing: (receipt: Receipt) => display.closing(receipt),
     /** What the progress message becomes when the turn ends; null: it goes. */
-    last: () => {
-      const entry = display.closing(answered)["t1:progress"];
+    last: (receipt = answered) => {
+      const entry = display.closing(receipt)["t1:progress"];
       return entry?.do === "settle" ? entry.message : undefined;
     },
   };
@@ -88,6 +93,19 @@ function called(name: string, input: object, result: string, status: ToolStatus 
 }
 
 describe("The progress of a turn", () => {
+  test("keeps what people have read of an answer that was cut off, and nothing of one that had its end", () => {
+    const outcome = { kind: "stopped", order: { by: "Ada", at: 1 }, steps: 1, usage: noUsage } as const;
+    const { show, last } = reporter();
+    show(begins, text("First, "), text("second"));
+    expect(last({ ...answered, outcome })?.markdown).toBe("🛑 **Stopped**\n\nFirst, second");
+    const message: AssistantMessage = {
+      ...{ role: "assistant", id: "a1", model: "m", stop: "end" },
+      parts: [{ type: "text", text: "First, second" }],
+    };
+    show({ type: "assistant", step: 1, message, usage: noUsage });
+    expect(last({ ...answered, outcome })).toBeNull();
+  });
+
   test("shows what a reply says once, also when its stream broke off and was asked for again", async () => {
     const { show, shows, close } = reporter();
     show(begins, text("Once upon"));

@@ -13,28 +13,33 @@ export type Reply =
 
 /** Makes one model call. Throws only what is neither the service's failure nor an abort. */
 export async function* callModel(
-  { turn, model, messages, system, tools }: TurnState,
+  state: TurnState,
   step: number,
   toolChoice: "auto" | "none",
 ): AsyncGenerator<AgentEvent, Reply> {
+  const { turn, model, messages, system, tools } = state;
   const sent = wrapDeferredCalls(messages, tools.wasFound);
   const request = { system, messages: sent, tools: tools.definitions, toolChoice };
   const troubles: string[] = [];
+  let said = "";
   yield { type: "step-start", step };
   try {
     for await (const event of model.stream(request, turn.signal)) {
       switch (event.type) {
         case "text":
+          said += event.delta;
           yield { type: "text-delta", step, delta: event.delta };
           break;
         case "thinking":
           yield { type: "thinking-delta", step, delta: event.delta };
           break;
         case "retry":
+          said = "";
           troubles.push(`${event.reason} Tried again after ${(event.delayMs / 1_000).toFixed(1)} s.`);
           yield { ...event, step };
           break;
         case "fallback": {
+          said = "";
           const text = `${event.reason} Going on with ${event.model}.`;
           troubles.push(text);
           yield { type: "step-start", step };
@@ -55,7 +60,10 @@ export async function* callModel(
       }
     }
   } catch (error) {
-    if (turn.signal.aborted) return { kind: "aborted" };
+    if (turn.signal.aborted) {
+      state.keepUnfinished(said);
+      return { kind: "aborted" };
+    }
     if (error instanceof ModelError) return { kind: "failed", error };
     throw error;
   }

@@ -10,12 +10,20 @@ export function endAborted(state: TurnState): TurnOutcome {
   const reason = state.turn.signal.reason as TurnAbort;
   switch (reason.kind) {
     case "stop":
-      return { kind: "stopped", order: reason.order, ...state.totals() };
+      return { kind: "stopped", order: reason.order, ...keepSaid(state), ...state.totals() };
     case "shutdown":
       return { kind: "suspended", ...state.totals() };
     case "lost-lease":
       return { kind: "lost-lease", ...state.totals() };
   }
+}
+
+/** Of what was being said when it was stopped, so many characters are kept: the last ones. */
+const keptChars = 8_000;
+
+function keepSaid({ unfinished }: TurnState): { said?: string } {
+  const said = unfinished.trim();
+  return said === "" ? {} : { said: said.length > keptChars ? `…${said.slice(-keptChars)}` : said };
 }
 
 export function endAnswered(state: TurnState, text: string): TurnOutcome {

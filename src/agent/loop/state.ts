@@ -28,6 +28,7 @@ export class TurnState {
   #usage: Usage;
   #answer = "";
   #isNudged = false;
+  #unfinished = "";
   #replyTokens: number | undefined;
 
   constructor(turn: Turn) {
@@ -93,6 +94,11 @@ export class TurnState {
     return this.#replyTokens ?? this.model.limits.maxOutputTokens;
   }
 
+  /** What the model had said of a reply that was cut off; "" where the step has none. */
+  get unfinished(): string {
+    return this.#unfinished;
+  }
+
   get isAborted(): boolean {
     return this.turn.signal.aborted;
   }
@@ -112,6 +118,7 @@ export class TurnState {
 
   beginStep(): void {
     this.#steps += 1;
+    this.#unfinished = "";
   }
 
   /** Takes back the last step: it was not made, or it was the wrap-up, which is no step. */
@@ -163,6 +170,10 @@ export class TurnState {
   /** Puts a smaller conversation in place of the one so far; the same array changes nothing. */
   replaceMessages(messages: readonly Message[]): void {
     if (messages !== this.#messages) this.#messages = [...messages];
+  }
+
+  keepUnfinished(text: string): void {
+    this.#unfinished = text;
   }
 
   extendAnswer(text: string): void {

@@ -463,12 +463,20 @@ describe("Calls whose ids the model uses again", () => {
 });
 
 describe("A stop", () => {
-  test("during a model call ends it at once", async () => {
+  test("during a model call ends it at once, and keeps what was said until then", async () => {
     const { outcome } = await run({
       replies: [{ hang: "thinking aloud" }],
       onEvent: (event, abort) => event.type === "text-delta" && abort(stop),
     });
-    expect(outcome).toMatchObject({ kind: "stopped", order: { by: "Bob" } });
+    expect(outcome).toMatchObject({ kind: "stopped", order: { by: "Bob" }, said: "thinking aloud" });
+  });
+
+  test("keeps the end of what was said where it is long", async () => {
+    const { outcome } = await run({
+      replies: [{ hang: `${"much ".repeat(5_000)}last` }],
+      onEvent: (event, abort) => event.type === "text-delta" && abort(stop),
+    });
+    expect(outcome).toHaveProperty("said", expect.stringMatching(/^….{7996}last$/));
   });
 
   test("during a tool keeps what was done and answers every other call, so that every service accepts what follows", async () => {
