@@ -3,6 +3,8 @@ import { Stream } from "@anthropic-ai/sdk/streaming";
 
 /** How long the rest of a reply is waited for, ms. */
 const restMs = 1_000;
+/** How long is waited for events that may follow a complete reply, as its usage does, ms. */
+const afterwordMs = 2_000;
 
 /**
  * The events of a streamed reply, of either protocol: the reader of Anthropic's SDK knows nothing of its own, and is
@@ -13,9 +15,12 @@ const restMs = 1_000;
  * the connection serves the next call.
  *
  * @param response of `fetch` or `streamFetch`
+ * @param isComplete whether the events until now are a whole reply. It is paid for, so that neither a stream that stays
+ * open, whatever keeps it alive, nor a connection that breaks is its failure any more: both are its end.
  */
 export function readServerSentEvents(
   response: Response,
+  isComplete: () => boolean = () => false,
 ): AsyncIterable<{ event: string | null; data: string }> {
   const { body }: { body: unknown } = response;
   const source =
@@ -25,7 +30,8 @@ export function readServerSentEvents(
         ? openWeb(body)
         : undefined;
   // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
-  if (source) Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(source) });
+  if (source)
+    Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(source, isComplete) });
   return Stream.rawEvents(response);
 }
 
@@ -53,10 +59,21 @@ function openReadable(body: Readable): Source {
   };
 }
 
-function patientIterator(source: Source): AsyncIterator<Uint8Array> {
+function patientIterator(source: Source, isComplete: () => boolean): AsyncIterator<Uint8Array> {
+  let late: NodeJS.Timeout | undefined;
+  const end = (): IteratorResult<Uint8Array, unknown> => {
+    clearTimeout(late);
+    return { done: true, value: undefined };
+  };
+  const readAfterword = async () => {
+    late ??= setTimeout(() => source.cancel(), afterwordMs);
+    const read = await source.next().catch(end);
+    return read.done ? end() : read;
+  };
   return {
-    next: () => source.next(),
+    next: () => (isComplete() ? readAfterword() : source.next()),
     return() {
+      clearTimeout(late);
       void readRest(source);
       return Promise.resolve({ done: true, value: undefined });
     },

@@ -101,3 +101,20 @@ test("A connection whose response does not end is given up after a second", asyn
   };
   await Promise.all(protocols.map(leave));
 });
+
+test.each([
+  ["our own request", undefined],
+  ["the request of Node", fetch],
+])("Comments that keep the stream open do not keep back a complete answer, over %s", async (_, by) => {
+  const front = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const end = { choices: [{ index: 0, delta: { content: "Yes." }, finish_reason: "stop" }] };
+    response.write(`data: ${JSON.stringify(end)}\n\n`);
+    const alive = setInterval(() => response.write(": alive\n\n"), 100);
+    response.on("close", () => clearInterval(alive));
+  });
+  const url = await listenForTest(front);
+  const retry = { maxRetries: 0, idleMs: 20_000 };
+  await call(createOpenAIChatModel({ ...account, baseUrl: url, retry, ...(by && { fetch: by }) }), 1);
+});

@@ -71,6 +71,7 @@ export class ChatReply {
   #refused = false;
   #finish = "";
   #usage: z.infer<typeof usage> | undefined;
+  #ended = false;
 
   /** `snapshots`: see {@link Reasoning}. Without `calls` those of the model are left out; some ignore `tool_choice`. */
   constructor(options: { snapshots: boolean; calls: boolean }) {
@@ -83,11 +84,17 @@ export class ChatReply {
     return this.#finish !== "";
   }
 
+  /** Whether it said the last that the protocol has: the usage, which comes by itself after the answer. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
   /** Takes a chunk and yields what is new in it, or at least a heartbeat. */
   *push(chunk: ChatChunk): Generator<ModelEvent> {
     this.#usage = chunk.usage ?? this.#usage;
     const first = chunk.choices?.[0];
     this.#finish = first?.finish_reason || this.#finish;
+    this.#ended ||= this.finished && !first && Boolean(chunk.usage);
     yield* this.#pushDelta(first?.delta ?? {});
   }
 

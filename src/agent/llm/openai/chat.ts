@@ -72,11 +72,16 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
 
   async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const reply = new ChatReply({ snapshots: miniMax, calls: request.toolChoice !== "none" });
-    const sent = { path: "/chat/completions", body: toBody(request), ...common, signal };
+    const sent = {
+      ...{ path: "/chat/completions", body: toBody(request), ...common, signal },
+      isComplete: () => reply.finished,
+    };
     for await (const chunk of streamWithErrors(client, sent)) {
       const parsed = parseChunk(chatChunk, chunk);
       checkBaseResp(parsed.base_resp);
       yield* reply.push(parsed);
+      // Some servers neither send the end that follows nor close the stream.
+      if (reply.ended) break;
     }
     // The stream ended without a word about why: it was cut.
     if (!reply.finished) return;

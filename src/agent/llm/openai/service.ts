@@ -114,6 +114,8 @@ export interface StreamedRequest {
   /** Not repeated in what is thrown. */
   apiKey: string | undefined;
   signal: AbortSignal;
+  /** See {@link readServerSentEvents}. */
+  isComplete?: () => boolean;
 }
 
 /**
@@ -124,7 +126,7 @@ export interface StreamedRequest {
  */
 export async function* streamWithErrors(
   client: OpenAI,
-  { path, body, headers, apiKey, signal }: StreamedRequest,
+  { path, body, headers, apiKey, signal, isComplete }: StreamedRequest,
 ): AsyncGenerator<unknown, void, undefined> {
   try {
     const request = client.post(path, {
@@ -137,7 +139,7 @@ export async function* streamWithErrors(
     const type = response.headers.get("content-type") ?? "";
     // No stream, although the status is 200; read as one it would have no events.
     if (/json|html/.test(type)) throw readBodyFailure(type, await response.text());
-    for await (const { event, data } of readServerSentEvents(response)) {
+    for await (const { event, data } of readServerSentEvents(response, isComplete)) {
       if (data === "[DONE]") return;
       if (data === "") continue;
       const chunk: unknown = JSON.parse(data);

@@ -182,6 +182,32 @@ describe("the reply", () => {
     expect((await ask(model("chat", server), [user("x")])).message.stop).toBe(expected);
   });
 
+  /** Events of the answer "42": its role, the text, why it ended, and its usage. */
+  const [withoutUsage, withUsage] = [3, 4];
+
+  test.each<[string, string, NonNullable<FakeAnswer["breaks"]>]>([
+    ["its usage", "stays open", { after: withUsage, how: "stall" }],
+    ["its end", "stays open", { after: withoutUsage, how: "stall" }],
+    ["its usage", "breaks", { after: withUsage, how: "cut" }],
+    ["its end", "breaks", { after: withoutUsage, how: "cut" }],
+  ])("is complete with %s, although the stream %s there", async (_end, _how, breaks) => {
+    const usage = { input: 20, output: 10 };
+    const server = await fake({ replies: [{ text: "42", usage, breaks }] });
+    const said = await ask(model("chat", server), [user("x")]);
+    expect(said.retries).toEqual([]);
+    expect(textOf(said.message)).toBe("42");
+    expect(said.usage).toMatchObject(breaks.after === withUsage ? usage : { input: 0, output: 0 });
+  });
+
+  test("whose service reports an error after its end is none", async () => {
+    const how = { code: "server_error", message: "oops" };
+    const server = await fake({
+      replies: [{ text: "42", breaks: { after: withoutUsage, how } }, { text: "43" }],
+    });
+    const said = await ask(model("chat", server), [user("x")]);
+    expect([textOf(said.message), said.retries.length]).toEqual(["43", 1]);
+  });
+
   test("that declines is a refusal with its words", async () => {
     const server = await fake({ replies: [{ refusal: "I will not." }] });
     const { message, text } = await ask(model("chat", server), [user("x")]);
