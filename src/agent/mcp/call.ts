@@ -1,6 +1,7 @@
 import { UrlElicitationRequiredError as UrlRequired } from "@modelcontextprotocol/client";
 import {
   type ElicitRequest,
+  ElicitRequestURLParamsSchema,
   type ElicitResult,
   type Progress,
   UrlElicitationRequiredError,
@@ -22,7 +23,7 @@ export type CallRequest = Asked & {
   /** W3C `traceparent`, which servers take from `_meta` (https://modelcontextprotocol.io/specification/2026-07-28/basic). */
   trace?: string | undefined;
   onProgress: (progress: Progress) => void;
-  /** Asked what the call's person says to the server. Absent where nobody has asked for the call. */
+  /** Asked what the call's person says to the server; never rejects. Absent where nobody has asked for the call. */
   onElicit?: (params: ElicitRequest["params"]) => Promise<ElicitResult>;
 };
 
@@ -63,9 +64,7 @@ export async function callTool(
   } catch (error) {
     if (deadline.expired()) return { kind: "timed-out" };
     if (request.signal.aborted) return { kind: "stopped" };
-    // The server wants pages visited before; https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
-    if (error instanceof UrlElicitationRequiredError || error instanceof UrlRequired)
-      for (const each of error.elicitations) await request.onElicit?.(each);
+    for (const visit of readVisits(error)) await request.onElicit?.(visit);
     const problem = describeError(error);
     if (isUnreachable(error) || isForgottenSession(error)) {
       await link.close();
@@ -78,6 +77,21 @@ export async function callTool(
   } finally {
     deadline.release();
   }
+}
+
+/** The SDKs hand on what the server has sent, whatever it is. */
+const visitsSchema = z
+  .array(z.unknown())
+  .catch([])
+  .transform((sent) => sent.flatMap((each) => ElicitRequestURLParamsSchema.safeParse(each).data ?? []));
+
+/**
+ * Pages that the server wants visited before the call.
+ * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+ */
+function readVisits(error: unknown): ElicitRequest["params"][] {
+  const isOne = error instanceof UrlElicitationRequiredError || error instanceof UrlRequired;
+  return isOne ? visitsSchema.parse(error.elicitations) : [];
 }
 
 async function send(

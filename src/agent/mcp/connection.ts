@@ -1,13 +1,14 @@
-import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline, waitFor } from "./deadline.ts";
+import { describeError } from "./failure.ts";
 import type { Link, ServerEra } from "./link.ts";
 import { createLink } from "./open-link.ts";
 import { type Listing, nothingListed } from "./listing.ts";
 import { toParamHeaders } from "./param-headers.ts";
 import { type FreshListing, readListing } from "./read-listing.ts";
+import { RunningCalls } from "./running-calls.ts";
 import type { AccountStore } from "../mcp-account.ts";
 
 /**
@@ -75,7 +76,10 @@ class ServerConnection implements Connection {
   #listing = nothingListed;
   #failures = 0;
   readonly #era: ServerEra = { isStateless: false };
-  readonly #calls = new Set<CallRequest>();
+  readonly #calls = new RunningCalls((error) => {
+    const problem = this.#options.mask(describeError(error));
+    this.#options.log("warn", `what it asked during a call could not be kept: ${problem}`);
+  });
   /** Prompts that are still to come. */
   #late: FreshListing["late"];
 
@@ -119,10 +123,9 @@ class ServerConnection implements Connection {
   }
 
   async #callOver(link: Link, request: CallRequest): Promise<McpCallOutcome> {
-    this.#calls.add(request);
     const { executeMs } = this.#options.timeouts;
-    const outcome = await callTool(link, request, { executeMs, headers: this.#repeatArguments(request) });
-    this.#calls.delete(request);
+    const sent = { executeMs, headers: this.#repeatArguments(request) };
+    const outcome = await this.#calls.run(request, (running) => callTool(link, running, sent));
     return "problem" in outcome ? { ...outcome, problem: this.#options.mask(outcome.problem) } : outcome;
   }
 
@@ -130,13 +133,6 @@ class ServerConnection implements Connection {
     if (!("tool" in request)) return {};
     const tool = this.#listing.tools.find(({ name }) => name === request.tool);
     return toParamHeaders(tool?.paramHeaders ?? [], request.input);
-  }
-
-  /** A request does not say which call it belongs to: of several, nobody is asked in another's place. */
-  async #elicit(params: ElicitRequest["params"]): Promise<ElicitResult> {
-    const [call, ...others] = this.#calls;
-    if (!call?.onElicit || others.length > 0) return { action: "cancel" };
-    return await call.onElicit(params);
   }
 
   async #findLink(signal: AbortSignal): Promise<Link | McpCallOutcome> {
@@ -210,7 +206,7 @@ class ServerConnection implements Connection {
       {
         onEnd: () => this.#loseLink(link),
         onListChanged: () => this.#listSoon(link),
-        onElicit: (params) => this.#elicit(params),
+        onElicit: (params) => this.#calls.elicit(params),
       },
     );
     try {

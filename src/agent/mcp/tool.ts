@@ -63,9 +63,14 @@ function askPerson(
   return async (params: ElicitRequest["params"]): Promise<ElicitResult> => {
     // Others may have caused the call: the person is not to be asked in their name.
     if (asker.others().length > 0) return { action: "cancel" };
-    const asked = await elicit(store, { ...about, person: asker.person }, params);
-    if (asked.unanswered) unanswered.push(asked.unanswered);
-    return asked.result;
+    try {
+      const asked = await elicit(store, { ...about, person: asker.person }, params);
+      if (asked.unanswered) unanswered.push(asked.unanswered);
+      return asked.result;
+    } catch (error) {
+      unanswered.push({ problem: "something that could not be kept until people answer" });
+      throw error;
+    }
   };
 }
 

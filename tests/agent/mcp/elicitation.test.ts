@@ -1,13 +1,14 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAnswerTool } from "../../../src/agent/mcp/answer-tool.ts";
 import type { Asker } from "../../../src/agent/mcp/asker.ts";
-import type { McpPool } from "../../../src/agent/mcp/pool.ts";
+import type { McpPool, McpPoolOptions } from "../../../src/agent/mcp/pool.ts";
 import {
   describeExpected,
   type InputAnswer,
   type InputRequest,
   parseForm,
 } from "../../../src/agent/server-input.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
 import { createInputStore } from "../../../src/queue/stores/mcp-inputs.ts";
 import { startRedis } from "../../fakes/redis.ts";
 import { never, poolOf, run } from "./harness.ts";
@@ -18,7 +19,7 @@ const asker = (id: string): Asker => ({ person: `slack:T1:${id}`, name: id, othe
 const [ada, bob] = [asker("ada"), asker("bob")];
 const services = { notes: undefined as never, now: Date.now };
 
-async function scene() {
+async function scene(options: Pick<McpPoolOptions, "log"> = {}) {
   const names = ["remove", "file", "options", "password", "pay", "visit"];
   const more = names.map((name) => ({ name, inputSchema: { type: "object" as const } }));
   const fixture = await startHttpFixture("http", 0, { more });
@@ -26,10 +27,10 @@ async function scene() {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const inputs = createInputStore(redis.client());
-  const pool = await poolOf({ notes: { url: fixture.url } }, { inputs });
+  const pool = await poolOf({ notes: { url: fixture.url } }, { inputs, ...options });
   /** Another process, which knows nothing but Redis. */
   const other = await poolOf({ notes: { url: fixture.url } }, { inputs: createInputStore(redis.client()) });
-  return { pool, other, inputs };
+  return { pool, other, inputs, redis: redis.client() };
 }
 
 async function call(pool: McpPool, who: Asker | undefined, name: string, input = {}): Promise<string> {
@@ -105,6 +106,45 @@ test("An address is asked about with its host, whatever the server makes anew in
   expect(visit).toContain("refused the call");
   expect(await request(all, ada, idIn(visit))).toMatchObject({ url: "https://visit.example/" });
 });
+
+test.each<[string, unknown]>([
+  ["has no fields", [{}]],
+  ["is none", [null]],
+  ["is no list", "visit"],
+])(
+  "An error whose address %s refuses its call, and what is asked later is still put to people",
+  async (_, sent) => {
+    const all = await scene();
+    expect(await call(all.pool, ada, "visit", { elicitations: sent })).toContain("refused the call");
+    expect(idIn(await call(all.pool, ada, "remove"))).not.toBe("");
+  },
+);
+
+test("Of the addresses that an error names those that can be read are asked about", async () => {
+  const all = await scene();
+  const url = "https://visit.example/";
+  const good = { mode: "url", message: "Visit it.", elicitationId: "e", url };
+  const visit = await call(all.pool, ada, "visit", { elicitations: [{}, good] });
+  expect(await request(all, ada, idIn(visit))).toMatchObject({ url });
+});
+
+test.each(["remove", "visit"])(
+  "A question of %s that cannot be kept ends nothing but itself, and is told to the model and to the operator",
+  async (name) => {
+    const warnings: string[] = [];
+    const all = await scene({ log: ({ level, message }) => level === "warn" && warnings.push(message) });
+    const answers = keys.mcpAnswer(ada.person, idIn(await call(all.pool, ada, name)));
+    // Redis refuses to read what is no text.
+    await all.redis.lpush(answers, "none");
+    const text = await call(all.pool, ada, name);
+    expect(text).toContain(name === "visit" ? "refused the call" : "cancel");
+    expect(text).toContain(
+      "[During this call the MCP server notes asked for something that could not be kept",
+    );
+    expect(warnings).toEqual([expect.stringContaining("WRONGTYPE")]);
+    expect(idIn(await call(all.pool, ada, "options"))).not.toBe("");
+  },
+);
 
 test("Nobody is asked for a secret, in another's place, or where nobody has asked", async () => {
   const all = await scene();

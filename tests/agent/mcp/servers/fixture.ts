@@ -232,9 +232,12 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
         return say(asked.action);
       }
       case "visit":
-        throw new UrlElicitationRequiredError([
-          { mode: "url", message: "Visit it.", elicitationId: "e", url: "https://visit.example/" },
-        ]);
+        throw new UrlElicitationRequiredError(
+          // No check of the package's: a server may send anything.
+          (args["elicitations"] as undefined) ?? [
+            { mode: "url", message: "Visit it.", elicitationId: "e", url: "https://visit.example/" },
+          ],
+        );
       case "whoami":
         return say([args["say"], extra.requestInfo?.headers["x-account"]].filter(Boolean).join(""));
       case "client": {
