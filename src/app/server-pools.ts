@@ -11,8 +11,8 @@ export interface HeldPool extends McpPool {
 export interface ServerPools {
   /** The servers of a configuration; those that another one has unchanged keep their connections and processes. */
   open(config: McpConfig, timeouts: McpTimeouts): Promise<HeldPool>;
-  /** Ends the servers that this one has and the one in its place has not, once no turn has them any more. */
-  replace(old: HeldPool, next: HeldPool): void;
+  /** Puts this one in force: ends all servers that it has not, once no turn has them any more. */
+  replace(next: HeldPool): void;
   close(): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ interface Entry {
   key: string;
   pool: McpPool;
   holders: number;
-  /** No configuration in force has it. */
+  /** Neither the configuration in force nor one that may come into force has it. */
   retired: boolean;
 }
 
@@ -49,7 +49,11 @@ export function createServerPools(options: {
         config.servers.map(async (server): Promise<Entry> => {
           const key = JSON.stringify([server, timeouts]);
           const known = entries.get(key);
-          if (known) return known;
+          if (known) {
+            // Its last turn may end before this configuration is in force.
+            known.retired = false;
+            return known;
+          }
           const pool = await options.openPool({ servers: [server], secrets: config.secrets }, timeouts);
           const entry = { key, pool, holders: 0, retired: false };
           entries.set(key, entry);
@@ -60,10 +64,10 @@ export function createServerPools(options: {
       entriesOf.set(pool, mine);
       return pool;
     },
-    replace(old, next) {
+    replace(next) {
       const kept = new Set(entriesOf.get(next));
-      for (const entry of kept) entry.retired = false;
-      for (const entry of entriesOf.get(old) ?? []) {
+      // Those of a configuration that was opened and then refused, too.
+      for (const entry of entries.values()) {
         if (kept.has(entry)) continue;
         entry.retired = true;
         closeUnused(entry);

@@ -54,7 +54,7 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
   const pool = await configuration.derive({
     of: ({ config: { settings }, mcp }) => [mcp, settings.mcp],
     make: ({ config: { settings }, mcp }) => pools.open(mcp, readTimeouts(settings)),
-    replaced: pools.replace,
+    replaced: (_old, next) => pools.replace(next),
   });
   const clock = openScheduleClock(redis);
   const previews = await openConfiguredPreviews(context);

@@ -33,9 +33,9 @@ function pools() {
 describe("MCP servers of a configuration that changes", () => {
   test("only the one that has changed is ended and started", async () => {
     const { open, replace, done } = pools();
-    const first = await open(configOf(["a", "https://h/1"], ["b", "https://h/1"]), timeouts);
+    await open(configOf(["a", "https://h/1"], ["b", "https://h/1"]), timeouts);
     const second = await open(configOf(["a", "https://h/1"], ["b", "https://h/2"]), timeouts);
-    replace(first, second);
+    replace(second);
     expect(done).toEqual(["open a /1", "open b /1", "open b /2", "close b /1"]);
   });
 
@@ -43,7 +43,7 @@ describe("MCP servers of a configuration that changes", () => {
     const { open, replace, done } = pools();
     const first = await open(configOf(["a", "https://h/1"]), timeouts);
     const release = first.hold();
-    replace(first, await open(configOf(), timeouts));
+    replace(await open(configOf(), timeouts));
     expect(done).toEqual(["open a /1"]);
     release();
     expect(done).toEqual(["open a /1", "close a /1"]);
@@ -53,12 +53,29 @@ describe("MCP servers of a configuration that changes", () => {
     const { open, replace, close, done } = pools();
     const first = await open(configOf(["a", "https://h/1"]), timeouts);
     const release = first.hold();
-    const without = await open(configOf(), timeouts);
-    replace(first, without);
-    replace(without, await open(configOf(["a", "https://h/1"]), timeouts));
+    replace(await open(configOf(), timeouts));
+    replace(await open(configOf(["a", "https://h/1"]), timeouts));
     release();
     expect(done).toEqual(["open a /1"]);
     await close();
     expect(done).toEqual(["open a /1", "close a /1"]);
+  });
+
+  test("one that comes back goes on, although its last turn ends before the change is in force", async () => {
+    const { open, replace, done } = pools();
+    const first = await open(configOf(["a", "https://h/1"]), timeouts);
+    const release = first.hold();
+    replace(await open(configOf(), timeouts));
+    const again = await open(configOf(["a", "https://h/1"]), timeouts);
+    release();
+    replace(again);
+    expect(done).toEqual(["open a /1"]);
+  });
+
+  test("one of a change that was refused is ended with the next that is not", async () => {
+    const { open, replace, done } = pools();
+    await open(configOf(["a", "https://h/1"]), timeouts);
+    replace(await open(configOf(["b", "https://h/1"]), timeouts));
+    expect(done).toEqual(["open a /1", "open b /1", "close a /1"]);
   });
 });
