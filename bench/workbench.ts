@@ -39,6 +39,7 @@ export async function openWorkbench(server: TestRedis, model: LanguageModel): Pr
     killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
+    forgetTurn() {},
   };
   const engine = await createTurnEngine({
     ...{ redis, runner, output, onError },

@@ -416,6 +416,7 @@ describe("What is written", () => {
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
       jobsLeft: () => undefined,
       fileChanges: async () => noChanges,
+      forgetTurn() {},
     });
     const display = observer.display?.(noDisplay, thread, newTurn);
     await runner
@@ -466,6 +467,7 @@ describe("What is written", () => {
       killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
       jobsLeft: () => undefined,
       fileChanges: async () => noChanges,
+      forgetTurn() {},
     });
     const events = runner.run({
       thread,

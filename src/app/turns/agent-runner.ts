@@ -2,11 +2,12 @@ import { createLearntWindows } from "../../agent/context/learnt-windows.ts";
 import { createTokenCounter } from "../../agent/context/tokens.ts";
 import { listUnplanned } from "../../agent/planning.ts";
 import { createCircuitBreaker } from "../../agent/tools/circuit-breaker.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 import { noChanges, type TurnRunner } from "../../queue/turns/contracts.ts";
 import { nothingKilled } from "../../sandbox/sandbox.ts";
 import { leaveOutAttached } from "./attached-files.ts";
 import { runAgent } from "./run-agent.ts";
-import type { SharedByTurns, TurnRunnerOptions } from "./turn-runner-options.ts";
+import type { SharedByTurns, TurnFiles, TurnRunnerOptions } from "./turn-runner-options.ts";
 
 /**
  * Puts the agent together for each turn: model, prompt, the thread's sandbox and the tools that it allows.
@@ -22,16 +23,18 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
     windows: read().windows ?? { learnt: createLearntWindows(), refresh: async () => {} },
     breaker: createCircuitBreaker({ now: Date.now }),
     warned: new Set(),
-    plans: new Map(),
-    attached: new Map(),
   };
+  /** Of turns whose receipts are still to be written. */
+  const turnFiles = new Map<ThreadId, TurnFiles>();
 
   return {
     async *run(input) {
       const options = read();
       const release = options.hold?.();
+      const files: TurnFiles = { planned: [], attached: new Map() };
+      turnFiles.set(input.thread, files);
       try {
-        return yield* runAgent(options, shared, input);
+        return yield* runAgent(options, shared, files, input);
       } finally {
         release?.();
       }
@@ -58,13 +61,17 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
       if (!known || !changes?.ok) return noChanges;
       const hideOwn = (paths: string[]) => paths.filter((path) => !path.startsWith(".heddle/"));
       const written = hideOwn(changes.changed);
+      const { attached, planned = [] } = turnFiles.get(thread) ?? {};
       const files = {
-        changed: await leaveOutAttached(known.sandbox, shared.attached.get(thread), written),
+        changed: await leaveOutAttached(known.sandbox, attached, written),
         deleted: hideOwn(changes.deleted),
       };
-      const planned = shared.plans.get(thread) ?? [];
       if (planned.length === 0) return files;
       return { ...files, unplanned: listUnplanned(planned, [...files.changed, ...files.deleted]) };
+    },
+
+    forgetTurn(thread) {
+      turnFiles.delete(thread);
     },
   };
 }

@@ -3,13 +3,13 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 /** What came with the messages of a turn, by path: the SHA-256 of each file as it came, in hexadecimal. */
 export type AttachedFiles = Map<string, string>;
 
-/** The same sandbox, which notes what is written through it. @param note gets path and SHA-256 */
-export function noteAttached(sandbox: Sandbox, note: (path: string, sha256: string) => void): Sandbox {
+/** The same sandbox, which notes what is written through it in `files`. */
+export function noteAttached(sandbox: Sandbox, files: AttachedFiles): Sandbox {
   return {
     ...sandbox,
     async writeFile(path, data, options) {
       const written = await sandbox.writeFile(path, data, options);
-      if (written.ok) note(path, written.sha256);
+      if (written.ok) files.set(path, written.sha256);
       return written;
     },
   };

@@ -32,7 +32,7 @@ import { catalogueTokens } from "./offer-size.ts";
 import { openPlanning } from "./open-planning.ts";
 import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
 import { noteAttached } from "./attached-files.ts";
-import type { SharedByTurns, TurnRunnerOptions } from "./turn-runner-options.ts";
+import type { SharedByTurns, TurnFiles, TurnRunnerOptions } from "./turn-runner-options.ts";
 import { mayUsePrompt } from "../prompts.ts";
 import { createServices, keepFromWriting, provideProjectReader, readNoteIndex } from "./turn-services.ts";
 
@@ -41,6 +41,7 @@ type RunInput = Parameters<TurnRunner["run"]>[0];
 export async function* runAgent(
   options: TurnRunnerOptions,
   shared: SharedByTurns,
+  files: TurnFiles,
   input: RunInput,
 ): AsyncGenerator<AgentEvent, TurnOutcome> {
   const { thread, turn: id, claim, history, chosen, store, emit, signal } = input;
@@ -56,7 +57,7 @@ export async function* runAgent(
   // What only asks Redis goes first: with its answers the mark that says that people were heard may leave, before all that
   // takes the event loop for milliseconds.
   const [planning, situation] = await Promise.all([
-    planTurn(options, shared, input, asked),
+    planTurn(options, files, input, asked),
     options.situation?.(thread),
     shared.windows.refresh(),
   ]);
@@ -74,9 +75,8 @@ export async function* runAgent(
     model: meter(model),
   });
 
-  const note = noteAttachedOf(shared, thread);
   const reading: Omit<Reading, "fromStart"> = {
-    ...(sandbox && { sandbox: noteAttached(sandbox, note) }),
+    ...(sandbox && { sandbox: noteAttached(sandbox, files.attached) }),
     images: model.limits.images,
     skills: skills.map(({ name }) => name),
     readPrompt: createPromptReading(options, thread, signal),
@@ -153,18 +153,6 @@ function createPromptReading(
     const asker = findAsker(thread, [message]);
     const result = isOffered ? await mcp.readPrompt(choice, { signal, asker }) : undefined;
     return result && { isRead: result.status === "ok", text: masker.mask(result.text) };
-  };
-}
-
-/** Forgets what was attached to the turn before, and notes what is attached to this one. */
-function noteAttachedOf(
-  { attached }: SharedByTurns,
-  thread: ThreadId,
-): (path: string, sha256: string) => void {
-  attached.delete(thread);
-  return (path, sha256) => {
-    const files = attached.get(thread) ?? new Map<string, string>();
-    attached.set(thread, files.set(path, sha256));
   };
 }
 
@@ -263,17 +251,16 @@ function listAsked({ history }: RunInput): UserMessage[] {
   return (history.turn?.asked ?? []).filter(isFromPerson);
 }
 
-/** Whether the turn plans first. What an earlier turn's plan named is forgotten. */
+/** Whether the turn plans first. */
 function planTurn(
   { journal, channel }: TurnRunnerOptions,
-  { plans }: SharedByTurns,
+  files: TurnFiles,
   { thread, history }: RunInput,
   asked: readonly UserMessage[],
 ): Promise<Planning> {
-  plans.delete(thread);
   return openPlanning(history.turn, asked, journal(thread), {
     always: channel(thread).plan === "ask",
-    onApproved: (files) => plans.set(thread, files),
+    onApproved: (planned) => void (files.planned = planned),
   });
 }
 

@@ -80,10 +80,13 @@ export interface SharedByTurns {
   windows: SharedWindows;
   /** What is broken stays known between turns, for each thread by itself. */
   breaker: CircuitBreaker;
-  /** The files that the approved plan of a thread's turn names; of a turn that runs here, or was the last to. */
-  plans: Map<ThreadId, readonly string[]>;
-  /** What came with the messages of a thread's turn; of one that runs here, or was the last to. */
-  attached: Map<ThreadId, AttachedFiles>;
   /** What the log was told once. */
   warned: Set<string>;
+}
+
+/** What a turn learns of its files while it runs, for its receipt. */
+export interface TurnFiles {
+  /** Those that the plan names which people have approved. */
+  planned: readonly string[];
+  attached: AttachedFiles;
 }

@@ -50,6 +50,8 @@ export interface TurnRunner {
   jobsLeft(thread: ThreadId): Promise<unknown> | undefined;
   /** What the thread's turn has done to the files of the workspace since `since` (ms). */
   fileChanges(thread: ThreadId, since: number): Promise<TurnChanges>;
+  /** Drops what it knows of the thread's turn for `fileChanges`: nobody asks for them any more. */
+  forgetTurn(thread: ThreadId): void;
 }
 
 /** What a turn has done to files, as its receipt tells it. */

@@ -68,6 +68,7 @@ export async function runOneTurn(
   } finally {
     unfollow();
     control.release();
+    options.runner.forgetTurn(lease.thread);
     await options.background.leave(lease.thread, turn.since);
   }
 }

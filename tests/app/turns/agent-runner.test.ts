@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { replay } from "../../../src/agent/replay.ts";
 import { toRecord } from "../../../src/agent/history.ts";
@@ -21,6 +21,7 @@ import { memoryNotes } from "../../agent/tools/services.ts";
 import { asking, tool } from "../../agent/turn.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
+import type { MessageExtras } from "../../../src/message-extras/message-extras.ts";
 import { plainMessageExtras } from "../../message-extras/plain.ts";
 import { dataFolder } from "../../sandbox/two-threads.ts";
 import { readerOf } from "../../agent/journal-reader.ts";
@@ -33,6 +34,16 @@ const none: Probe = { ok: false, summary: "", problems: [], missing: [] };
 
 /** What servers offer besides tools. */
 const nothingMore: Parameters<typeof plainPool>[1] = {};
+
+/** A sandbox for a test. */
+async function openSandbox() {
+  const dataDir = dataFolder();
+  onTestFinished(() => rm(dataDir, { recursive: true }));
+  const backend = createBubblewrapBackend({ dataDir });
+  onTestFinished(() => backend.close());
+  const probe = await backend.probe();
+  return { backend, probe, refresh: async () => probe };
+}
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
 function runner(
@@ -49,6 +60,7 @@ function runner(
     helper = undefined as LanguageModel | undefined,
     budget = openBudget,
     sandbox = { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
+    messageExtras = plainMessageExtras(),
   } = {},
 ) {
   const { model, requests } = scriptedModel(replies);
@@ -56,10 +68,10 @@ function runner(
   const notes = memoryNotes();
   /** What the turns have done beside their events. */
   const done: string[] = [];
-  const { run } = createAgentRunner({
+  const { run, fileChanges, forgetTurn } = createAgentRunner({
     choose: () => model,
     channel: () => channel,
-    messageExtras: plainMessageExtras(),
+    messageExtras,
     summariser: model,
     ...(helper && { helper }),
     policy,
@@ -131,7 +143,7 @@ function runner(
       if (record) journal.push(record);
     }
   };
-  return { ask, requests, emitted, done };
+  return { ask, requests, emitted, done, fileChanges, forgetTurn };
 }
 
 /** What a service's cache sees of the conversation: it must be the beginning of what comes next. */
@@ -427,22 +439,34 @@ describe("The agent of a thread", () => {
   });
 
   test("has all that it did stored before its files are saved, where a limit ends it behind a call", async () => {
-    const dataDir = dataFolder();
-    const backend = createBubblewrapBackend({ dataDir });
-    await using cleanup = new AsyncDisposableStack();
-    cleanup.defer(() => rm(dataDir, { recursive: true }));
-    cleanup.defer(() => backend.close());
-    const probe = await backend.probe();
     const { ask, done } = runner(
       [{ calls: [{ name: "write_file", input: { path: "a.txt", content: "a" } }] }],
       [],
       {
         limits: { ...defaultTurnLimits, tokens: 1 },
-        sandbox: { backend, probe, refresh: async () => probe },
+        sandbox: await openSandbox(),
       },
     );
     expect(await ask("a", "write")).toHaveLength(1);
     expect(done).toEqual(["stored", "saved"]);
+  });
+
+  test("tells files that came with a turn's messages from those that it wrote, until the turn is forgotten", async () => {
+    const messageExtras: MessageExtras = {
+      async open(_thread, messages, { sandbox }) {
+        await sandbox?.writeFile("sent.txt", Buffer.from("sent"));
+        return [...messages];
+      },
+    };
+    const { ask, fileChanges, forgetTurn } = runner(
+      [{ calls: [{ name: "write_file", input: { path: "a.txt", content: "a" } }] }, { text: "ok" }],
+      [],
+      { messageExtras, sandbox: await openSandbox() },
+    );
+    await ask("a", "write");
+    expect((await fileChanges("memory:w:c:a", 0)).changed).toEqual(["a.txt"]);
+    forgetTurn("memory:w:c:a");
+    expect((await fileChanges("memory:w:c:a", 0)).changed).toEqual(["a.txt", "sent.txt"]);
   });
 
   test("reads what came with a message that arrives while it works", async () => {

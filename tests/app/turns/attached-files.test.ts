@@ -8,7 +8,7 @@ test("What people have sent is no change of the turn's, until the turn changes i
   onTestFinished(() => backend.close());
   const sandbox = await backend.open("memory:w:c:t");
   const files = new Map<string, string>();
-  const receiving = noteAttached(sandbox, (path, sha256) => files.set(path, sha256));
+  const receiving = noteAttached(sandbox, files);
   for (const name of ["kept", "edited", "removed"])
     await receiving.writeFile(`attachments/${name}`, Buffer.from("as sent"));
   await sandbox.writeFile("own", Buffer.from("as sent"));

@@ -217,6 +217,7 @@ async function worker(
     killAll: async () => ({ commands: 0, processes: 0, survivors: 0 }),
     jobsLeft: () => undefined,
     fileChanges: async () => noChanges,
+    forgetTurn() {},
   };
   const engine = await createTurnEngine({
     ...{ redis, runner, onError, onProblem: onError },

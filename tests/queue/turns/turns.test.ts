@@ -139,6 +139,7 @@ async function worker(
     slots?: Partial<SlotLimits>;
     concurrency?: number;
     fileChanges?: TurnRunner["fileChanges"];
+    forgetTurn?: TurnRunner["forgetTurn"];
     killAll?: TurnRunner["killAll"];
     limits?: TurnLimits;
     /** Saves the files of a turn. */
@@ -179,6 +180,7 @@ async function worker(
     killAll: options.killAll ?? (async () => ({ commands: 1, processes: 2, survivors: 0 })),
     jobsLeft: () => undefined,
     fileChanges: options.fileChanges ?? (async () => ({ changed: ["a.txt"], deleted: ["b.txt"] })),
+    forgetTurn: options.forgetTurn ?? (() => {}),
   };
   const engine = await createTurnEngine({
     ...{ redis, runner, onError },
@@ -1076,6 +1078,28 @@ describe("A worker", () => {
     await claimSession(redis, id);
     await worker(chat, { replies: [{ text: "At last." }] });
     await answer(chat, "At last.");
+  });
+
+  test("has its runner forget it when its files were asked for, and also when nobody asks", async () => {
+    const chat = memoryChat();
+    const { says } = gateway(chat);
+    const asked: string[] = [];
+    const { tool, release } = waitingTool();
+    release();
+    await worker(chat, {
+      replies: [{ calls: [{ name: "wait" }] }, { text: "First." }, { text: "Second." }],
+      tools: [tool],
+      async fileChanges() {
+        asked.push("files");
+        return noChanges;
+      },
+      forgetTurn: () => void asked.push("forget"),
+    });
+    await says("work");
+    await answer(chat, "First.");
+    await says("talk");
+    await answer(chat, "Second.");
+    expect(asked).toEqual(["files", "forget", "forget"]);
   });
 
   test("tells of work no longer, and leaves the slot, when its end finds that another worker has the session", async () => {
