@@ -340,6 +340,18 @@ describe("a circuit breaker", () => {
     if (probe.ok) probe.pass.settle("undecided");
     expect(breaker.enter("t").ok).toBe(true);
   });
+
+  test("remembers only those that have failed last, however many there are", () => {
+    const breaker = createCircuitBreaker({ now: () => 0, failures: 2, most: 2 });
+    const fail = (name: string) => {
+      const entered = breaker.enter(name);
+      if (entered.ok) entered.pass.settle("failed");
+    };
+    for (const name of ["a", "b", "a", "c", "b"]) fail(name);
+    expect(["a", "b", "c"].map((name) => breaker.enter(name).ok)).toEqual([true, true, true]);
+    fail("c");
+    expect(["a", "b", "c"].map((name) => breaker.enter(name).ok)).toEqual([true, true, false]);
+  });
 });
 
 describe("a tool that runs too long", () => {
