@@ -106,7 +106,7 @@ export async function createAppContext(
   });
   const stops = openStopTracking({
     ...{ config, configuration, log, masker, redis, queue, output, surface, observe },
-    subscribe: () => server.connect(),
+    subscribe: () => server.connect({ maxRetriesPerRequest: null }),
   });
   const connecting = await openAccountConnecting({ config, configuration, redis });
   const watch = openChannelWatch({ configuration, redis, queue, onProblem });

@@ -6,7 +6,7 @@ import type { Config } from "../config/load.ts";
 import { daySeconds } from "../queue/redis/keys.ts";
 import { createJobReports } from "../queue/turns/background-jobs.ts";
 import { createAfterStop } from "../queue/turns/end-unheld-thread.ts";
-import { type StopWatch, watchStops } from "../queue/turns/stops.ts";
+import { watchStops, watchStopsWhenNeeded } from "../queue/turns/stops.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Configuration } from "./configuration/live-configuration.ts";
@@ -53,14 +53,11 @@ export function openStopTracking({
     onError: (error) => log.warn({ err: error }, "Those who look on were not told of a stop."),
   });
   // Most commands and stops need none, and it is a connection of its own.
-  let watching: Promise<StopWatch> | undefined;
-  const watchWhenNeeded = () =>
-    (watching ??= watchStops(redis, subscribe(), (error) =>
+  const stops = watchStopsWhenNeeded(() =>
+    watchStops(redis, subscribe(), (error) =>
       log.warn({ err: error }, "What a stop has ended could not be read."),
-    ));
-  const stops: Pick<StopWatch, "watch"> = {
-    watch: async (thread, onStop) => (await watchWhenNeeded()).watch(thread, onStop),
-  };
+    ),
+  );
   const background = createJobReports({ redis, stops });
   const afterStop = createAfterStop({ ...turnOutput, redis, queue, background, expireSeconds });
   return trackStops(afterStop, (problem, error) => log.warn({ err: error }, problem));

@@ -26,7 +26,7 @@ const lookMs = 2_000;
  * again, because messages published in between are lost. A subscription in a cluster moves to another node without
  * notice, so all of them are also read from time to time.
  *
- * @param subscriber a connection of its own
+ * @param subscriber a connection of its own, which ends with the watch
  */
 export async function watchStops(
   redis: Redis,
@@ -46,7 +46,16 @@ export async function watchStops(
   subscriber.on("ready", checkAll);
   // Commands that wait for a lost Redis would all be sent when it is back.
   const looking = setInterval(() => redis.status === "ready" && checkAll(), lookMs).unref();
-  await subscriber.subscribe(channels.stops);
+  const stopLooking = () => {
+    clearInterval(looking);
+    subscriber.disconnect();
+  };
+  try {
+    await subscriber.subscribe(channels.stops);
+  } catch (error) {
+    stopLooking();
+    throw error;
+  }
 
   const listen: StopWatch["listen"] = (thread, onStop) => {
     const watchers = watched.get(thread) ?? new Set();
@@ -65,11 +74,23 @@ export async function watchStops(
       return unlisten;
     },
     async close() {
-      clearInterval(looking);
+      stopLooking();
       watched.clear();
-      subscriber.disconnect();
     },
   };
+}
+
+/** A watch that is opened for whoever is the first to need it. Where that fails, it is opened anew for the next. */
+export function watchStopsWhenNeeded(open: () => Promise<StopWatch>): Pick<StopWatch, "watch"> {
+  let opened: Promise<StopWatch> | undefined;
+  const openOnce = () => {
+    opened ??= open().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+  return { watch: async (thread, onStop) => (await openOnce()).watch(thread, onStop) };
 }
 
 /** Whether the message has had its end with the turn: one that is newer than the stop has not. */

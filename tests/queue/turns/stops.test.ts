@@ -4,7 +4,7 @@ import type { StopOrder } from "../../../src/agent/events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { orderStop, watchStops } from "../../../src/queue/turns/stops.ts";
+import { orderStop, watchStops, watchStopsWhenNeeded } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -21,6 +21,25 @@ test("A stop is heard also when the word of it was lost on its way", async () =>
   await redis.set(keys.stop("memory:w:c:t"), JSON.stringify({ by: "Bob", at: 1 }));
   expect(await promise).toEqual({ by: "Bob", at: 1 });
   await stops.close();
+});
+
+test("Stops are watched by the next who wants it where they could not be, and nothing is left open of the failure", async () => {
+  const redis = server.client();
+  await redis.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe");
+  const deaf = server.server.connect({ username: "deaf", password: "any" });
+  const subscribers = [deaf, server.client()];
+  const stops = watchStopsWhenNeeded(() =>
+    watchStops(redis, subscribers.shift() ?? expect.unreachable(), () => undefined),
+  );
+  const heard: StopOrder[] = [];
+  const watch = () => stops.watch("memory:w:c:t3", (order) => heard.push(order));
+  await expect(watch()).rejects.toThrow("NOPERM");
+  await expect.poll(() => deaf.status).toBe("end");
+  await redis.set(keys.stop("memory:w:c:t3"), JSON.stringify({ by: "Bob", at: 1 }));
+  await watch();
+  // Over the same connection: there is no third.
+  await watch();
+  expect(heard[0]).toEqual({ by: "Bob", at: 1 });
 });
 
 test("Of several stops the newest is heard, also when an older one is told after it", async () => {
