@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { AgentEvent, CallEvent, StepEvent } from "./events.ts";
+import { questionSchema } from "./question-schemas.ts";
 import {
   assistantMessageSchema,
   type Fields,
   innerCallsSchema,
-  questionSchema,
   summaryMessageSchema,
   toolCallSchema,
   toolMessageSchema,

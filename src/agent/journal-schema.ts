@@ -1,12 +1,11 @@
 import { z } from "zod";
 import type { JournalRecord } from "./journal.ts";
+import { decisionSchema, questionSchema } from "./question-schemas.ts";
 import {
   assistantMessageSchema,
-  decisionSchema,
   type Fields,
   imageSchema,
   innerCallsSchema,
-  questionSchema,
   summaryMessageSchema,
   toolMessageSchema,
   turnOutcomeSchema,

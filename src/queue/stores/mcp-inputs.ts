@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { z } from "zod";
 import type { InputStore } from "../../agent/input-store.ts";
-import { inputRequestSchema } from "../../agent/schemas.ts";
+import { inputRequestSchema } from "../../agent/question-schemas.ts";
 import { inputAnswerSchema } from "../../agent/server-input.ts";
 import { parseJson } from "../../agent/text.ts";
 import { daySeconds, keys } from "../redis/keys.ts";

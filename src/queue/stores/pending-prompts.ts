@@ -1,7 +1,8 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { createStoredParser } from "../../agent/parse-stored.ts";
-import { attachmentSchema, type Fields, inputFieldSchema, promptChoiceSchema } from "../../agent/schemas.ts";
+import { inputFieldSchema } from "../../agent/question-schemas.ts";
+import { attachmentSchema, type Fields, promptChoiceSchema } from "../../agent/schemas.ts";
 import type { InputField } from "../../agent/server-input.ts";
 import type { Author, ContextMessage, InboundMessage } from "../../chat/inbound.ts";
 import { messageRefSchema } from "../../chat/schemas.ts";
