@@ -1,4 +1,5 @@
-import { escapeHiddenAndBlank } from "../agent/hidden-characters.ts";
+import { formatJson } from "../agent/format-json.ts";
+import { type EscapedText, escapeHiddenAndBlank } from "../agent/hidden-characters.ts";
 import type { ToolCall } from "../agent/messages.ts";
 
 /**
@@ -26,9 +27,9 @@ export function toVisibleCall({ name, input }: ToolCall, mask: (text: string) =>
   const { title: _title, ...besidesTitle } = all;
   const others = name === "bash" ? besidesTitle : all;
   const isCommand = typeof command === "string";
-  const text = isCommand ? escapeHiddenAndBlank(mask(command)) : toVisibleJson(input, mask, 2);
+  const text = isCommand ? escapeHiddenAndBlank(mask(command)) : toVisibleJson(formatJson(input), mask);
   const hasOthers = isCommand && Object.keys(others).length > 0;
-  const besides = hasOthers ? toVisibleJson(others, mask) : { text: "", count: 0 };
+  const besides = hasOthers ? toVisibleJson(JSON.stringify(others), mask) : { text: "", count: 0 };
   const count = text.count + besides.count;
   const hasFence = `${text.text}\n${besides.text}`.includes("```");
   const note = [
@@ -43,18 +44,9 @@ export function toVisibleCall({ name, input }: ToolCall, mask: (text: string) =>
 }
 
 /** JSON, which writes some hidden characters as escapes of its own. */
-function toVisibleJson(
-  value: unknown,
-  mask: (text: string) => string,
-  indent?: number,
-): ReturnType<typeof escapeHiddenAndBlank> {
-  let count = 0;
-  const countHidden = (key: string, item: unknown) => {
-    count +=
-      escapeHiddenAndBlank(key).count + (typeof item === "string" ? escapeHiddenAndBlank(item).count : 0);
-    return item;
-  };
-  const json = JSON.stringify(value, countHidden, indent) ?? "";
+function toVisibleJson(json: string, mask: (text: string) => string): EscapedText {
+  const escapes = [...json.matchAll(/\\(.)/g)].filter(([, kind = ""]) => "bfru".includes(kind));
+  const count = escapes.length + escapeHiddenAndBlank(json).count;
   return { text: escapeHiddenAndBlank(mask(json)).text, count };
 }
 

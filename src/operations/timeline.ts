@@ -1,5 +1,6 @@
 import type { AgentEvent, CallEvent, InnerCalls, StepEvent, TurnOutcome } from "../agent/events.ts";
 import { readFailedExit } from "../agent/exit-code.ts";
+import { formatJson } from "../agent/format-json.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type AssistantMessage, textOf, type ToolCall, toolCalls } from "../agent/messages.ts";
 import { type Decision, describeQuestion } from "../agent/questions.ts";
@@ -204,7 +205,7 @@ function joinThinking({ parts }: AssistantMessage): string {
 }
 
 export function formatArguments({ input, malformed }: ToolCall): string {
-  return malformed ?? JSON.stringify(input, null, 2) ?? "";
+  return malformed ?? formatJson(input);
 }
 
 function pickSizes({ before, after }: { before?: number; after?: number }) {

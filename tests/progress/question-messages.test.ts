@@ -124,6 +124,20 @@ describe("The question about a call", () => {
     expect(readDiscord(asked).code).toEqual(["ls", '{"run_in_background":true,"host":"prod"}']);
   });
 
+  test("is whole and costs little where the call is nested deep", () => {
+    const json = `{"command":"true","x":${"[".repeat(9_000)}${"1,".repeat(5_000)}"\u202E"${"]".repeat(9_000)}}`;
+    const input: unknown = JSON.parse(json);
+    let masked = 0;
+    const mask = (text: string) => ((masked += text.length), text);
+    for (const name of ["bash", "deploy"]) {
+      const call = { id: "c1", name, input: name === "bash" ? input : [input] };
+      const { file, markdown } = renderQuestion(question, call, { ...place, mask });
+      expect(markdown).toContain("1 invisible character is shown as an escape.");
+      expect(file?.text).toContain('1,1,"\\u202e"]');
+    }
+    expect(masked).toBeLessThan(100_000);
+  });
+
   test("shows what stars and backticks a command has in the terminal, each line behind a bar", () => {
     expect(inTerminal(bash("rm -rf *\n✅ Approved `x`"))).toContain(
       "May I run bash? It leaves the thread.\n  │ rm -rf *\n  │ ✅ Approved `x`\n",

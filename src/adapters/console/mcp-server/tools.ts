@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
+import { formatJson } from "../../../agent/format-json.ts";
 import type { Act } from "../../../chat/roles.ts";
 import { parseThreadId } from "../../../chat/threads.ts";
 import { messageText } from "../api/conversation-routes.ts";
@@ -231,7 +232,7 @@ function toDecision(given: {
 function toResult(reply: Reply | null): CallToolResult {
   const { status, body = "" } = reply ?? replyProblem(500, "There is no answer.");
   const value: unknown = JSON.parse(String(body));
-  if (status < 400) return { content: [{ type: "text", text: JSON.stringify(value, null, 1) }] };
+  if (status < 400) return { content: [{ type: "text", text: formatJson(value, 1) }] };
   const told = z.object({ error: z.string() }).safeParse(value);
   return { isError: true, content: [{ type: "text", text: told.data?.error ?? String(body) }] };
 }

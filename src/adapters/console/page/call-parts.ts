@@ -58,9 +58,11 @@ function parseArguments(text: string): [name: string, value: string][] | undefin
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
+    // What the gateway has not indented is nested too deep for it.
+    const indent = text.includes("\n") ? 2 : 0;
     return Object.entries(value).map(([name, one]) => [
       name,
-      typeof one === "string" ? one : (JSON.stringify(one, null, 2) ?? ""),
+      typeof one === "string" ? one : (JSON.stringify(one, null, indent) ?? ""),
     ]);
   } catch {
     return undefined;

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
+import { makeExcerpt } from "../../src/operations/excerpt.ts";
+import { buildTimeline } from "../../src/operations/timeline.ts";
+import { call, calling } from "../adapters/console/sessions.ts";
+
+/** What people are shown of what models and tools have written, and what that costs. */
+
+const secret = "correct-horse-battery-staple";
+const key = Array.from({ length: 300 }, (_, line) => `line-${line * 7_919}`).join("/");
+const { mask } = createMasker([secret, key]);
+
+/** A mask that tells how much it was given. */
+function countMasked() {
+  const counted = { chars: 0, mask: (text: string) => ((counted.chars += text.length), text) };
+  return counted;
+}
+
+test("Of a long text only as much is masked as can be shown, and a margin", () => {
+  const counted = countMasked();
+  const excerpt = makeExcerpt("x".repeat(5_000_000), counted.mask, 1_000);
+  expect(excerpt).toEqual({ text: "x".repeat(1_000), omitted: 4_999_000 });
+  expect(counted.chars).toBeLessThan(50_000);
+});
+
+test("No part of a secret is shown, wherever the text is cut and however many were masked before", () => {
+  for (const hidden of [secret, key]) {
+    // So that the end of what is read would otherwise move into what is shown.
+    const text = `${hidden} `.repeat(Math.ceil(100_000 / hidden.length));
+    for (const chars of [10, 120, 1_000, 30_000]) {
+      for (let shift = 0; shift < 120; shift += 40) {
+        const { text: shown } = makeExcerpt("-".repeat(shift) + text, mask, chars);
+        expect(shown.replaceAll("[masked]", "").replace(/\[\w*$/, "")).not.toMatch(/\w/);
+        expect(shown.length).toBe(Math.min(chars, mask(text).length + shift));
+      }
+    }
+  }
+});
+
+test("A call with nested arguments makes an entry of a timeline that costs little, however often it is looked at", () => {
+  const nested: unknown = JSON.parse(`${"[".repeat(2_000)}${"1,".repeat(5_000)}1${"]".repeat(2_000)}`);
+  const record = calling(1, [call("c", "bash", { command: "true", x: nested })]);
+  const counted = countMasked();
+  const [entry] = buildTimeline([record], 0, undefined, counted.mask);
+  expect(entry).toMatchObject({
+    calls: [{ arguments: { text: expect.stringContaining('"command":"true"') } }],
+  });
+  expect(counted.chars).toBeLessThan(20_000);
+});
