@@ -1,3 +1,4 @@
+import { formatJson } from "../agent/format-json.ts";
 import { cutText } from "../agent/text.ts";
 import { quoteLines } from "../agent/quote-lines.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
@@ -73,5 +74,5 @@ function readPath({ kind, payload }: HookEvent, path: string): unknown {
 
 function show(value: unknown): string {
   if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
+  return typeof value === "string" ? value : formatJson(value);
 }

@@ -1,3 +1,4 @@
+import { formatJson } from "../../agent/format-json.ts";
 import { decodeText } from "./charset.ts";
 import type { Extracted, ExtractOrder } from "./extracted.ts";
 
@@ -63,5 +64,5 @@ async function extractJson(text: string, address: string): Promise<Extracted> {
   }
   const isJsonFeed = text.slice(0, 2_000).includes("jsonfeed.org/version/");
   const feed = isJsonFeed ? (await import("./feed.ts")).extractJsonFeed(value, address) : undefined;
-  return feed ?? { text: JSON.stringify(value, null, 2), remarks: [] };
+  return feed ?? { text: formatJson(value), remarks: [] };
 }
