@@ -41,6 +41,11 @@ export function toNetworkFailure(cause: unknown, detail = String(cause)): Attemp
   });
 }
 
+/** An answer that makes no sense, or has no end. A service that sends such is broken for the moment. */
+export function createUnreadableError(detail: string): AttemptFailed {
+  return new AttemptFailed("transient", "The model service sent an answer that cannot be read", { detail });
+}
+
 /** An answer that is no model's, from an address that is none: a web page, another kind of service. */
 export function createNotAModelError(contentType: string): AttemptFailed {
   return new AttemptFailed(

@@ -1,5 +1,9 @@
 import { Readable } from "node:stream";
 import { Stream } from "@anthropic-ai/sdk/streaming";
+import { AnswerTooLarge } from "../bounded-answer.ts";
+
+/** The longest answer of a model service that is read whole, and the longest event of one that is streamed. */
+export const answerBytes = 16 * 1_048_576;
 
 /** How long the rest of a reply is waited for, ms. */
 const restMs = 1_000;
@@ -13,6 +17,9 @@ const afterwordMs = 2_000;
  * Whoever reads may leave at the last event. To cancel the body then would close the connection, and each model call
  * would shake hands anew: the end of the response often comes a moment after the last event. So the rest is read, and
  * the connection serves the next call.
+ *
+ * An event that is too long, ended or not, is an {@link AnswerTooLarge}, and closes the connection. An answer without a
+ * body has no events.
  *
  * @param response of `fetch` or `streamFetch`
  * @param isComplete whether the events until now are a whole reply. It is paid for, so that neither a stream that stays
@@ -30,9 +37,38 @@ export function readServerSentEvents(
         ? openWeb(body)
         : undefined;
   // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
-  if (source)
-    Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(source, isComplete) });
-  return Stream.rawEvents(response);
+  if (!source) return noEvents();
+  const bounded = boundEvent(source);
+  Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(bounded, isComplete) });
+  const events = Stream.rawEvents(response);
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        bounded.beginEvent();
+        return events.next();
+      },
+      return: () => events.return(undefined),
+    }),
+  };
+}
+
+async function* noEvents(): AsyncGenerator<never> {}
+
+/** The source, ended where it sends too much for one event: the SDK keeps all that it gets before an event ends. */
+function boundEvent(source: Source): Source & { beginEvent(): void } {
+  let bytes = 0;
+  return {
+    ...source,
+    beginEvent: () => void (bytes = 0),
+    async next() {
+      const read = await source.next();
+      if (read.done) return read;
+      bytes += read.value.length;
+      if (bytes <= answerBytes) return read;
+      source.cancel();
+      throw new AnswerTooLarge(`it sent more than ${answerBytes / 1_024} KiB in one event`);
+    },
+  };
 }
 
 /** Where the bytes of a reply come from. */
@@ -47,12 +83,12 @@ function openWeb(body: ReadableStream<Uint8Array>): Source {
   return { next: () => reader.read(), cancel: () => void reader.cancel().catch(() => undefined) };
 }
 
-function openReadable(body: Readable): Source {
+/** Its errors are those of `fetch`. */
+export function openReadable(body: Readable): Source {
   const chunks = body.iterator({ destroyOnReturn: false });
   return {
     next: () =>
       chunks.next().catch((error: unknown) => {
-        // As `fetch` has it.
         throw new TypeError("terminated", { cause: error });
       }),
     cancel: () => void body.destroy(),

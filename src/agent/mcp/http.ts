@@ -1,5 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { type AnswerTooLarge, boundAnswer } from "./bounded-answer.ts";
+import { type AnswerTooLarge, boundAnswer } from "../bounded-answer.ts";
 
 /** The longest answer, or event, that is taken from a server, in bytes: a picture of 10 MB fits, in Base64. */
 const defaultAnswerBytes = 16 * 1_048_576;

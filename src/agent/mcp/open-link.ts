@@ -1,7 +1,7 @@
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { createGuardedFetch } from "../../sandbox/guarded-fetch.ts";
 import { untilAborted } from "../until-aborted.ts";
-import type { AnswerTooLarge } from "./bounded-answer.ts";
+import type { AnswerTooLarge } from "../bounded-answer.ts";
 import type { EnabledServer, HttpEndpoint } from "./config.ts";
 import { describeError, isForbidden, isRefusedLogin } from "./failure.ts";
 import { fetchWithLimits } from "./http.ts";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { createServer, type ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { AnswerTooLarge, boundAnswer } from "../../../src/agent/mcp/bounded-answer.ts";
+import { AnswerTooLarge, boundAnswer } from "../../../src/agent/bounded-answer.ts";
 import { fetchWithLimits } from "../../../src/agent/mcp/http.ts";
 import { listTools, poolOf } from "./harness.ts";
 import { listenForTest } from "../../fakes/listen-for-test.ts";

@@ -2,9 +2,15 @@ import { randomUUID } from "node:crypto";
 import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
+import { AnswerTooLarge } from "../../bounded-answer.ts";
 import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage, computeSearchCost } from "../cost.ts";
-import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import {
+  createNotAModelError,
+  createUnreadableError,
+  toNetworkFailure,
+  toServiceFailure,
+} from "../errors.ts";
 import type { RequestSettings } from "../request-settings.ts";
 import { createRetryingModel, defaultRetryPolicy, type RetryPolicy } from "../retry.ts";
 import { readServerSentEvents } from "../server-sent-events.ts";
@@ -126,6 +132,7 @@ function toFailure(error: unknown, apiKey: string | undefined): AttemptFailed {
     const code = `${type ?? ""} ${errorCode ?? ""}`;
     return toServiceFailure({ status, code, detail: maskKey(apiMessage ?? message), headers });
   }
+  if (error instanceof AnswerTooLarge) return createUnreadableError(error.message);
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return toNetworkFailure(cause, maskKey(String(cause)));
 }

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { boundAnswer } from "../../bounded-answer.ts";
 import type { TokenPrice } from "../../model.ts";
 import type { ModelFacts } from "../catalogue.ts";
+import { answerBytes } from "../server-sent-events.ts";
 
 const tokens = z.coerce.number().int().positive().nullish().catch(undefined);
 /** US dollars for one token, as text; -1 where it depends on what answers. */
@@ -84,7 +86,8 @@ export async function askOllama(
   signal: AbortSignal,
 ): Promise<Partial<ModelFacts>> {
   const ask = async (path: string, init: RequestInit): Promise<unknown> => {
-    const response = await fetch(new URL(path, baseUrl), { ...init, signal, redirect: "error" });
+    const answer = await fetch(new URL(path, baseUrl), { ...init, signal, redirect: "error" });
+    const response = boundAnswer(answer, answerBytes);
     return response.ok ? response.json() : undefined;
   };
   const body = JSON.stringify({ model });

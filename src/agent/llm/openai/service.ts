@@ -1,9 +1,15 @@
 import OpenAI, { APIConnectionError, APIError, type ClientOptions } from "openai";
 import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
+import { AnswerTooLarge } from "../../bounded-answer.ts";
 import { AttemptFailed } from "../attempt-failed.ts";
 import { isLocal, isOpenAI, resolveBaseUrl } from "../endpoints.ts";
-import { createNotAModelError, toNetworkFailure, toServiceFailure } from "../errors.ts";
+import {
+  createNotAModelError,
+  createUnreadableError,
+  toNetworkFailure,
+  toServiceFailure,
+} from "../errors.ts";
 import type { FactsSource } from "../facts-source.ts";
 import { askOllama, readModelList } from "./model-list.ts";
 import type { RequestSettings } from "../request-settings.ts";
@@ -214,7 +220,8 @@ function toFailure(error: unknown): unknown {
     return toServiceFailure({ status, code: `${code ?? ""} ${type ?? ""}`, detail: message, headers });
   }
   if (error instanceof APIError && !(error instanceof APIConnectionError)) return toStreamFailure(error);
-  if (error instanceof SyntaxError) return createUnreadableError(error.message);
+  if (error instanceof SyntaxError || error instanceof AnswerTooLarge)
+    return createUnreadableError(error.message);
   // A connection that breaks while the body is read throws the TypeError of fetch.
   if (error instanceof APIConnectionError || error instanceof TypeError) {
     return toNetworkFailure(error.cause instanceof Error ? error.cause : error);
@@ -237,10 +244,6 @@ function readBodyFailure(type: string, body: string): AttemptFailed {
   checkBaseResp(parsed.data?.base_resp);
   if (parsed.data?.error) return toStreamFailure(parsed.data.error);
   return createNotAModelError(type);
-}
-
-function createUnreadableError(detail: string): AttemptFailed {
-  return new AttemptFailed("transient", "The model service sent an answer that cannot be read", { detail });
 }
 
 function guessStatus(words: string): number {

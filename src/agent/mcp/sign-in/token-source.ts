@@ -2,7 +2,7 @@ import { extractWWWAuthenticateParams, refreshAuthorization } from "@modelcontex
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { type Account, type AccountStore, isUsable } from "../../mcp-account.ts";
-import { boundAnswer } from "../bounded-answer.ts";
+import { boundAnswer } from "../../bounded-answer.ts";
 import { openSignInFetch } from "./begun.ts";
 import { signInBytes } from "./discovery.ts";
 import { takeTokens } from "./sign-in.ts";
