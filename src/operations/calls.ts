@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { readFailedExit } from "../agent/exit-code.ts";
 import type { JournalRecord } from "../agent/journal.ts";
 import { type ToolCall, toolCalls } from "../agent/messages.ts";
@@ -20,7 +21,7 @@ export function createCallIndex(redis: Redis, mask: Mask): CallIndex {
   return {
     async list(thread, turn) {
       const records = await readTurn(redis, thread, turn);
-      const lines = listCalls(records, mask);
+      const lines = await listCalls(records, mask);
       const omitted = Math.max(0, lines.length - listedCalls);
       return { calls: lines.slice(omitted), omitted };
     },
@@ -73,7 +74,10 @@ async function readTurn(
   return [];
 }
 
-function listCalls(records: readonly { record: JournalRecord; position: number }[], mask: Mask): CallLine[] {
+async function listCalls(
+  records: readonly { record: JournalRecord; position: number }[],
+  mask: Mask,
+): Promise<CallLine[]> {
   const all: (Called & { key: string })[] = [];
   // Call ids repeat with some models: the newest call is meant.
   const newest = new Map<string, Called>();
@@ -86,9 +90,14 @@ function listCalls(records: readonly { record: JournalRecord; position: number }
       }
     } else addTo(newest.get(callIdOf(record)), record);
   }
-  return all
-    .filter(({ call }) => call.name !== "todo")
-    .map(({ key, ...called }) => ({ key, id: called.call.id, ...describeCalled(called, mask, lineChars) }));
+  const lines: CallLine[] = [];
+  for (const { key, ...called } of all) {
+    if (called.call.name === "todo") continue;
+    lines.push({ key, id: called.call.id, ...describeCalled(called, mask, lineChars) });
+    // To mask one that has written a file takes milliseconds, and there may be thousands.
+    await yieldToOthers();
+  }
+  return lines;
 }
 
 function callIdOf(record: JournalRecord): string {

@@ -107,7 +107,7 @@ export function createThreadIndex(options: { redis: Redis; feed: LiveFeed; mask:
     async timeline(thread, where) {
       const { records, from, length } = await readJournalSlice(redis, thread, where, pageRecords);
       const [before] = from > 0 ? (await readJournalSlice(redis, thread, { from: from - 1 }, 1)).records : [];
-      return { entries: buildTimeline(records, from, before, mask), from, length };
+      return { entries: await buildTimeline(records, from, before, mask), from, length };
     },
     async paused(thread) {
       const paused = await readPausedTurn(redis, thread);

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { AgentEvent, CallEvent, InnerCalls, StepEvent, TurnOutcome } from "../agent/events.ts";
 import { readFailedExit } from "../agent/exit-code.ts";
 import { formatJson } from "../agent/format-json.ts";
@@ -20,19 +21,23 @@ const detailChars = 1_000;
  * @param position of the first record
  * @param before the record before it, for the time that a model call took
  */
-export function buildTimeline(
+export async function buildTimeline(
   records: readonly JournalRecord[],
   position: number,
   before: JournalRecord | undefined,
   mask: Mask,
-): TimelineEntry[] {
+): Promise<TimelineEntry[]> {
   let last = before && readTime(before);
-  return records.map((record, index) => {
+  const entries: TimelineEntry[] = [];
+  for (const [index, record] of records.entries()) {
     const at = readTime(record);
     const entry = toEntry(record, last, mask);
     last = at ?? last;
-    return { position: position + index, ...(at !== undefined && { at }), ...entry };
-  });
+    entries.push({ position: position + index, ...(at !== undefined && { at }), ...entry });
+    // To mask long texts takes milliseconds for each.
+    await yieldToOthers();
+  }
+  return entries;
 }
 
 type Entry = TimelineEntry extends infer One

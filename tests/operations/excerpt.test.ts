@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
+import { createCallIndex } from "../../src/operations/calls.ts";
 import { makeExcerpt } from "../../src/operations/excerpt.ts";
 import { buildTimeline } from "../../src/operations/timeline.ts";
-import { call, calling } from "../adapters/console/sessions.ts";
+import { begin, call, calling, write } from "../adapters/console/sessions.ts";
+import { startRedis } from "../fakes/redis.ts";
 
 /** What people are shown of what models and tools have written, and what that costs. */
 
@@ -37,13 +39,57 @@ test("No part of a secret is shown, wherever the text is cut and however many we
   }
 });
 
-test("A call with nested arguments makes an entry of a timeline that costs little, however often it is looked at", () => {
+test("A call with nested arguments makes an entry of a timeline that costs little, however often it is looked at", async () => {
   const nested: unknown = JSON.parse(`${"[".repeat(2_000)}${"1,".repeat(5_000)}1${"]".repeat(2_000)}`);
   const record = calling(1, [call("c", "bash", { command: "true", x: nested })]);
   const counted = countMasked();
-  const [entry] = buildTimeline([record], 0, undefined, counted.mask);
+  const [entry] = await buildTimeline([record], 0, undefined, counted.mask);
   expect(entry).toMatchObject({
     calls: [{ arguments: { text: expect.stringContaining('"command":"true"') } }],
   });
   expect(counted.chars).toBeLessThan(20_000);
+});
+
+/** A mask that tells how much it was given at most before others ran. */
+function countHeldUp() {
+  let masked = 0;
+  const counted = {
+    most: 0,
+    isOver: false,
+    mask(text: string) {
+      masked += text.length;
+      counted.most = Math.max(counted.most, masked);
+      return text;
+    },
+  };
+  const others = () => {
+    masked = 0;
+    if (!counted.isOver) setImmediate(others);
+  };
+  others();
+  return counted;
+}
+
+const written = (step: number) => calling(step, [call("c", "write_file", { content: "x".repeat(50_000) })]);
+
+test("Others run between the long calls of a timeline", async () => {
+  const counted = countHeldUp();
+  const entries = await buildTimeline([1, 2, 3, 4, 5, 6].map(written), 0, undefined, counted.mask);
+  counted.isOver = true;
+  expect(entries).toHaveLength(6);
+  expect(counted.most).toBeLessThan(100_000);
+});
+
+test("Others run between the long calls of a turn's list", async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const redis = server.client();
+  await write(redis, "slack:T1:C1:1.1", "Write it");
+  const lease = await begin(redis, "slack:T1:C1:1.1", "t1");
+  await lease.append([1, 2, 3, 4, 5, 6].map(written));
+  const counted = countHeldUp();
+  const { calls } = await createCallIndex(redis, counted.mask).list("slack:T1:C1:1.1", "t1");
+  counted.isOver = true;
+  expect(calls).toHaveLength(6);
+  expect(counted.most).toBeLessThan(100_000);
 });
