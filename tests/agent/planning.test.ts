@@ -128,7 +128,7 @@ describe("The answer to a plan", () => {
 
   test("begins the work, ends it, or says what to change", async () => {
     expect(tool.asks?.({ plan: "First this.", files: ["src/a`b.ts"] })).toEqual({
-      text: "**The plan.** Nothing is changed yet.\n\nFirst this.\n\nFiles: `src/a'b.ts`\n\n**Work** begins with it. To have it changed, write here what should be different.",
+      text: "**The plan.** Nothing is changed yet.\n\nFirst this.\n\nFiles: `src/a'b.ts`\n\n**Work** begins with it. To have it changed, say what should be different.",
       choices: ["Work", "Cancel"],
     });
     expect((await answer("Cancel")).text).toMatch(/^CANCELLED by Ada: change nothing/);

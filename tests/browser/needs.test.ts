@@ -178,6 +178,71 @@ describe("what waits for a person", () => {
     at.expectInnocent();
   });
 
+  test("reads as in its thread: the agent's Markdown as such, a server's own words as they are", async () => {
+    const plan = [
+      "**The plan.** Nothing is changed yet.",
+      "1. Write `a.txt`\n2. Ask [the docs](javascript:alert(1)) <img src=x onerror=alert(1)>",
+      `\`\`\`\nrm -rf ${"x".repeat(400)} # the end\n\`\`\``,
+    ].join("\n\n");
+    let asked: { thread: string; id: string } | undefined;
+    await using at = await openConsolePage({
+      async prepare({ redis: server }) {
+        const redis = server.client();
+        await redis.flushdb();
+        const ask = async (thread: string, asking: Parameters<typeof askAbout>[2]) => {
+          await write(redis, thread, `Paint it (${asking.kind})`);
+          return askAbout(await begin(redis, thread), thread, asking, "console");
+        };
+        asked = await ask("local:console:main:abcdefgh11111111", {
+          ...{ kind: "choice", text: plan, choices: ["Work", "Cancel"] },
+        });
+        const fields = [{ kind: "text" as const, name: "why", title: "Why", required: true }];
+        const request = {
+          mode: "form" as const,
+          server: "crm",
+          call: "d1",
+          message: "**Why**\nnow?",
+          fields,
+        };
+        await ask("local:console:main:abcdefgh22222222", { kind: "input", request });
+        const rules = [{ id: "r1", text: "git push*" }];
+        await ask("slack:T1:C9OPS:180.1", { kind: "approval", why: "It **leaves** the house.", rules });
+      },
+    });
+    const { page, console } = at;
+    await page.goto(`${console.url}/#/needs`);
+    const row = (kind: string) => page.locator(".needs > li").filter({ hasText: `Paint it (${kind})` });
+    const seen = row("choice").locator(".body");
+    await seen.locator("strong", { hasText: "The plan." }).waitFor();
+    expect(await seen.locator("ol > li").allTextContents()).toEqual([
+      "Write a.txt",
+      "Ask [the docs](javascript:alert(1)) <img src=x onerror=alert(1)>",
+    ]);
+    expect(await seen.locator("img").count()).toBe(0);
+    const pre = 'document.querySelector(".needs .body pre")';
+    expect(await page.evaluate(`${pre}.scrollWidth - ${pre}.clientWidth`)).toBe(0);
+    await row("approval").locator("strong", { hasText: "leaves" }).waitFor();
+    expect(await row("input").locator("p.plain").innerText()).toBe("crm asks: **Why**\nnow?");
+
+    await row("choice")
+      .getByRole("button", { name: /^Another answer/ })
+      .click();
+    const dialog = page.getByRole("dialog");
+    await dialog.locator("strong", { hasText: "The plan." }).waitFor();
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 740 });
+      expect(await overflow(page)).toBe(0);
+      await shot(page, `needs-answer-${width}`);
+    }
+    expect(
+      await dialog.getByRole("textbox", { name: "Your answer" }).evaluate("document.activeElement.id"),
+    ).toBe("ask-text");
+    await page.keyboard.type("In a b.txt");
+    await page.keyboard.press("Enter");
+    expect(await at.events(1)).toMatchObject({ action: `answer:${asked?.id}`, text: "In a b.txt" });
+    at.expectInnocent();
+  });
+
   test("is not told by the browser of somebody who looks at the page", async () => {
     await using at = await openConsolePage({
       browser: { permissions: ["notifications"] },

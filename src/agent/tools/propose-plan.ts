@@ -64,6 +64,6 @@ function describePlan(plan: string, files: readonly string[]): string {
     "**The plan.** Nothing is changed yet.",
     plan,
     ...named,
-    `**${work}** begins with it. To have it changed, write here what should be different.`,
+    `**${work}** begins with it. To have it changed, say what should be different.`,
   ].join("\n\n");
 }

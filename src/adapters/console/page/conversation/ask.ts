@@ -5,9 +5,12 @@ import { byId } from "../dom.ts";
  * Resolves to what the person writes, which may be nothing, or to null when the question is put away.
  *
  * @param does what its button says
+ * @param about what is read before the question
  */
-export function askFor(question: string, does: string): Promise<string | null> {
+export function askFor(question: string, does: string, about: HTMLElement[] = []): Promise<string | null> {
   const [dialog, text] = [byId("ask", HTMLDialogElement), byId("ask-text", HTMLInputElement)];
+  byId("ask-about").replaceChildren(...about);
+  byId("ask-about").hidden = about.length === 0;
   byId("ask-question").textContent = question;
   byId("ask-send").textContent = does;
   text.value = "";

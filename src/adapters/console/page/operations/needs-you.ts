@@ -14,6 +14,7 @@ import {
 import { messageOf } from "../transport.ts";
 import { askFor } from "../conversation/ask.ts";
 import { element, icon, timeElement } from "../dom.ts";
+import { renderMarkdown, renderPlain } from "../markdown/render.ts";
 import { followNeeds, notifies, setNotifies } from "../needs.ts";
 import { mayWorkIn } from "../person.ts";
 import type { State } from "../states.ts";
@@ -160,9 +161,10 @@ function needRow(need: Need, onDone: () => void): Row {
 
 /** The same buttons as the question has where it was asked. */
 function addDecisions(
-  { id, thread, kind, text, choices, forThread }: QuestionLine,
+  question: QuestionLine,
   add: (label: string, style: string, act: () => Promise<IntakeResult | null>, key?: string) => void,
 ): void {
+  const { id, thread, kind, choices, forThread } = question;
   const decide = (decision: QuestionDecision) => decideQuestion(thread, id, decision);
   if (kind === "approval") {
     add("Approve", "action primary", () => decide({ decision: "approve" }), "y");
@@ -178,7 +180,7 @@ function addDecisions(
   for (const [choice, label] of choices.entries())
     add(label, "action", () => decide({ decision: "answer", choice }), String(choice + 1));
   add(choices.length > 0 ? "Another answer…" : "Answer…", "action", async () => {
-    const answer = await askFor(text, "Answer");
+    const answer = await askFor("Your answer", "Answer", describeAsked(question));
     return answer?.trim() ? decide({ decision: "answer", text: answer }) : null;
   });
 }
@@ -188,14 +190,10 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
     return [
       element("p", {}, `Its work was paused at the limit of ${line.limit ?? "its turn"}. Nothing is lost.`),
     ];
-  const { kind, tool, text, call, note, forThread, platform } = question;
+  const { call, note, forThread, platform } = question;
   const where = platform === "local" ? "in its thread" : `in ${namePlatform(platform)}`;
   return [
-    element(
-      "p",
-      {},
-      ...(kind === "approval" ? ["May ", element("code", {}, tool), ` run? ${text}`] : [text]),
-    ),
+    ...describeAsked(question),
     ...(call ? [element("pre", { tabindex: "0", "aria-label": "The call" }, call)] : []),
     ...(note ? [element("p", { class: "soft" }, note)] : []),
     ...(forThread.length > 0 ? [describeForThread(forThread)] : []),
@@ -209,6 +207,21 @@ function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {
           ),
         ]),
   ];
+}
+
+/** As its message in the thread: what the agent and the operator write is Markdown, a server's own words are as they are. */
+function describeAsked({ kind, tool, text }: QuestionLine): HTMLElement[] {
+  switch (kind) {
+    case "approval": {
+      const head = element("p", {}, "May ", element("code", {}, tool), " run?");
+      return text ? [head, element("div", { class: "body" }, ...renderMarkdown(text))] : [head];
+    }
+    case "choice":
+      return [element("div", { class: "body" }, ...renderMarkdown(text))];
+    case "input":
+    case "account":
+      return [element("p", { class: "plain" }, ...renderPlain(text))];
+  }
 }
 
 function describeForThread(rules: readonly string[]): HTMLElement {
