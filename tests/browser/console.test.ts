@@ -479,6 +479,41 @@ describe("the console's page", () => {
     expect(await page.evaluate("lists.filter((text) => !text.includes('later.md'))")).toEqual([]);
   });
 
+  test("a text that is too long for a message goes along as a file, to its last character", async () => {
+    await using opened = await openConsolePage({
+      browser: { permissions: ["clipboard-read", "clipboard-write"] },
+    });
+    const { page, console } = opened;
+    const box = page.getByLabel("Message to Heddle");
+    const long = `${"0123456789".repeat(10_001)} the end`;
+    const paste = async (text: string) => {
+      await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
+      await box.press("Control+V");
+    };
+    await box.fill("Sum it up: ");
+    await paste("short");
+    await paste(long);
+    const attached = page.locator("#attachments .title");
+    await expect.poll(() => attached.allTextContents()).toEqual(["pasted.txt"]);
+    await page.getByText("these 100,018 go along as pasted.txt").waitFor();
+    expect(await box.inputValue()).toBe("Sum it up: short");
+    await paste(long);
+    await expect.poll(() => attached.allTextContents()).toEqual(["pasted.txt", "pasted-2.txt"]);
+    // However it came there: as by a draft, or by a message that is edited behind another one.
+    await box.fill(long);
+    await box.press("Enter");
+    await page.getByText("these 100,018 go along as message.txt").waitFor();
+    expect(await box.inputValue()).toBe("");
+    expect(console.intake.events).toEqual([]);
+    await opened.asks("Sum it up");
+    expect(await opened.said()).toMatchObject({
+      text: "Sum it up",
+      attachments: ["pasted.txt", "pasted-2.txt", "message.txt"].map((name) => ({ name, bytes: long.length })),
+    });
+    await article(page, "person").getByText("message.txt").waitFor();
+    opened.expectInnocent();
+  });
+
   test("files go with a message: chosen, pasted and dropped; too large ones are refused in words", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

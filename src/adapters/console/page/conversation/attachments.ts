@@ -36,6 +36,14 @@ export class Attachments {
     this.#set([]);
   }
 
+  /** @returns what the text is called as a file, or null where it cannot be one, which is said */
+  addText(text: string, stem: string): string | null {
+    const names = new Set(this.files.map(({ name }) => name));
+    let name = `${stem}.txt`;
+    for (let number = 2; names.has(name); number += 1) name = `${stem}-${number}.txt`;
+    return this.#add([new File([text], name, { type: "text/plain" })]) ? name : null;
+  }
+
   /** While they are being sent. */
   set busy(yes: boolean) {
     this.#list.classList.toggle("busy", yes && this.files.length > 0);
@@ -63,20 +71,21 @@ export class Attachments {
     });
   }
 
-  #add(files: File[]): void {
+  /** False where some were not taken, which is said. */
+  #add(files: File[]): boolean {
     const large = files.filter(({ size }) => size > mostBytes);
     const fitting = files.filter(({ size }) => size <= mostBytes);
     const room = mostFiles - this.files.length;
-    this.#showProblem(
-      [
-        ...large.map(({ name }) => `${name} is larger than 16 MiB, the limit for one file.`),
-        ...(fitting.length > room
-          ? [`A message can have ${mostFiles} files: send the others in the next one.`]
-          : []),
-      ].join(" "),
-    );
+    const problems = [
+      ...large.map(({ name }) => `${name} is larger than 16 MiB, the limit for one file.`),
+      ...(fitting.length > room
+        ? [`A message can have ${mostFiles} files: send the others in the next one.`]
+        : []),
+    ];
+    this.#showProblem(problems.join(" "));
     this.#set([...this.files, ...fitting.slice(0, room)]);
     byId("text").focus();
+    return problems.length === 0;
   }
 
   #set(files: File[]): void {

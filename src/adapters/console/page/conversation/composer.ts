@@ -2,11 +2,15 @@
 import { randomId } from "../random-id.ts";
 import { Attachments } from "./attachments.ts";
 import { byId } from "../dom.ts";
+import { formatCount } from "../format.ts";
 import { readLocal, storeLocal } from "../local-store.ts";
 import { showToast } from "../toast.ts";
 
 /** Resolves to whether the message was accepted. */
 type Send = (text: string, key: string, files: File[]) => Promise<boolean>;
+
+/** What the server takes as the text of a message: conversation-routes.ts. */
+const mostChars = 100_000;
 
 export class Composer {
   readonly #text = byId("text", HTMLTextAreaElement);
@@ -31,6 +35,7 @@ export class Composer {
       event.preventDefault();
       void this.#submit();
     });
+    this.#text.addEventListener("beforeinput", (event) => this.#attachLong(event));
     this.#text.addEventListener("input", () => this.#fit());
     this.open(null);
   }
@@ -61,8 +66,33 @@ export class Composer {
     void this.#submit();
   }
 
+  /** What is pasted or dropped and makes the text too long goes along as a file: a limit of the box would cut it off. */
+  #attachLong(event: InputEvent): void {
+    const { value, selectionStart, selectionEnd } = this.#text;
+    const inserted = event.data ?? "";
+    const isPasted = event.inputType === "insertFromPaste" || event.inputType === "insertFromDrop";
+    const chars = value.length - (selectionEnd - selectionStart) + inserted.length;
+    if (!isPasted || chars <= mostChars) return;
+    event.preventDefault();
+    this.#attach(inserted, "pasted");
+  }
+
+  /** False where it does not fit as a file either, which is said. */
+  #attach(text: string, name: string): boolean {
+    const attached = this.#attachments.addText(text, name);
+    if (attached === null) return false;
+    showToast(
+      `A message takes ${formatCount(mostChars)} characters, so these ${formatCount(text.length)} go along as ${attached}. Say what to do with it.`,
+    );
+    return true;
+  }
+
   async #submit(): Promise<void> {
     const text = this.#text.value.trim();
+    if (text.length > mostChars) {
+      if (this.#attach(text, "message")) this.#text.value = "";
+      return this.#fit();
+    }
     const { files } = this.#attachments;
     if ((text === "" && files.length === 0) || this.#busy) return;
     if (text !== this.#attempt.text || files !== this.#attempt.files)
