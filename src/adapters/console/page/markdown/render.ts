@@ -82,11 +82,11 @@ function renderBlock(block: Shown): HTMLElement {
     case "rule":
       return element("hr");
     case "quote":
-      return element("blockquote", {}, ...block.blocks.map(renderBlock));
+      return element("blockquote", { dir: "auto" }, ...block.blocks.map(renderBlock));
     case "list":
       return element(
         block.ordered ? "ol" : "ul",
-        block.ordered ? { start: block.start } : {},
+        block.ordered ? { start: block.start, dir: "auto" } : { dir: "auto" },
         ...block.items.map(renderItem),
       );
     case "table":
@@ -94,7 +94,7 @@ function renderBlock(block: Shown): HTMLElement {
     case "details":
       return element(
         "details",
-        { class: "folded", open: block.open },
+        { class: "folded", open: block.open, dir: "auto" },
         element("summary", {}, ...renderInline(block.summary)),
         ...block.blocks.map(renderBlock),
       );
@@ -127,7 +127,7 @@ function renderItem({ checked, blocks }: ListItem): HTMLElement {
 function renderNote({ label, blocks }: { label: string; blocks: Block[] }): HTMLElement {
   return element(
     "div",
-    { class: "note" },
+    { class: "note", dir: "auto" },
     element("sup", {}, label),
     element("div", {}, ...blocks.map(renderBlock)),
   );
@@ -137,7 +137,7 @@ function renderCode({ language, text }: Extract<Block, { type: "code" }>): HTMLE
   const code = element("code", {}, text);
   if (language) colorWhenSeen(code, text, language);
   const head = element("div", { class: "code-head" }, language, ...copyButton("Copy code", () => text));
-  return element("div", { class: "code" }, head, element("pre", { tabindex: "0" }, code));
+  return element("div", { class: "code", dir: "ltr" }, head, element("pre", { tabindex: "0" }, code));
 }
 
 function renderTable({ aligns, rows: [head = [], ...rows] }: Extract<Block, { type: "table" }>): HTMLElement {
@@ -151,7 +151,7 @@ function renderTable({ aligns, rows: [head = [], ...rows] }: Extract<Block, { ty
     );
   const table = element(
     "table",
-    {},
+    { dir: "auto" },
     element("thead", {}, row("th")(head)),
     element("tbody", {}, ...rows.map(row("td"))),
   );
@@ -167,7 +167,7 @@ function renderInline(nodes: Inline[]): Child[] {
       case "break":
         return element("br");
       case "code":
-        return element("code", {}, node.text);
+        return element("code", { dir: "ltr" }, node.text);
       case "note":
         return element("sup", { class: "note-ref" }, node.label);
       case "link":

@@ -64,7 +64,12 @@ export function foldExcerpt(title: string, excerpt: Excerpt): HTMLElement {
 }
 
 function renderExcerpt(excerpt: Excerpt): HTMLElement {
-  return element("pre", { tabindex: "0" }, excerpt.text || "(empty)", ...renderOmitted(excerpt));
+  return element(
+    "pre",
+    { class: "written", tabindex: "0" },
+    excerpt.text || "(empty)",
+    ...renderOmitted(excerpt),
+  );
 }
 
 export function excerptOf(excerpt: Excerpt): Child[] {

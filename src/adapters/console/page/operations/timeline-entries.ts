@@ -162,7 +162,7 @@ export class Entries {
           icon("file"),
           element("strong", {}, "Attached"),
           " ",
-          ...excerptOf(entry.text),
+          element("bdi", {}, ...excerptOf(entry.text)),
           imagesOf(entry.images),
         );
       case "question":
@@ -171,7 +171,7 @@ export class Entries {
           icon("question"),
           element("strong", {}, `Question before ${entry.tool}`),
           " ",
-          ...excerptOf(entry.text),
+          element("bdi", {}, ...excerptOf(entry.text)),
         );
       case "decision": {
         const [sign, word] = decisionOf(entry.decision);
@@ -181,7 +181,7 @@ export class Entries {
           icon(sign),
           element("strong", {}, `${word}${by}`),
           " ",
-          ...excerptOf(entry.text),
+          element("bdi", {}, ...excerptOf(entry.text)),
         );
       }
       case "withdrawn":
@@ -192,7 +192,7 @@ export class Entries {
           icon("failed"),
           element("strong", {}, "A record that cannot be read is left out here"),
           " ",
-          ...excerptOf(entry.text),
+          element("bdi", {}, ...excerptOf(entry.text)),
         );
       case "nudge":
         return item(
@@ -200,7 +200,7 @@ export class Entries {
           icon("taken"),
           element("strong", {}, "Heddle to the model"),
           " ",
-          ...excerptOf(entry.text),
+          element("bdi", {}, ...excerptOf(entry.text)),
         );
       case "model":
         return this.#model(entry);
