@@ -508,7 +508,10 @@ describe("the console's page", () => {
     await opened.asks("Sum it up");
     expect(await opened.said()).toMatchObject({
       text: "Sum it up",
-      attachments: ["pasted.txt", "pasted-2.txt", "message.txt"].map((name) => ({ name, bytes: long.length })),
+      attachments: ["pasted.txt", "pasted-2.txt", "message.txt"].map((name) => ({
+        name,
+        bytes: long.length,
+      })),
     });
     await article(page, "person").getByText("message.txt").waitFor();
     opened.expectInnocent();
@@ -624,11 +627,15 @@ describe("the console's page", () => {
     await article(page, "person").waitFor();
     await console[Symbol.asyncDispose]();
     await page.getByText("Reconnecting…").waitFor();
+    await page.getByLabel("Message to Heddle").fill("Are you there?");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("Heddle is not responding.").waitFor();
     await console.surface.post(thread, { kind: "answer", markdown: "written meanwhile" }, "answer");
     await using restarted = await startConsole({ redis: console.redis, port });
     await article(page, "answer").getByText("written meanwhile").waitFor();
     expect(page.url()).toContain(restarted.url);
     await page.getByText("Reconnecting…").waitFor({ state: "hidden" });
+    await expect.poll(() => page.locator("#toast").textContent()).toBe("");
   });
 
   test("a console with a token asks for it once, and takes it out of the address at once", async () => {

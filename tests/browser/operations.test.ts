@@ -165,6 +165,8 @@ describe("the console's pages for operators", () => {
     await write(redis, id, "Sort the attachments", "Lin");
     const answered = { kind: "answered", text: "Done.", steps: 0, usage: noUsage } as const;
     await end(await begin(redis, id), answered);
+    await page.clock.install();
+    await page.goto("about:blank");
     await page.goto(`${console.url}/#/s/${encodeURIComponent(id)}`);
     // An action closes the menu when it has ended: pressed before that, the same press would close it.
     const openMenu = () => page.locator("details.manage:not([open]) > summary").click();
@@ -173,8 +175,12 @@ describe("the console's pages for operators", () => {
     await page.getByRole("dialog").getByRole("textbox").fill("Old attachments");
     await page.getByRole("button", { name: "Rename", exact: true }).click();
     await page.getByRole("heading", { name: "Old attachments" }).waitFor();
+    const renamed = page.getByRole("status").getByText("The thread is renamed.");
+    await renamed.waitFor();
     await shot(page, "manage");
     expect(await poorContrast(page)).toEqual({});
+    await page.clock.fastForward(10_000);
+    await renamed.waitFor({ state: "detached" });
     await openMenu();
     await page.getByRole("button", { name: "Archive", exact: true }).click();
     await page.getByText("The thread is archived").waitFor();
@@ -188,6 +194,7 @@ describe("the console's pages for operators", () => {
     await page.getByRole("dialog").getByRole("textbox").fill("delete");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByRole("heading", { name: "All threads" }).waitFor();
+    await page.getByRole("status").getByText("The thread is deleted.").waitFor();
     await expect.poll(() => redis.exists(keys.log(id))).toBe(0);
     expect(console.audited.map(({ action }) => action)).toEqual([
       ...["thread-renamed", "thread-archived", "thread-deleted"],

@@ -1,6 +1,6 @@
 /** The page: which part of it the address names, and keys that work everywhere. */
 import { getStatus, signOut } from "./api.ts";
-import { messageOf, onDelayed, onNeedsChange } from "./transport.ts";
+import { messageOf, notResponding, onAnswered, onDelayed, onNeedsChange } from "./transport.ts";
 import {
   followThreads,
   listThreads,
@@ -32,7 +32,7 @@ import {
   setUpSignIn,
 } from "./sign-in.ts";
 import { showStatus } from "./status.ts";
-import { showDelay, showTitle, showToast } from "./toast.ts";
+import { clearToast, showDelay, showTitle, showToast } from "./toast.ts";
 
 const reports = new Map<string, { title: string; show: OpenPage; live: boolean }>([
   ["needs", { title: "Needs you", show: openNeeds, live: false }],
@@ -171,6 +171,7 @@ document.addEventListener("close", (event) => (dialogClosedAt = event.timeStamp)
 
 addEventListener("hashchange", () => (isTokenAddress(location.hash) ? void start() : open()));
 onDelayed(showDelay);
+onAnswered(() => clearToast(notResponding));
 onNeedsChange(takeNeeds);
 setUpDrawers();
 setUpShortcuts();

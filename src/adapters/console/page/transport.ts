@@ -62,6 +62,16 @@ export function onDelayed(listener: (why: string) => void): void {
   onDelay = listener;
 }
 
+/** What people read while nothing answers. */
+export const notResponding = "Heddle is not responding. Is it running?";
+
+let onAnswer: () => void = () => {};
+
+/** `listener` is told whenever something has answered. */
+export function onAnswered(listener: () => void): void {
+  onAnswer = listener;
+}
+
 /** Asks the server, and has the person told what the answer waits for. */
 export async function send(address: string, init: RequestInit): Promise<Response> {
   let isWaiting = true;
@@ -72,9 +82,11 @@ export async function send(address: string, init: RequestInit): Promise<Response
   // Whether anything answers at all is told by the request itself.
   const timer = setTimeout(() => void explain().catch(() => {}), patienceMs);
   try {
-    return await fetch(address, init);
+    const response = await fetch(address, init);
+    onAnswer();
+    return response;
   } catch {
-    throw new ApiError(0, "Heddle is not responding. Is it running?");
+    throw new ApiError(0, notResponding);
   } finally {
     isWaiting = false;
     clearTimeout(timer);
@@ -129,7 +141,10 @@ export function watch(
       });
     }
     source.addEventListener("needs", ({ data }) => tellNeeds(JSON.parse(data)));
-    source.addEventListener("open", () => connected(true));
+    source.addEventListener("open", () => {
+      onAnswer();
+      connected(true);
+    });
     source.addEventListener("error", () => {
       connected(false);
       if (source.readyState === EventSource.CLOSED) refused();

@@ -4,7 +4,7 @@ import { Attachments } from "./attachments.ts";
 import { byId } from "../dom.ts";
 import { formatCount } from "../format.ts";
 import { readLocal, storeLocal } from "../local-store.ts";
-import { showToast } from "../toast.ts";
+import { showDone, showToast } from "../toast.ts";
 
 /** Resolves to whether the message was accepted. */
 type Send = (text: string, key: string, files: File[]) => Promise<boolean>;
@@ -81,7 +81,7 @@ export class Composer {
   #attach(text: string, name: string): boolean {
     const attached = this.#attachments.addText(text, name);
     if (attached === null) return false;
-    showToast(
+    showDone(
       `A message takes ${formatCount(mostChars)} characters, so these ${formatCount(text.length)} go along as ${attached}. Say what to do with it.`,
     );
     return true;

@@ -8,7 +8,6 @@ import {
   getThreads,
   postMessage,
   pressAction,
-  replyOf,
   stopThread,
 } from "../api.ts";
 import { randomId } from "../random-id.ts";
@@ -21,7 +20,7 @@ import { onScroll } from "../keep-place.ts";
 import { toSpoken } from "../markdown/plain.ts";
 import { followNeeds } from "../needs.ts";
 import { may } from "../person.ts";
-import { announce, showTitle, showToast } from "../toast.ts";
+import { announce, showOutcome, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
 import { fillIn } from "./fill-in.ts";
@@ -227,7 +226,7 @@ async function stop(): Promise<void> {
   try {
     const outcome = await stopThread(current);
     if (outcome.kind === "stopping") return;
-    showToast(replyOf(outcome));
+    showOutcome(outcome);
   } catch (error) {
     showToast(messageOf(error));
   }
@@ -248,7 +247,8 @@ async function press(message: ConsoleMessage, button: ActionButton): Promise<voi
     const outcome = await doIt(text === undefined ? {} : { text });
     if (outcome.kind === "acted" && outcome.form) return fillIn(outcome.form, (fields) => doIt({ fields }));
     // Why it was refused is said in the thread.
-    showToast(outcome.kind === "refused" ? "" : replyOf(outcome));
+    if (outcome.kind === "refused") showToast("");
+    else showOutcome(outcome);
   } catch (error) {
     showToast(messageOf(error));
   }

@@ -2,9 +2,8 @@
 import type { InputField, WrittenFields } from "../../../../agent/server-input.ts";
 import type { IntakeResult } from "../../../../chat/inbound.ts";
 import type { Form } from "../../../../chat/outbound.ts";
-import { replyOf } from "../api.ts";
 import { byId, element } from "../dom.ts";
-import { showToast } from "../toast.ts";
+import { showOutcome } from "../toast.ts";
 import { messageOf } from "../transport.ts";
 import { createInput, type FormInput } from "./form-inputs.ts";
 
@@ -62,7 +61,7 @@ export function fillIn(
       if (outcome.kind === "refused") showRefusal(outcome);
       else {
         dialog.close();
-        showToast(replyOf(outcome));
+        showOutcome(outcome);
       }
     } catch (error) {
       problem.textContent = messageOf(error);

@@ -5,7 +5,7 @@ import { messageOf } from "../transport.ts";
 import { askFor } from "../conversation/ask.ts";
 import { element } from "../dom.ts";
 import { may } from "../person.ts";
-import { showToast } from "../toast.ts";
+import { showDone, showToast } from "../toast.ts";
 
 const confirmation = "delete";
 
@@ -19,7 +19,7 @@ export function manageMenu(thread: string) {
   let isArchived = false;
   const act = (work: () => Promise<string>) => async () => {
     try {
-      showToast(await work());
+      showDone(await work());
       menu.open = false;
     } catch (error) {
       showToast(messageOf(error));

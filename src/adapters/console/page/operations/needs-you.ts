@@ -3,14 +3,7 @@ import type { IntakeResult } from "../../../../chat/inbound.ts";
 import type { QuestionLine } from "../../../../operations/operations.ts";
 import type { Need } from "../../api/question-routes.ts";
 import { sessionAddress } from "../addresses.ts";
-import {
-  continueSession,
-  decideQuestion,
-  getNeeds,
-  type QuestionDecision,
-  replyOf,
-  stopSession,
-} from "../api.ts";
+import { continueSession, decideQuestion, getNeeds, type QuestionDecision, stopSession } from "../api.ts";
 import { messageOf } from "../transport.ts";
 import { askFor } from "../conversation/ask.ts";
 import { element, icon, timeElement } from "../dom.ts";
@@ -18,7 +11,7 @@ import { renderMarkdown, renderPlain } from "../markdown/render.ts";
 import { followNeeds, notifies, setNotifies } from "../needs.ts";
 import { mayWorkIn } from "../person.ts";
 import type { State } from "../states.ts";
-import { showToast } from "../toast.ts";
+import { showOutcome, showToast } from "../toast.ts";
 import { namePlatform, placeOf, titleOf } from "./thread-words.ts";
 import { chip, emptyNote, failure } from "./report.ts";
 
@@ -119,8 +112,10 @@ function needRow(need: Need, onDone: () => void): Row {
       for (const button of buttons) button.disabled = true;
       try {
         const outcome = await act();
-        showToast(outcome ? replyOf(outcome) : "");
-        if (outcome) onDone();
+        if (outcome) {
+          showOutcome(outcome);
+          onDone();
+        } else showToast("");
       } catch (error) {
         showToast(messageOf(error));
       }

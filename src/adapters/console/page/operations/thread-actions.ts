@@ -1,10 +1,10 @@
 /** What can be done with a thread of the list, and the buttons for it. */
 import type { ThreadLine } from "../../../../operations/finding.ts";
-import { continueSession, replyOf, stopSession } from "../api.ts";
+import { continueSession, stopSession } from "../api.ts";
 import { messageOf } from "../transport.ts";
 import { element, icon } from "../dom.ts";
 import { mayWorkIn } from "../person.ts";
-import { showToast } from "../toast.ts";
+import { showOutcome, showToast } from "../toast.ts";
 import { titleOf } from "./thread-words.ts";
 
 /** What can be done with the thread in its state. */
@@ -23,7 +23,7 @@ export function actionButtons(line: ThreadLine): HTMLElement[] {
   const onclick = async () => {
     button.disabled = true;
     try {
-      showToast(replyOf(await request(line.thread)));
+      showOutcome(await request(line.thread));
     } catch (error) {
       showToast(messageOf(error));
     }
