@@ -6,7 +6,7 @@ import { article, openConsolePage, useConsolePages } from "./console-page.ts";
 describe("a conversation that is left", () => {
   useConsolePages();
 
-  test("keeps its draft over a reload, and the place where somebody was reading", async () => {
+  test("keeps its draft and the place where somebody was reading, over a reload too", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;
     const box = page.getByLabel("Message to Heddle");
@@ -31,6 +31,12 @@ describe("a conversation that is left", () => {
     await article(page, "answer").getByText("Line 149").waitFor();
     await expect.poll(async () => Math.abs(((await line()) ?? Infinity) - before)).toBeLessThan(2);
     expect(await box.inputValue()).toBe("half a sent");
+    // The second reload comes before the conversation has.
+    await page.route("**/api/v1/events*", (route) => route.abort(), { times: 1 });
+    await page.reload();
+    await page.reload();
+    await article(page, "answer").getByText("Line 149").waitFor();
+    await expect.poll(async () => Math.abs(((await line()) ?? Infinity) - before)).toBeLessThan(2);
     await page.goto(`${console.url}/#/`);
     await expect.poll(() => box.inputValue()).toBe("");
     opened.expectInnocent();

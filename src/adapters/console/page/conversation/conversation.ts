@@ -1,7 +1,7 @@
 /** The conversation of one console thread: what its stream brings, and what the person does. */
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
-import { sessionAddress, shortThread, type ThreadGoal, threadAddress, wholeThread } from "../addresses.ts";
+import { sessionAddress, type ThreadGoal, threadAddress, wholeThread } from "../addresses.ts";
 import {
   connect,
   type ConversationEvents,
@@ -18,25 +18,24 @@ import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
 import { onScroll } from "../keep-place.ts";
 import { toSpoken } from "../markdown/plain.ts";
-import { followNeeds } from "../needs.ts";
 import { may } from "../person.ts";
 import { announce, showOutcome, showTitle, showToast } from "../toast.ts";
 import { askFor } from "./ask.ts";
 import { Composer } from "./composer.ts";
 import { fillIn } from "./fill-in.ts";
-import { Conversation, type ReadingPlace } from "./messages.ts";
+import { Conversation } from "./messages.ts";
+import { ReadingPlaces } from "./reading-places.ts";
 import { forgetSent, sendOnce } from "./sent-files.ts";
-import { colorOf, ThreadList } from "./thread-list.ts";
-
-/** With fewer of them nobody searches. */
-const fewThreads = 9;
+import { createSidebar } from "./sidebar.ts";
+import { colorOf } from "./thread-list.ts";
 
 const log = byId("log");
 const stopButton = byId("stop", HTMLButtonElement);
 const timelineLink = byId("to-timeline", HTMLAnchorElement);
 const linkCopy = byId("copy-link");
 const scroller = byId("scroller");
-const threads = new ThreadList(byId("thread-list"), (count) => (threadSearch.hidden = count < fewThreads));
+const threads = createSidebar();
+const places = new ReadingPlaces();
 const conversation = new Conversation(log, scroller, {
   stop: () => void stop(),
   press: (message, action) => void press(message, action),
@@ -44,8 +43,6 @@ const conversation = new Conversation(log, scroller, {
   edit: (text) => composer.edit(text),
 });
 const composer = new Composer(send);
-const threadSearch = byId("thread-search", HTMLInputElement);
-threadSearch.addEventListener("input", () => threads.search(threadSearch.value));
 
 linkCopy.append(
   ...copyButton(
@@ -53,14 +50,6 @@ linkCopy.append(
     () => new URL(current === null ? "#/" : threadAddress(current), location.href).href,
   ),
 );
-
-followNeeds(({ first }) => {
-  const needs = first.flatMap(({ thread, kind }) => {
-    const own = shortThread(thread);
-    return own === null ? [] : [[own, kind] as const];
-  });
-  threads.showNeeds(new Map(needs));
-});
 
 let current: string | null = null;
 /** The message that the address names, until the conversation has come. */
@@ -88,7 +77,7 @@ export function openConversation(goal: ThreadGoal | null, on: Connection): () =>
   focusBox();
   const end = follow(current, on);
   return () => {
-    if (thread !== null) rememberPlace(thread);
+    rememberPlace();
     end();
   };
 }
@@ -119,13 +108,9 @@ function focusBox(): void {
   if (matchMedia("(pointer: fine)").matches) composer.focus();
 }
 
-/** Where somebody was reading, by thread; none where the end was in view. */
-const places = new Map<string, ReadingPlace>();
-
-function rememberPlace(thread: string): void {
-  const { place } = conversation;
-  if (place) places.set(thread, place);
-  else places.delete(thread);
+/** Not before the conversation has come: until then the place is the one from before. */
+function rememberPlace(): void {
+  if (current !== null && log.childElementCount > 0) places.set(current, conversation.place);
 }
 
 /** Shows what the address names, or else where somebody was reading. */
@@ -309,5 +294,8 @@ new ResizeObserver(() => {
   else conversation.look();
   showJump();
 }).observe(scroller);
+addEventListener("pagehide", rememberPlace);
+// A tab that nobody sees may be put away without a further word.
+document.addEventListener("visibilitychange", rememberPlace);
 addEventListener("beforeprint", () => conversation.print(true));
 addEventListener("afterprint", () => conversation.print(false));
