@@ -18,7 +18,7 @@ import {
   triggerBudgets,
   worker,
 } from "./sample-threads.ts";
-import { overflow, poorContrast, walk } from "./visibility.ts";
+import { brokenWords, overflow, poorContrast, walk } from "./visibility.ts";
 
 const dark = { colorScheme: "dark" as const };
 /** Each filter of the audit page alone, and several together, over the entries of the test that calls it. */
@@ -405,6 +405,17 @@ describe("the console's pages for operators", () => {
     const { page, console } = at;
     await fillWorkspace(console);
     const presence = await startPresence({ redis: console.redis.client(), describe: worker, onError });
+    const processes = await startPresence({
+      ...{ redis: console.redis.client(), onError, list: "processes" as const },
+      describe: () => ({
+        host: "heddle-1",
+        pid: 7,
+        role: "gateway",
+        hash: "4be1f09a77c2",
+        at: 0,
+        restart: [],
+      }),
+    });
     const pages = [
       { name: "welcome", hash: "#/", text: "Start a thread" },
       { name: "conversation", hash: "#/t/abcdefgh12345678", text: "Both are right" },
@@ -443,10 +454,12 @@ describe("the console's pages for operators", () => {
       await page.setViewportSize({ width: 360, height: 740 });
       // What is drawn for a width is drawn anew when the page has become another.
       await expect.poll(async () => [name, await overflow(page)]).toEqual([name, 0]);
+      expect([name, await brokenWords(page)]).toEqual([name, []]);
       await shot(page, `${name}-phone`);
     }
     expect(await page.evaluate("document.getAnimations().length")).toBe(0);
     await presence.close();
+    await processes.close();
     at.expectInnocent();
   });
 

@@ -16,6 +16,23 @@ export async function overflow(page: Page): Promise<unknown> {
   return await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
+/** Words in the tables of reports that go on in another line; longer ones than people write may. */
+export async function brokenWords(page: Page): Promise<unknown> {
+  return await page.evaluate(`[...document.querySelectorAll(".listing :is(th, td)")].flatMap((cell) => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    const broken = [];
+    while (texts.nextNode())
+      for (const { index, 0: word } of texts.currentNode.data.matchAll(/\\p{L}{2,12}/gu)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, index);
+        range.setEnd(texts.currentNode, index + word.length);
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+        if (lines.size > 1) broken.push(word);
+      }
+    return broken;
+  })`);
+}
+
 /** How many presses in a row may come to nothing new before a walk has ended: what is drawn anew loses the focus. */
 const patience = 5;
 
