@@ -70,7 +70,13 @@ describe("a form", () => {
     await expectAccessible(page, "a form with mistakes");
     await shot(page, "form-mistakes");
     expect(await page.locator(":focus").getAttribute("id")).toBe("field-0");
-    await page.keyboard.type("Broken lamp");
+    // What is too long is not cut off, as a browser does with what is pasted.
+    await dialog.getByLabel("Subject").fill("");
+    await page.keyboard.insertText("x".repeat(45));
+    await page.keyboard.press("Enter");
+    await dialog.getByText("These are 45 characters, and 40 is the most.").waitFor();
+    expect(await dialog.getByLabel("Subject").inputValue()).toHaveLength(45);
+    await dialog.getByLabel("Subject").fill("Broken lamp");
     await page.keyboard.press("Tab");
     await page.keyboard.type("12");
     await page.keyboard.press("Tab");

@@ -172,7 +172,13 @@ describe("what waits for a person", () => {
     const reasoned = page.getByRole("button", { name: /^Deny with a reason/ });
     await reasoned.focus();
     await page.keyboard.press("Enter");
-    await page.getByRole("dialog").getByRole("textbox").fill("Tests are red.");
+    const reason = page.getByRole("dialog").getByRole("textbox");
+    await reason.fill("");
+    await page.keyboard.insertText("x".repeat(4_001));
+    await page.keyboard.press("Enter");
+    expect(await reason.inputValue()).toHaveLength(4_001);
+    expect(at.console.intake.events).toHaveLength(4);
+    await reason.fill("Tests are red.");
     await page.keyboard.press("Enter");
     expect(await at.events(5)).toMatchObject({ action: `deny:${approval.id}`, text: "Tests are red." });
     at.expectInnocent();

@@ -1,5 +1,11 @@
 /** A question to the person that is answered with a sentence. */
 import { byId } from "../dom.ts";
+import { limitLength } from "../limit-length.ts";
+
+/** What the server takes: conversation-routes.ts. */
+const mostChars = 4_000;
+
+limitLength(byId("ask-text", HTMLInputElement), mostChars);
 
 /**
  * Resolves to what the person writes, which may be nothing, or to null when the question is put away.
@@ -14,6 +20,7 @@ export function askFor(question: string, does: string, about: HTMLElement[] = []
   byId("ask-question").textContent = question;
   byId("ask-send").textContent = does;
   text.value = "";
+  text.setCustomValidity("");
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {

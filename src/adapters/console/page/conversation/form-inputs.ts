@@ -1,6 +1,7 @@
 /** An input for each kind of field of a form. The browser judges what is written into it; the server does so again. */
 import type { InputField, WrittenFields } from "../../../../agent/server-input.ts";
 import { element } from "../dom.ts";
+import { limitLength } from "../limit-length.ts";
 
 export interface FormInput {
   /** The control, or the list of those that one of is chosen from. */
@@ -71,7 +72,7 @@ function createControl(field: InputField, id: string): HTMLInputElement | HTMLTe
       ? element("textarea", { id, rows: 4, required })
       : element("input", { id, type: typeOf(field), required, autocomplete: "off" });
     if (least > 0) control.minLength = Math.ceil(least);
-    if (most < Infinity) control.maxLength = Math.max(0, Math.floor(most));
+    if (most < Infinity) limitLength(control, Math.max(0, Math.floor(most)));
     return control;
   }
   const control = element("input", { id, type: "number", required, autocomplete: "off" });

@@ -3,7 +3,11 @@ import type { SetupQuestion } from "../../setup-at-console.ts";
 import { answerSetup } from "./setup-requests.ts";
 import { messageOf } from "../transport.ts";
 import { element } from "../dom.ts";
+import { limitLength } from "../limit-length.ts";
 import { showToast } from "../toast.ts";
+
+/** What the server takes: schemas/setup.ts. */
+const mostChars = 4_000;
 
 export function questionForm(run: string, question: SetupQuestion): HTMLFormElement {
   const { number } = question;
@@ -73,17 +77,21 @@ function field(
   onEnter: (input: HTMLInputElement) => void,
 ): HTMLElement[] {
   const input = element("input", {
-    ...{ id: "setup-answer", autocomplete: "off", spellcheck: "false", maxlength: 4_000 },
+    ...{ id: "setup-answer", autocomplete: "off", spellcheck: "false" },
     ...attributes,
     onkeydown(event) {
       if (!(event instanceof KeyboardEvent) || event.key !== "Enter" || event.isComposing) return;
       event.preventDefault();
-      onEnter(input);
+      enter();
     },
   });
+  const enter = () => {
+    if (input.reportValidity()) onEnter(input);
+  };
+  limitLength(input, mostChars);
   return [
     element("label", { for: "setup-answer", class: "asked" }, label),
     input,
-    element("button", { type: "button", class: "action primary", onclick: () => onEnter(input) }, "Continue"),
+    element("button", { type: "button", class: "action primary", onclick: enter }, "Continue"),
   ];
 }
