@@ -14,7 +14,7 @@ export function createUndoDeps(
 ): UndoDeps {
   return {
     checkpoints: async () => (sandbox.probe.ok ? sandbox.backend.checkpoints?.() : undefined),
-    async openThread(beside, { markdown, key, since }, signal) {
+    async openThread(beside, { markdown, key, since, title }, signal) {
       const surface = surfaceOf(beside.platform);
       const { openThread } = surface;
       if (!openThread || isDirect(beside))
@@ -26,9 +26,10 @@ export function createUndoDeps(
       const { platform, workspace, channel } = beside;
       const place = { platform, workspace, channel, thread: channel };
       return output.write(surface, place, "question", signal, () =>
-        openThread({ platform, workspace, channel }, markdown, key, since),
+        openThread({ platform, workspace, channel }, markdown, key, since, title),
       );
     },
+    addressOf: (thread) => surfaceOf(thread.platform).addressOf?.(thread),
     mask: (text) => masker.mask(text),
     onError,
   };

@@ -95,8 +95,19 @@ export interface ChatSurface {
    * Opens a thread in a channel with a message of the bot's. Absent where the bot cannot begin one.
    * @param key as of `post`
    * @param since an earlier attempt, at that time (ms since the epoch), may have opened it
+   * @param title what a list of threads calls it, on a platform whose lists have no other name for it
    */
-  openThread?(channel: ChannelRef, markdown: string, key: string, since?: number): Promise<OpenedThread>;
+  openThread?(
+    channel: ChannelRef,
+    markdown: string,
+    key: string,
+    since?: number,
+    title?: string,
+  ): Promise<OpenedThread>;
+  /**
+   * The address by which a message leads to a thread of the platform. Absent where people find threads in their channel.
+   */
+  addressOf?(thread: ThreadRef): string;
   /**
    * Finds the parts that were posted with that key since `since` (ms since the epoch), in order. For platforms that are
    * not idempotent but can look; not finding one proves nothing.

@@ -49,6 +49,9 @@ export async function printThread(
   return await withRedis(async (redis) => {
     const { records, from } = await readPart(redis, thread, before - 1);
     if (records.length === 0) {
+      const isKnown = before === Infinity && (await createOverview(redis).line(thread)) !== undefined;
+      if (isKnown && json) return `${JSON.stringify({ thread, first: 1, records })}\n`;
+      if (isKnown) return `No turn has started in ${thread} yet.\n`;
       const what =
         before === Infinity ? `There is no session of ${thread}` : `${thread} has nothing before that`;
       throw new UsageError(`${what}; see heddle threads list.`);

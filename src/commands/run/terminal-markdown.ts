@@ -38,7 +38,10 @@ function renderRun(run: Run): string {
       return mark(style(run.text, cyan), run.marks);
     case "link": {
       const label = run.label.map(renderRun).join("");
-      const shown = label === "" || label === run.href ? run.href : `${label} (${run.href})`;
+      // A conversation of the console's page, whose addresses lead nowhere here.
+      const thread = /^#\/t\/(\w+)$/.exec(run.href)?.[1];
+      const href = thread === undefined ? run.href : `heddle run --thread ${thread}`;
+      const shown = label === "" || label === href ? href : `${label} (${href})`;
       return mark(shown, run.marks);
     }
   }

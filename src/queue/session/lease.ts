@@ -36,6 +36,8 @@ export interface HeadFields {
   undone?: string;
   redo?: string;
   restoring?: string;
+  /** How many threads go on from it; see undo/fork.ts. */
+  forks?: string;
   /** By id; see open-questions.ts, and for `lost` and `ended` turns/lost-holders.ts. */
   [
     question:

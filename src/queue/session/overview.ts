@@ -78,7 +78,13 @@ export function createOverview(redis: Redis): Overview {
   /** Undefined when nothing was written there, or all of it has expired. */
   const describe = async (listed: Listed): Promise<SessionLine | undefined> => {
     const { thread } = listed;
-    const [status, beginning] = await Promise.all([readSessionStatus(redis, thread), beginningOf(thread)]);
+    const [status, begun, facts] = await Promise.all([
+      readSessionStatus(redis, thread),
+      beginningOf(thread),
+      readFacts(redis, listed),
+    ]);
+    const { forked, ...told } = facts;
+    const beginning = forked ?? begun;
     if (!beginning) return undefined;
     const { records } = await readJournalSlice(redis, thread, {}, lastRecords);
     const end = status === "idle" ? records.at(-1) : undefined;
@@ -88,7 +94,7 @@ export function createOverview(redis: Redis): Overview {
       ...{ thread, activeAt: listed.activeAt, status },
       questions: status === "running" ? (await readOpenQuestions(redis, thread)).length : 0,
       ...beginning,
-      ...(await readFacts(redis, listed)),
+      ...told,
       ...(outcome && { ended: nameEnding(outcome) }),
       ...(outcome && "limit" in outcome && { limit: outcome.limit }),
       ...(reply && { model: reply.message.model }),
@@ -122,9 +128,13 @@ export function createOverview(redis: Redis): Overview {
 
 /** What the head tells of a session as a whole. */
 async function readFacts(redis: Redis, { thread, activeAt }: Listed) {
-  const stored = await redis.hmget(keys.head(thread), "cost", "turnCost", "unsaid", "title", "archivedAt");
-  const [cost, turnCost, unsaid, title, archivedAt] = stored;
+  const fields = ["cost", "turnCost", "unsaid", "title", "archivedAt", "forkTitle", "forkedBy"] as const;
+  const stored = await redis.hmget(keys.head(thread), ...fields);
+  const [cost, turnCost, unsaid, title, archivedAt, forkTitle, forkedBy] = stored;
+  // Of a fork its own journal does not have what it began with.
+  const forked: Beginning | undefined = forkTitle ? { text: forkTitle, author: forkedBy ?? "" } : undefined;
   return {
+    ...(forked && { forked }),
     ...((cost || turnCost) && {
       cost: readHeadNumber(redis, thread, "cost", cost) + readHeadNumber(redis, thread, "turnCost", turnCost),
     }),

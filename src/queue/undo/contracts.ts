@@ -9,13 +9,15 @@ export interface UndoDeps {
   /**
    * Begins a thread in the same channel, or says why none can be begun there.
    *
-   * @param opening `key` and `since` as of `ChatSurface.openThread`
+   * @param opening `key`, `since` and `title` as of `ChatSurface.openThread`
    */
   openThread(
     beside: ThreadRef,
-    opening: { markdown: string; key: string; since: number },
+    opening: { markdown: string; key: string; since: number; title: string },
     signal: AbortSignal,
   ): Promise<OpenedThread | { why: string }>;
+  /** As of `ChatSurface.addressOf`; undefined where the platform has no such addresses. */
+  addressOf(thread: ThreadRef): string | undefined;
   /** Hides secrets in what is shown. */
   mask(text: string): string;
   onError(error: unknown): void;

@@ -1,9 +1,11 @@
+import { cutText } from "../../agent/text.ts";
 import { untilAborted } from "../../agent/until-aborted.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { parseThreadId, threadId, type ThreadId } from "../../chat/threads.ts";
 import type { Checkpoints } from "../../sandbox/checkpoints.ts";
 import { keys } from "../redis/keys.ts";
 import { claimSession } from "../session/claim.ts";
+import { readFirstMessage } from "../session/journal.ts";
 import { loadWithoutSnapshot } from "../session/load-journal.ts";
 import { rememberMessages } from "../session/message-threads.ts";
 import { serializeSnapshot } from "../session/snapshot.ts";
@@ -23,6 +25,13 @@ interface ForkPoint {
   about: string;
 }
 
+interface NamedForkPoint extends ForkPoint {
+  /** What lists of threads call the fork. */
+  title: string;
+}
+
+const titleChars = 60;
+
 /**
  * Begins a new thread in the same channel with a copy of conversation and files. Done again after a crash it ends in the
  * same thread.
@@ -38,7 +47,8 @@ export async function fork(
   const { lease, options } = session;
   const point = await findForkPoint(session, order, checkpoints);
   if (typeof point === "string") return point;
-  const target = await openTarget(session, deps, order, point);
+  const title = deps.mask(await makeForkTitle(session));
+  const target = await openTarget(session, deps, order, { ...point, title });
   if ("why" in target) return target.why;
   const { thread } = target;
   const [begunBy, status] = await options.redis.hmget(keys.head(thread), "forkOf", "status");
@@ -47,9 +57,24 @@ export async function fork(
       return "Nothing was forked: somebody has already begun something in the new thread.";
     const copied = await checkpoints.copy(lease.thread, point.files, thread, session.job);
     if (!copied.ok) return `I cannot fork this: ${copied.why}.`;
-    await beginSession(session, thread, order, point);
+    await beginSession(session, thread, order, { ...point, title });
   }
-  return `⑂ A new thread in this channel goes on from ${point.about}. This one stays as it is.`;
+  const link = deps.addressOf(parseThreadId(thread));
+  const opened = link === undefined ? "A new thread in this channel" : `[A new thread](${link})`;
+  return `⑂ ${opened} goes on from ${point.about}. This one stays as it is.`;
+}
+
+/** The name of the thread that it goes on from, and which of its forks it is: nobody has written there so far. */
+async function makeForkTitle({ lease: { thread, found }, options }: HeldSession): Promise<string> {
+  const { title, forkTitle } = found.head;
+  const first = await readFirstMessage(options.redis, thread);
+  const origin = title || forkTitle || describeTurn({ asked: first ? [first] : [] });
+  const number = readForks(found.head) + 1;
+  return `${cutText(origin, titleChars)} (${number === 1 ? "fork" : `fork ${number}`})`;
+}
+
+function readForks({ forks }: Record<string, string>): number {
+  return Number.parseInt(forks ?? "0", 10) || 0;
 }
 
 async function findForkPoint(
@@ -82,13 +107,16 @@ async function openTarget(
   { lease, options, job }: HeldSession,
   deps: UndoDeps,
   order: UndoOrder,
-  { about }: ForkPoint,
+  { about, title }: NamedForkPoint,
 ): Promise<{ thread: ThreadId } | { why: string }> {
-  const markdown = deps.mask(
-    `⑂ **Fork** by ${escapeMarkdown(order.by.name)}: this goes on from another thread, ${about}.`,
-  );
   const place = parseThreadId(lease.thread);
-  const opening = deps.openThread(place, { markdown, key: `fork:${order.id}`, since: order.at }, job);
+  const link = deps.addressOf(place);
+  const origin = link === undefined ? "another thread" : `[another thread](${link})`;
+  const markdown = deps.mask(
+    `⑂ **Fork** by ${escapeMarkdown(order.by.name)}: this goes on from ${origin}, ${about}.`,
+  );
+  const key = `fork:${order.id}`;
+  const opening = deps.openThread(place, { markdown, key, since: order.at, title }, job);
   // A platform that does not answer holds up no worker that ends: the next one finds what was opened, by its key.
   const opened = await untilAborted(opening, job);
   if ("why" in opened) return opened;
@@ -99,15 +127,17 @@ async function openTarget(
 
 /** Lets the thread begin with what the conversation was at that point. */
 async function beginSession(
-  { lease: { thread, found }, options, job, pendingEdits }: HeldSession,
+  { lease: origin, options, job, pendingEdits }: HeldSession,
   target: ThreadId,
   order: UndoOrder,
-  { spans }: ForkPoint,
+  { spans, title }: NamedForkPoint,
 ): Promise<void> {
   const { redis, expireSeconds, now } = options;
+  const { thread, found } = origin;
   const loaded = await loadWithoutSnapshot(redis, thread, found.journal.length, spans);
   const { messages, chosenModel } = loaded.replay.history();
-  await redis.hset(keys.head(target), { forkOf: order.id, created: now() });
+  const begun = { forkOf: order.id, created: now(), forkTitle: title, forkedBy: order.by.name };
+  await redis.hset(keys.head(target), begun);
   const lease = await claimSession(redis, target, { expireSeconds });
   await lease.keepSnapshot((position) =>
     serializeSnapshot({ position, messages, chosenModel, withdrawn: 0 }),
@@ -122,4 +152,6 @@ async function beginSession(
   await lease.append([], { fields: { status: "idle" }, outbox: { [`${order.id}:fork`]: entry } });
   const flushed = await options.flushOutbox(lease, job, Promise.resolve(true));
   pendingEdits.push(flushed.rest.catch(() => undefined));
+  // Last: whoever does this again after a crash gives it the same number.
+  await origin.append([], { fields: { forks: String(readForks(found.head) + 1) } });
 }

@@ -108,6 +108,7 @@ describe("links", () => {
     ["see https://example.com/a_b_c.", "https://example.com/a_b_c", "see https://example.com/a_b_c."],
     ["(https://example.com/x)", "https://example.com/x", "(https://example.com/x)"],
     ["![image](https://example.com/x.png)", "https://example.com/x.png", "image"],
+    ["[a thread](#/t/0123456789abcdef)", "#/t/0123456789abcdef", "a thread"],
   ])("%s", (text, href, shown) => {
     const tree = parse(text);
     expect(nodes(tree).filter(({ type }) => type === "link")).toMatchObject([{ href }]);
@@ -121,10 +122,12 @@ describe("links", () => {
     "[x](vbscript:x)",
     "[x](//evil.example)",
     "[x](/api/session)",
+    "[x](#/connect)",
+    "[x](#/t/../0123456789)",
     "[x](file:///etc/passwd)",
     "<javascript:alert(1)>",
     "![x](data:image/svg+xml,<svg>)",
-  ])("nothing but http and https is a link: %s", (text) => {
+  ])("nothing but http, https and a conversation is a link: %s", (text) => {
     expect(nodes(parse(text)).filter(({ type }) => type === "link")).toEqual([]);
   });
 

@@ -14,6 +14,7 @@ test.each([
   ["> said", "│ said"],
   ["```sh\nls -l\n```", "  <c>ls -l</c>"],
   ["[docs](https://x.example)", "docs (https://x.example)"],
+  ["[A new thread](#/t/abcdef0123)", "A new thread (heddle run --thread abcdef0123)"],
 ])("a terminal shows %j styled", (markdown, shown) => {
   expect(render(markdown)).toBe(shown);
 });

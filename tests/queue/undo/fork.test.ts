@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createOverview } from "../../../src/queue/session/overview.ts";
 import { shutdown } from "../../../src/queue/turns/turn-worker.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { openUndoHost } from "./undo-host.ts";
@@ -88,6 +89,48 @@ describe("a fork", () => {
     const request = JSON.stringify(host.requests.at(-1)?.messages);
     expect(request).toContain("make a");
     expect(request).not.toContain("make b");
+  });
+
+  test("is listed before anybody has written in it, by the name of its origin and its number", async () => {
+    const host = await afterTwoTurns();
+    const titles: (string | undefined)[] = [];
+    const { openThread } = host.chat.surface;
+    host.chat.surface.openThread = async (channel, markdown, key, since, title) => {
+      titles.push(title);
+      if (!openThread) throw new Error("The chat opens threads.");
+      return openThread(channel, markdown, key, since);
+    };
+    await host.says("!fork");
+    await host.run();
+    await host.says("!fork 1", [], "Bea");
+    await host.run();
+    expect(titles).toEqual(["make a (fork)", "make a (fork 2)"]);
+    const lines = await createOverview(host.redis).lines(10);
+    const own = lines.filter(({ thread }) => thread.startsWith(`memory:w:${host.place.channel}:`));
+    expect(own.map(({ text, author }) => [text, author])).toEqual(
+      expect.arrayContaining([
+        ["make a", "Ada"],
+        ["make a (fork)", "Ada"],
+        ["make a (fork 2)", "Bea"],
+      ]),
+    );
+    await host.says("go on there", [], "Ada", host.forked().split(":").at(-1));
+    await host.run(host.forked());
+    expect(await createOverview(host.redis).line(host.forked())).toMatchObject({ text: "make a (fork)" });
+  });
+
+  test("and its origin lead to each other where the platform has addresses of threads", async () => {
+    const host = await afterTwoTurns();
+    host.chat.surface.addressOf = ({ thread }) => `#/t/${thread}`;
+    await host.says("!fork");
+    await host.run();
+    const fork = host.forked().split(":").at(-1);
+    expect(host.last()).toBe(
+      `⑂ [A new thread](#/t/${fork}) goes on from after “make b”. This one stays as it is.`,
+    );
+    expect(host.shown().map(({ markdown }) => markdown)).toContain(
+      `⑂ **Fork** by Ada: this goes on from [another thread](#/t/${host.place.thread}), after “make b”.`,
+    );
   });
 
   test("of nothing is refused", async () => {

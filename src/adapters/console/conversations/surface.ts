@@ -64,12 +64,16 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
       return refs;
     },
 
-    async openThread(_channel, markdown, key) {
+    async openThread(_channel, markdown, key, _since, title) {
       // The key names it, so another attempt finds it.
       const id = createHash("sha256").update(key).digest("hex").slice(0, 20);
       const message = await untilStored(conversations.add(id, `post 0 ${key}`, { kind: "notice", markdown }));
+      if (title) await untilStored(conversations.describe(id, { title }));
       return { thread: consoleThread(id), ref: consoleMessageRef(id, message) };
     },
+
+    // As the page's addresses.ts reads it.
+    addressOf: ({ thread }) => `#/t/${thread}`,
 
     async edit(ref, message) {
       await change(ref, () => ({ ...message, markdown: cutMarkdown(message.markdown, messageChars) }));

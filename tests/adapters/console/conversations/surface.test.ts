@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Conversations } from "../../../../src/adapters/console/conversations/conversations.ts";
 import { createConsoleThread } from "../../../../src/adapters/console/conversations/intake.ts";
+import { readThreadAddress } from "../../../../src/adapters/console/page/addresses.ts";
 import { createConsoleSurface } from "../../../../src/adapters/console/conversations/surface.ts";
 import type { OutboundMessage } from "../../../../src/chat/outbound.ts";
 import { type ChatSurface, SurfaceError } from "../../../../src/chat/surface.ts";
@@ -70,6 +71,16 @@ describe.each([
         expect(part.kind === "answer" && part.markdown.isWellFormed()).toBe(true);
       }
     });
+  });
+
+  test("a thread that it opens has the title that it is given, and an address that the page reads", async () => {
+    const { platform, workspace, channel } = thread;
+    const { thread: opened } =
+      (await surface.openThread?.({ platform, workspace, channel }, "⑂ **Fork**", "k", 0, "make a (fork)")) ??
+      {};
+    if (!opened) throw new Error("No thread was opened.");
+    expect(await conversations.thread(opened.thread)).toMatchObject({ title: "make a (fork)" });
+    expect(readThreadAddress(surface.addressOf?.(opened) ?? "")).toEqual({ thread: opened.thread });
   });
 
   describe("editing", () => {

@@ -6,7 +6,7 @@
  */
 import { decodeEntity, entity } from "./entities.ts";
 import { createFormulaFinder } from "./formulas.ts";
-import { parseSafeAddress, stripTrailing } from "./link-address.ts";
+import { parseOwnAddress, parseSafeAddress, stripTrailing } from "./link-address.ts";
 
 export type Inline =
   | string
@@ -203,7 +203,7 @@ class InlineParser {
   #closeLink(): void {
     if (!this.#count.get("[")) return this.#push("]", 1);
     const [whole = "", address = ""] = match(linkEnd, this.#text, this.#at) ?? [];
-    const href = parseSafeAddress(address);
+    const href = parseOwnAddress(address) ?? parseSafeAddress(address);
     while (this.#inner.mark !== "[") this.#keepAsText();
     if (!href) {
       this.#keepAsText();

@@ -1,10 +1,11 @@
-/** Markdown as elements. Links lead to http(s) only and say where they lead. */
+/** Markdown as elements. Links lead to http(s), and say where, or to conversations of the page. */
 import { copyButton } from "../copy.ts";
 import { type Child, element, icon, type IconName } from "../dom.ts";
 import { type Block, type ListItem, parseMarkdown } from "./blocks.ts";
 import { colorWhenSeen } from "../highlight.ts";
 import { changesScriptOften, hasManyElements, splitPieces } from "./heavy.ts";
 import type { Inline } from "./inline.ts";
+import { parseOwnAddress } from "./link-address.ts";
 
 export function renderMarkdown(text: string): HTMLElement[] {
   return parseShown(text).map(renderBlock);
@@ -181,6 +182,8 @@ function renderInline(nodes: Inline[]): Child[] {
 }
 
 function renderLink({ href, children }: Extract<Inline, { type: "link" }>): HTMLElement {
+  // Another conversation of the page, which no address can pass itself off as.
+  if (parseOwnAddress(href)) return element("a", { href }, ...renderInline(children));
   const attributes = { href, rel: "noopener noreferrer nofollow", target: "_blank", title: href };
   const link = element("a", attributes, ...renderInline(children));
   const { host } = new URL(href);
