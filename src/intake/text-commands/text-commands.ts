@@ -1,6 +1,5 @@
 import type { Redis } from "ioredis";
 import type { Author, InboundMessage, InboundStop, IntakeResult } from "../../chat/inbound.ts";
-import type { ActionButton } from "../../chat/outbound.ts";
 import type { OfferedPrompt } from "../../chat/prompt-choice.ts";
 import type { ChatSurface } from "../../chat/surface.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
@@ -18,15 +17,12 @@ import type { Replies } from "../replies.ts";
 import type { Undoing } from "../undoing.ts";
 import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
 import { answerApprovalsCommand, type ApprovalsCommand, readApprovalsCommand } from "./approvals.ts";
-import {
-  answerDisconnectCommand,
-  type DisconnectCommand,
-  type OwnAccounts,
-  readDisconnectCommand,
-} from "./disconnect.ts";
+import { type Answer, type CommandReader, runOnce, type Saying } from "./command-reader.ts";
+import type { OwnAccounts } from "./disconnect.ts";
 import { helpReply, isHelpCommand } from "./help.ts";
 import { type ModelOffer, readModelCommand } from "./model.ts";
-import { answerNotifyCommand, type NotifyCommand, readNotifyCommand } from "./notify.ts";
+import { createMistypedReader } from "./mistyped.ts";
+import { createPersonalReader } from "./personal.ts";
 import { isBarePlan, planHint } from "./plan.ts";
 import { describePrompts, isBarePrompt } from "./prompt.ts";
 import { type QueueCommand, readQueueCommand } from "./queue.ts";
@@ -68,11 +64,6 @@ interface CommandRooms {
   waitingQueue: Pick<WaitingQueue, "view" | "change">;
   undoing: Pick<Undoing, "command">;
 }
-
-type Answer = (event: InboundMessage, markdown: string, actions?: ActionButton[]) => Promise<IntakeResult>;
-
-/** Gives what runs the message as a command of one kind; undefined for messages that are none of it. */
-type CommandReader = (event: InboundMessage) => (() => Promise<IntakeResult>) | undefined;
 
 /** Creates what runs a message that is a text command (`stop`, `/status`, `!quiet`), without a turn; undefined for others. */
 export function createTextCommands(
@@ -133,6 +124,8 @@ export function createTextCommands(
     createQueueReader(saying, rooms),
     createSchedulesReader(options, saying),
     createPersonalReader(options, saying),
+    // Last: what is a command is not nearly one.
+    createMistypedReader(saying),
   ];
 
   return async (event) => {
@@ -145,20 +138,6 @@ export function createTextCommands(
     }
     return undefined;
   };
-}
-
-/** How a command's answer is told. */
-interface Saying extends Pick<Replies, "refuse" | "mark"> {
-  answerAndMark: Answer;
-}
-
-/** Runs it unless its answer was posted before: told again, it would undo what was changed since. */
-async function runOnce(
-  redis: Redis,
-  event: InboundMessage,
-  run: () => Promise<IntakeResult>,
-): Promise<IntakeResult> {
-  return (await redis.exists(keys.replied(event.ref))) ? { kind: "duplicate" } : run();
 }
 
 /** What says something about the thread, or about how it works. */
@@ -245,32 +224,6 @@ function createChoiceReader(options: TextCommandOptions, { answerAndMark, refuse
     const [model, skill] = [readModelCommand(text), readSkillCommand(text)];
     if (model) return async () => run(event, await chooseModel(options, thread, model));
     return skill && (async () => run(event, await chooseSkill(options, thread, skill.skill)));
-  };
-}
-
-/** `!notify` and `!disconnect`: what a person has chosen and connected. */
-function createPersonalReader(
-  { redis, audit, ownAccounts }: Pick<TextCommandOptions, "redis" | "audit" | "ownAccounts">,
-  { answerAndMark }: Saying,
-): CommandReader {
-  const disconnect = async (event: InboundMessage, command: DisconnectCommand): Promise<IntakeResult> => {
-    if (!ownAccounts) return answerAndMark(event, "Nobody can connect accounts here.");
-    const { platform, workspace } = event.thread;
-    const of = `${platform}:${workspace}:${event.author.id}`;
-    const { markdown, disconnected } = await answerDisconnectCommand(ownAccounts, of, command);
-    if (disconnected !== undefined) {
-      const thread = threadId(event.thread);
-      audit({ action: "account-disconnected", server: disconnected, of, thread, by: event.author });
-    }
-    return answerAndMark(event, markdown);
-  };
-  const notify = async (event: InboundMessage, command: NotifyCommand): Promise<IntakeResult> =>
-    answerAndMark(event, await answerNotifyCommand(redis, event, command));
-  return (event) => {
-    const chosen = readNotifyCommand(event.text);
-    if (chosen) return () => runOnce(redis, event, () => notify(event, chosen));
-    const command = readDisconnectCommand(event.text);
-    return command && (() => runOnce(redis, event, () => disconnect(event, command)));
   };
 }
 

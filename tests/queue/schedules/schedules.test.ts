@@ -362,6 +362,13 @@ describe("The words /schedules and /unschedule", () => {
     expect(await waiting()).toEqual([]);
   });
 
+  test("that are mistyped are answered, and no turn begins", async () => {
+    expect(await writes("!unschedule")).toContain("`!unschedule <id>` cancels what is planned");
+    expect(await writes("!schedulse", "mention")).toContain("did you mean `!schedules`?");
+    expect(await writes("!undo 0", "mention")).toContain("`!undo 3` three turns");
+    expect(await waiting()).toEqual([]);
+  });
+
   test("say so where nothing is planned", async () => {
     expect(await writes("schedules")).toBe("Nothing is planned in this thread.");
     expect(await writes("/schedules", "mention")).toBe("Nothing is planned in this thread.");
