@@ -97,6 +97,9 @@ export interface LiveFeed {
 /** @param subscriber a connection of its own; it is closed by {@link LiveFeed.close} */
 export function createLiveFeed(subscriber: Redis, onError: (error: unknown) => void): LiveFeed {
   const listeners = new Map<string, Set<(message: string | null) => void>>();
+  let isClosed = false;
+  // Closing the connection fails what was sent last, of which nothing is missed.
+  const report = (error: unknown) => isClosed || onError(error);
   const tell = (channel: string, message: string | null) => {
     for (const listener of listeners.get(channel) ?? []) listener(message);
   };
@@ -112,16 +115,19 @@ export function createLiveFeed(subscriber: Redis, onError: (error: unknown) => v
       else {
         listeners.set(channel, new Set([onMessage]));
         // What was published before the subscription held is missed.
-        subscriber.subscribe(channel).then(() => tell(channel, null), onError);
+        subscriber.subscribe(channel).then(() => tell(channel, null), report);
       }
       return () => {
         const left = listeners.get(channel);
         left?.delete(onMessage);
         if (left?.size !== 0) return;
         listeners.delete(channel);
-        subscriber.unsubscribe(channel).catch(onError);
+        subscriber.unsubscribe(channel).catch(report);
       };
     },
-    close: () => subscriber.disconnect(),
+    close() {
+      isClosed = true;
+      subscriber.disconnect();
+    },
   };
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { threadId } from "../../../src/chat/threads.ts";
-import { createLivePublisher, followLive } from "../../../src/queue/outbox/live-events.ts";
+import { createLiveFeed, createLivePublisher, followLive } from "../../../src/queue/outbox/live-events.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -30,4 +30,21 @@ test("what a model streams comes in a few pieces, before whatever follows it", a
     { type: "tool-start" },
     { type: "text-delta", delta: "Done!" },
   ]);
+});
+
+test("a feed that is closed reports no failure of what it sent last", async () => {
+  const errors: unknown[] = [];
+  const subscriber = server.client();
+  const feed = createLiveFeed(subscriber, (error) => errors.push(error));
+  const began = Promise.withResolvers<void>();
+  const end = feed.follow("one", () => began.resolve());
+  await began.promise;
+  const closed = new Promise((resolve) => subscriber.once("end", resolve));
+  feed.close();
+  // Streams of pages end after it, or begin at that moment.
+  end();
+  feed.follow("another", () => {});
+  await closed;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(errors).toEqual([]);
 });
