@@ -89,6 +89,7 @@ describe("the scripts that ship", () => {
     for (const { answer } of [first, second]) {
       expect(answer).toContain("demo model");
       expect(answer).toContain("ANTHROPIC_API_KEY");
+      expect(answer).toContain("in `.env`: it answers within seconds");
       expect(answer.match(/demo model/g)).toHaveLength(1);
     }
   });

@@ -28,7 +28,7 @@ const limits: ModelLimits = {
 
 const notice =
   "This is Heddle's demo model: it plays prepared scripts and understands nothing else. " +
-  "For a real model, set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `MINIMAX_API_KEY` in `.env` and start Heddle again.";
+  "For a real model, set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `MINIMAX_API_KEY` in `.env`: it answers within seconds, with compose once Heddle was started again.";
 
 /**
  * A model that needs no key and no network: it plays scripts, so that a newcomer sees real tool calls, live
