@@ -18,11 +18,11 @@ import { filesKey, forgetFiles, keptForMs, makeRoomForShared, prefixOf, run } fr
  * the state itself, so the last read is right in whatever order announcements arrive.
  *
  * A thread's keys share one slot: `heddle:{id}:local:messages` (hash: message id to JSON), `:thread` (hash:
- * title, activeAt, state, places) and those of its files (uploads.ts). `heddle:local:threads` is the index (sorted set by
+ * title, activeAt, state, taken, places) and those of its files (uploads.ts). `heddle:local:threads` is the index (sorted set by
  * last activity), `heddle:local:changes` the channel.
  */
 
-/** A line of the list of threads. `state` is the newest mark that a message of the thread was given. */
+/** A line of the list of threads. `state` is `taken` while a message is worked on, else the newest mark of any. */
 export interface ThreadSummary {
   id: string;
   title: string;
@@ -47,7 +47,9 @@ const titleChars = 80;
 
 const marks: readonly MessageMark[] = ["taken", "waiting", "answered", "stopped", "failed"];
 
-const replaceMessage = readFileSync(new URL("scripts/replace-message.lua", import.meta.url), "utf8");
+const readScript = (name: string) => readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8");
+const replaceMessage = readScript("replace-message.lua");
+const setState = readScript("set-state.lua");
 
 /** Told of a place whose value cannot be read, and why. */
 export type OnUnreadable = (place: string, why: string) => void;
@@ -117,9 +119,10 @@ export class Conversations {
     }
   }
 
-  async setState(thread: string, state: MessageMark, paused = false): Promise<void> {
-    // An older Heddle writes `state` alone, which then counts.
-    await this.#redis.hset(toKeys(thread).thread, "state", state, "paused", paused ? state : "");
+  /** Notes the mark that a message was given, in which it is stored already, for the list of threads. */
+  async setState(thread: string, message: string, state: MessageMark, paused = false): Promise<void> {
+    const keys = toKeys(thread);
+    await this.#redis.eval(setState, 2, keys.thread, keys.messages, message, state, paused ? state : "");
     await this.#announce({ thread });
   }
 

@@ -51,7 +51,7 @@ export function createConsoleIntake(options: {
 
   const explainIgnored = async (thread: string, message: string, why: string): Promise<void> => {
     await conversations.change(thread, message, (content) => ({ ...content, mark: "failed" }));
-    await conversations.setState(thread, "failed");
+    await conversations.setState(thread, message, "failed");
     await conversations.add(thread, `ignored ${message}`, { kind: "notice", markdown: `Not taken: ${why}` });
   };
 

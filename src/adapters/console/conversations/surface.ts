@@ -94,7 +94,8 @@ export function createConsoleSurface(options: { redis: Redis; now?: () => number
 
     async mark(ref, mark, { place, paused = false } = {}) {
       await change(ref, (content) => ({ ...content, mark, ahead: place, paused: paused || undefined }));
-      await untilStored(conversations.setState(parseMessageRef(ref).thread, mark, paused));
+      const { thread, message } = parseMessageRef(ref);
+      await untilStored(conversations.setState(thread, message, mark, paused));
     },
 
     async upload(thread, file, key) {

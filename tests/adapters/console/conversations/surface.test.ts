@@ -111,6 +111,32 @@ describe.each([
       expect(await conversations.thread(thread.thread)).not.toHaveProperty("paused");
     });
 
+    test("a thread that works is working, whatever waits in it or was answered beside it", async () => {
+      const state = async () => (await conversations.thread(thread.thread))?.state;
+      const [first, second, command] = [
+        await post(answer("1"), "1"),
+        await post(answer("2"), "2"),
+        await post(answer("3"), "3"),
+      ];
+      await surface.mark(first, "taken");
+      await surface.mark(second, "waiting", { place: 1 });
+      await surface.mark(command, "answered");
+      expect(await state()).toBe("taken");
+      await surface.mark(second, "taken");
+      await surface.mark(first, "answered");
+      expect(await state()).toBe("taken");
+      await surface.mark(second, "stopped");
+      expect(await state()).toBe("stopped");
+    });
+
+    test("a message that is gone is no work of its thread", async () => {
+      const [first, second] = [await post(answer("1"), "1"), await post(answer("2"), "2")];
+      await surface.mark(first, "taken");
+      await surface.remove(first);
+      await surface.mark(second, "waiting");
+      expect(await conversations.thread(thread.thread)).toMatchObject({ state: "waiting" });
+    });
+
     test("a message that was removed cannot be edited or marked: it is gone", async () => {
       const ref = await post(answer("hello"), "key");
       await surface.remove(ref);
