@@ -447,6 +447,20 @@ describe("the console's page", () => {
     await page.getByText("The operation was stopped.").waitFor();
   });
 
+  test("a first listing that an early stop has ended is retried as well", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const refusal = { status: 409, json: { error: "The operation was stopped." } };
+    await page.route("**/files", (route) => route.fulfill(refusal), { times: 1 });
+    console.workspace.set("notes.md", "x");
+    await Promise.all([
+      page.waitForResponse((response) => response.status() === 409),
+      opened.asks("Write it down"),
+    ]);
+    expect(await page.getByText("The operation was stopped.").count()).toBe(0);
+    await page.getByRole("button", { name: "notes.md" }).waitFor();
+  });
+
   test("of two listings of the workspace the later one counts, whichever is answered first", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

@@ -207,7 +207,7 @@ const knownErrors: [RegExp, FileFailure["reason"], string][] = [
 /** What a script has failed of. @param path as the caller named it */
 export function toFileFailure(result: Ending & { stderr: Buffer }, path: string): FileFailure {
   const failure = (reason: FileFailure["reason"], text: string): FileFailure => {
-    return { ok: false, reason, message: `${path} ${text}.` };
+    return { ok: false, reason, message: `${path === "." ? "The workspace" : path} ${text}.` };
   };
   switch (result.end) {
     case "exit":

@@ -18,8 +18,8 @@ class WorkspacePanel {
   #answered = 0;
   #shown = "";
   #viewed: ViewedFile[] = [];
-  /** Whether the last request for this thread succeeded. */
-  #succeeded = false;
+  /** Whether a failure is not told yet: the last request for this thread succeeded, or there was none. */
+  #triesAgain = true;
 
   constructor(list: HTMLElement) {
     this.#list = list;
@@ -29,7 +29,7 @@ class WorkspacePanel {
     this.#thread = thread;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#succeeded = false;
+    this.#triesAgain = true;
     this.#showHint("");
     if (thread) void this.refresh();
   }
@@ -55,14 +55,14 @@ class WorkspacePanel {
       const { entries, truncated } = await listFiles(thread);
       if (isLate()) return;
       this.#answered = number;
-      this.#succeeded = true;
+      this.#triesAgain = true;
       this.#show(thread, entries.filter(isForPeople), truncated);
     } catch (error) {
       if (isLate()) return;
       // A stop ends everything that happens in a workspace, listing it too: one more try before it is told.
-      if (this.#succeeded) this.scheduleRefresh();
+      if (this.#triesAgain) this.scheduleRefresh();
       else this.#showHint(messageOf(error));
-      this.#succeeded = false;
+      this.#triesAgain = false;
     }
   }
 
