@@ -52,6 +52,10 @@ describe("The command line", () => {
     [["weather", "--help"], "Unknown command 'weather'."],
     [["threads", "list", "--jsn"], "Unknown option '--jsn' (Did you mean --json?)"],
     [["stop"], "Missing required argument 'thread'."],
+    [["stop", ""], "Argument 'thread' is empty."],
+    [["threads", "show", " "], "Argument 'thread' is empty."],
+    [["tokens", "create", ""], "Argument 'name' is empty."],
+    [["run", "--thread", "", "go on"], "Option '--thread <thread>' is empty."],
     [["completion", "tcsh"], "Shell tcsh: expected one of bash, zsh, fish."],
     [["health", "now"], "Too many arguments for 'health'. Expected 0 arguments but got 1: now."],
   ])("names what was probably meant: %j", async (args, sentence) => {
@@ -62,6 +66,7 @@ describe("The command line", () => {
 
   test.each([
     [["usage", "--days", "0"], "--days 0: expected a whole number from 1 to 3650."],
+    [["usage", "--days", ""], '--days "": expected a whole number from 1 to 3650.'],
     [["usage", "--by", "weather"], "--by weather: expected one of day, user, channel, trigger, model."],
     [["threads", "show", "t", "--before", "soon"], "--before soon: expected a whole number from 1 on."],
   ])("says what a value should have been: %j", async (args, message) => {

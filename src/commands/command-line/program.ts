@@ -21,7 +21,8 @@ export function createProgram(run: Runner): Command {
     // Errors are thrown, so that `main` sets the exit code.
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`heddle: ${toSentence(text)}\n`) })
-    .addHelpText("after", "\nIn a clone, write npm run heddle -- instead of heddle.");
+    .addHelpText("after", "\nIn a clone, write npm run heddle -- instead of heddle.")
+    .hook("preAction", (_program, command) => refuseEmpty(command));
   addServingCommands(program, run);
   addOperatorCommands(program, run);
   addCompletion(program, run);
@@ -36,6 +37,18 @@ function refuseUnknown({ command }: AddHelpTextContext): void {
   if (command.commands.length === 0 || name === undefined || name.startsWith("-")) return;
   // Alone it is an error, which says what may have been meant.
   command.parse([name], { from: "user" });
+}
+
+/** A value that is empty, as where a variable of a shell is not set, names nothing; a text of several words may be. */
+function refuseEmpty(command: Command): void {
+  for (const [index, argument] of command.registeredArguments.entries())
+    if (!argument.variadic && command.args[index]?.trim() === "")
+      command.error(`error: argument '${argument.name()}' is empty`);
+  for (const option of command.options) {
+    const value: unknown = command.getOptionValue(option.attributeName());
+    if (typeof value === "string" && value.trim() === "")
+      command.error(`error: option '${option.flags}' is empty`);
+  }
 }
 
 /** `error: unknown command 'stat'\n(Did you mean stop?)` as one sentence. */

@@ -29,7 +29,7 @@ export function oneOf(flags: string, about: string, names: readonly string[]): O
   const option = new Option(flags, about).choices(names);
   return option.argParser((value: string) => {
     if (names.includes(value)) return value;
-    throw new UsageError(`${option.long ?? flags} ${value}: expected one of ${names.join(", ")}.`);
+    throw new UsageError(`${option.long ?? flags} ${nameValue(value)}: expected one of ${names.join(", ")}.`);
   });
 }
 
@@ -40,7 +40,7 @@ export function wholeNumber(flags: string, about: string, least: number, most = 
     const number = Number(value);
     if (/^\d+$/.test(value) && number >= least && number <= most) return number;
     const range = most === Infinity ? `from ${least} on` : `from ${least} to ${most}`;
-    throw new UsageError(`${option.long ?? flags} ${value}: expected a whole number ${range}.`);
+    throw new UsageError(`${option.long ?? flags} ${nameValue(value)}: expected a whole number ${range}.`);
   });
 }
 
@@ -49,6 +49,11 @@ export function amount(flags: string, about: string): Option {
   const option = new Option(flags, about);
   return option.argParser((value: string) => {
     if (/^\d+(\.\d+)?$/.test(value)) return Number(value);
-    throw new UsageError(`${option.long ?? flags} ${value}: expected a number, for example 0.5.`);
+    throw new UsageError(`${option.long ?? flags} ${nameValue(value)}: expected a number, for example 0.5.`);
   });
+}
+
+/** An empty one is to be seen. */
+function nameValue(value: string): string {
+  return value.trim() === "" ? `"${value}"` : value;
 }
