@@ -7,6 +7,7 @@ import {
   STATUS_CODES,
 } from "node:http";
 import { type Duplex, pipeline } from "node:stream";
+import { finalStatus, refuseUpgrade } from "../sandbox/relayed-answer.ts";
 import type { Exposed } from "../sandbox/sandbox.ts";
 
 /**
@@ -38,7 +39,7 @@ export function forwardRequest(
     headers: { ...cleanRequest(request.headers, address), connection: "close" },
   });
   upstream.on("response", (answer) => {
-    response.writeHead(answer.statusCode ?? 502, cleanResponse(answer.headers));
+    response.writeHead(finalStatus(answer), cleanResponse(answer.headers));
     pipeline(answer, response, () => {});
   });
   upstream.on("error", () => {
@@ -46,6 +47,7 @@ export function forwardRequest(
     response.writeHead(502, { "content-type": "text/plain; charset=utf-8" });
     response.end(gone);
   });
+  refuseUpgrade(upstream);
   response.on("close", () => upstream.destroy());
   pipeline(request, upstream, () => {});
 }

@@ -203,6 +203,26 @@ test("A server that is gone, while its preview is not, is told as such", async (
   );
 });
 
+/** Answers with what stands behind the question mark, as it is, and leaves the connection open. */
+const literal = `
+const server = require("node:net").createServer((socket) => {
+  socket.on("error", () => {});
+  socket.once("data", (request) => socket.write(decodeURIComponent(/^GET [^ ?]*[?]([^ ]*)/.exec(request)[1])));
+});
+server.listen(3000, "127.0.0.1", () => console.log("up"));
+`;
+
+test.each([
+  ["099", ""],
+  ["000", ""],
+  ["101", "connection: upgrade\r\nupgrade: websocket\r\n"],
+])("An answer with the status %s, which is no final one, is told as a bad one", async (status, headers) => {
+  await serve(threads.sandbox, literal);
+  const preview = await show(threads.sandbox, { port: 3000 });
+  const answer = `HTTP/1.1 ${status} Odd\r\n${headers}content-length: 2\r\n\r\nhi`;
+  expect(await get(`${preview.address}?${encodeURIComponent(answer)}`)).toMatchObject({ status: 502 });
+});
+
 test("Two hundred requests at once are answered, or told to come again", async () => {
   await threads.sandbox.exec({ command: "mkdir -p site; head -c 100000 /dev/zero > site/zeros" });
   const preview = await show(threads.sandbox, { folder: "site" });

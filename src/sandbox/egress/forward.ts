@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerRes
 import type { Socket } from "node:net";
 import type { Meter } from "./meter.ts";
 import type { Credential } from "./policy.ts";
+import { finalStatus, refuseUpgrade } from "../relayed-answer.ts";
 
 /** Headers of one connection (RFC 9110, 7.6.1), which are not sent on, and what this end sets itself. */
 const ownToConnection = new Set([
@@ -78,8 +79,7 @@ export async function forward(exchange: {
     const pass = async () => {
       if ((await meter.take(sizeOf(response))) !== undefined) return answer.destroy();
       if (answer.headersSent) return undefined; // The host has broken off meanwhile, which is told already.
-      // What is below is no final answer, and Node refuses to write it.
-      answer.writeHead(status < 200 ? 502 : status, endToEnd(response.headers));
+      answer.writeHead(finalStatus(response), endToEnd(response.headers));
       return response.pipe(meter.pass()).pipe(answer);
     };
     pass().catch(() => answer.destroy());
@@ -90,6 +90,7 @@ export async function forward(exchange: {
     else refuse(noAnswer);
   };
   sent.on("error", fail);
+  refuseUpgrade(sent);
   answer.on("close", () => {
     answered.resolve(undefined);
     sent.destroy();

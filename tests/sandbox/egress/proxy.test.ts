@@ -131,9 +131,12 @@ test.each([
   expect(arrived).toEqual([`/: ${hidden}`]);
 });
 
-test("An answer with a status that there is not is a bad one", async () => {
+test.each([
+  ["a status that there is not", "099 Odd"],
+  ["a change of the protocol that nobody asked for", "101 Odd\r\nConnection: upgrade\r\nUpgrade: odd"],
+])("An answer with %s is a bad one", async (_what, answer) => {
   const host = createSocketServer((socket) => {
-    socket.once("data", () => socket.end("HTTP/1.1 099 Odd\r\n\r\n")).on("error", () => undefined);
+    socket.once("data", () => socket.end(`HTTP/1.1 ${answer}\r\n\r\n`)).on("error", () => undefined);
   });
   const { ask } = await proxyTo(host);
   expect(await ask(`${get}\r\n`)).toMatch(/^HTTP\/1\.1 502 /);
