@@ -52,7 +52,10 @@ export function forwardRequest(
   pipeline(request, upstream, () => {});
 }
 
-/** WebSockets, and what else begins with an upgrade. */
+/**
+ * WebSockets, and what else begins with an upgrade. The answer is read and cleaned as any other; what follows is passed on
+ * as it is, and only once the server has agreed: else it could be further requests, which nobody would clean.
+ */
 export function forwardUpgrade(
   { connect }: Exposed,
   request: IncomingMessage,
@@ -60,33 +63,60 @@ export function forwardUpgrade(
   head: Buffer,
   address: string,
 ): void {
-  const upstream = connect();
-  let isThere = false;
-  upstream.once("connect", () => {
-    isThere = true;
-    const { connection = "upgrade", upgrade = "", ...rest } = request.headers;
-    const headers = { ...cleanRequest(rest, address), connection, upgrade };
-    const lines = Object.entries(headers).flatMap(([name, value]) =>
-      [value ?? []].flat().map((one) => `${name}: ${one}`),
-    );
-    upstream.write(`${request.method} ${request.url} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
-    upstream.write(head);
-    pipeline(upstream, socket, upstream, () => {});
+  if (hasBody(request)) return refuse(socket, 400, "A request with a body cannot be an upgrade.\n");
+  const upstream = openRequest({
+    createConnection: connect,
+    ...(request.method !== undefined && { method: request.method }),
+    ...(request.url !== undefined && { path: request.url }),
+    headers: { ...cleanRequest(request.headers, address), ...upgradeOf(request) },
   });
-  upstream.on("error", () => (isThere ? socket.destroy() : refuse(socket, 502, gone)));
-  socket.on("error", () => upstream.destroy());
+  let isAnswered = false;
+  const answerWith = (answer: IncomingMessage, status: number, own: OutgoingHttpHeaders) => {
+    isAnswered = true;
+    socket.write(formatHead(status, { ...cleanResponse(answer.headers), ...own }), "latin1");
+  };
+  upstream.on("upgrade", (answer, far, first) => {
+    answerWith(answer, 101, upgradeOf(answer));
+    socket.write(first);
+    far.write(head);
+    pipeline(far, socket, far, () => {});
+  });
+  upstream.on("response", (answer) => {
+    answerWith(answer, finalStatus(answer), { connection: "close" });
+    // Nothing else reads it, and its end would not be noticed.
+    socket.resume();
+    pipeline(answer, socket, () => {});
+  });
+  upstream.on("error", () => (isAnswered ? socket.destroy() : refuse(socket, 502, gone)));
+  socket.on("error", () => {});
+  socket.on("close", () => upstream.destroy());
+  upstream.end();
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+function upgradeOf({ headers: { upgrade = "" } }: IncomingMessage): OutgoingHttpHeaders {
+  return { connection: "upgrade", upgrade };
+}
+
+function formatHead(status: number, headers: OutgoingHttpHeaders): string {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
+  );
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Unknown"}\r\n${lines.join("")}\r\n`;
 }
 
 /** Answers on a bare connection, and ends it. */
 export function refuse(socket: Duplex, status: number, text: string): void {
   socket.on("error", () => {});
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    "content-type: text/plain; charset=utf-8",
-    `content-length: ${Buffer.byteLength(text)}`,
-    "connection: close",
-  ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
+  const head = formatHead(status, {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": Buffer.byteLength(text),
+    connection: "close",
+  });
+  socket.end(head + text);
 }
 
 function cleanRequest(headers: IncomingHttpHeaders, address: string): OutgoingHttpHeaders {
@@ -115,12 +145,19 @@ function cleanResponse(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
     "x-robots-tag": "noindex",
     "referrer-policy": "no-referrer",
     ...(cookies !== undefined && {
-      "set-cookie": [cookies].flat().map((cookie) => cookie.replaceAll(/;\s*domain=[^;]*/gi, "")),
+      "set-cookie": [cookies].flat().map(withoutDomain),
     }),
     ...(location !== undefined && {
       location: location.replace(/^https?:\/\/(localhost|127\.0\.0\.1)(:\d+)?(?=\/|$)/, "") || "/",
     }),
   };
+}
+
+/** As browsers read a cookie (RFC 6265, 5.2): blanks around an attribute's name do not count. */
+function withoutDomain(cookie: string): string {
+  const [pair = "", ...attributes] = cookie.split(";");
+  const isDomain = (attribute: string) => attribute.split("=")[0]?.trim().toLowerCase() === "domain";
+  return [pair, ...attributes.filter((attribute) => !isDomain(attribute))].join(";");
 }
 
 function withoutConnection(headers: IncomingHttpHeaders): IncomingHttpHeaders {

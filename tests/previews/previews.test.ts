@@ -62,6 +62,15 @@ server.on("upgrade", (request, socket) => {
 server.listen(3000, "127.0.0.1", () => console.log("up"));
 `;
 
+/** Answers with what stands behind the question mark, as it is, and leaves the connection open. */
+const literal = `
+const server = require("node:net").createServer((socket) => {
+  socket.on("error", () => {});
+  socket.once("data", (request) => socket.write(decodeURIComponent(/^GET [^ ?]*[?]([^ ]*)/.exec(request)[1])));
+});
+server.listen(3000, "127.0.0.1", () => console.log("up"));
+`;
+
 async function serve(sandbox: Sandbox, program = telling) {
   await sandbox.writeFile("server.cjs", Buffer.from(program));
   const started = await sandbox.start({ command: "node server.cjs" });
@@ -144,6 +153,38 @@ test("A WebSocket works both ways, without the console's cookie", async () => {
   await closed;
 });
 
+test.each([
+  ["an answer", "200 OK", {}],
+  ["a changed protocol", "101 Switching Protocols", { connection: "upgrade", upgrade: "websocket" }],
+  ["a refused change of the protocol", "403 Forbidden", { connection: "upgrade", upgrade: "websocket" }],
+])(
+  "Cookies of %s reach no other host name, however their attributes are written",
+  async (_what, status, asked) => {
+    await serve(threads.sandbox, literal);
+    const preview = await show(threads.sandbox, { port: 3000 });
+    const cookies = [
+      ...["a=1; Domain =team.test", "b=2;\tDOMAIN\t= team.test;Path=/", "c=3; domain; Secure"],
+      ...["domain=4; Path=/domain=x", "e=5; Domain=a.test; Domain=b.test"],
+    ];
+    const set = cookies.map((cookie) => `set-cookie: ${cookie}\r\n`).join("");
+    const protocol = status.startsWith("101") ? "connection: upgrade\r\nupgrade: websocket\r\n" : "";
+    const length = protocol === "" ? "content-length: 2\r\n" : "";
+    const answer = `HTTP/1.1 ${status}\r\n${set}${protocol}${length}\r\nhi`;
+    const socket = connect(previews.port, "127.0.0.1");
+    let said = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => (said += chunk));
+    const headers = Object.entries({ host: new URL(preview.address).host, ...asked });
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    socket.write(`GET /?${encodeURIComponent(answer)} HTTP/1.1\r\n${lines}\r\n`);
+    await expect.poll(() => said).toMatch(/\r\n\r\nhi$/);
+    socket.destroy();
+    expect(said.startsWith(`HTTP/1.1 ${status}\r\n`)).toBe(true);
+    expect([...said.matchAll(/^set-cookie: (.*)\r$/gim)].map(([, cookie]) => cookie)).toEqual([
+      ...["a=1", "b=2;Path=/", "c=3; Secure", "domain=4; Path=/domain=x", "e=5"],
+    ]);
+  },
+);
+
 test("Neither a WebSocket nor a request without an answer holds up the end of the worker", async () => {
   const silent = telling.replace("let body", 'if (request.url === "/silent") return; let body');
   await serve(threads.sandbox, silent);
@@ -202,15 +243,6 @@ test("A server that is gone, while its preview is not, is told as such", async (
     /^What this preview shows does not answer\. Ask in the thread/,
   );
 });
-
-/** Answers with what stands behind the question mark, as it is, and leaves the connection open. */
-const literal = `
-const server = require("node:net").createServer((socket) => {
-  socket.on("error", () => {});
-  socket.once("data", (request) => socket.write(decodeURIComponent(/^GET [^ ?]*[?]([^ ]*)/.exec(request)[1])));
-});
-server.listen(3000, "127.0.0.1", () => console.log("up"));
-`;
 
 test.each([
   ["099", ""],
