@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { parseJson } from "../agent/text.ts";
+import { inboundServerOptions, largestInboundBody, limitConnections } from "../chat/inbound-requests.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
@@ -34,18 +35,12 @@ export interface HookOptions extends ReleaseOptions {
   graceMs?: number;
 }
 
-const mostBytes = 1_048_576;
 /**
  * So much of a body that is too large is read and dropped before it is refused: a connection that is closed on what its
  * sender still sends is reset, and the answer lost. GitHub sends 25 MB at most
- * (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap). `arrivalMs` bounds the time.
+ * (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap). How long a request may take to arrive bounds the time.
  */
 const mostReadBytes = 26_214_400;
-const mostConnections = 256;
-/** How long a request may take to arrive, ms. */
-const arrivalMs = 10_000;
-/** How often that is looked at, ms. */
-const checkMs = 1_000;
 /**
  * GitHub gives up after ten seconds. The work gives up by itself a second before, but for what is asked of a platform that
  * does not answer.
@@ -70,7 +65,7 @@ interface Answer {
 /** @throws Error with a sentence for the operator where it cannot listen */
 export async function openHooks(options: HookOptions): Promise<Hooks> {
   const answer = createAnswer(options);
-  const server = createServer({ connectionsCheckingInterval: checkMs }, (request, response) => {
+  const server = createServer(inboundServerOptions, (request, response) => {
     if (options.pages && request.url?.startsWith("/connect/")) {
       void answerPage(options.pages(request), response, options);
       return;
@@ -83,9 +78,7 @@ export async function openHooks(options: HookOptions): Promise<Hooks> {
       },
     );
   });
-  server.maxConnections = mostConnections;
-  server.requestTimeout = arrivalMs;
-  server.headersTimeout = arrivalMs;
+  limitConnections(server);
   try {
     server.listen(options.port, options.host);
     await once(server, "listening");
@@ -265,10 +258,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
     if (!Buffer.isBuffer(part)) continue;
     bytes += part.length;
     if (bytes > mostReadBytes) return undefined;
-    if (bytes > mostBytes) parts.length = 0;
+    if (bytes > largestInboundBody) parts.length = 0;
     else parts.push(part);
   }
-  return bytes > mostBytes ? undefined : Buffer.concat(parts);
+  return bytes > largestInboundBody ? undefined : Buffer.concat(parts);
 }
 
 const kindHeaders = ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"];

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { text as readText } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { nobodyWasHere, startHttpAdapter, untilAcknowledged, signingSecret } from "./connected-adapter.ts";
@@ -113,6 +114,25 @@ describe("requests from Slack", () => {
     await untilAcknowledged(slack);
     await expect(fetch(url)).rejects.toThrow();
   });
+
+  test("fill no memory without a signature: they are small, few at once and there in time", async () => {
+    const { url, requests } = await scene();
+    const large = { type: "url_verification", challenge: "x".repeat(1_200_000) };
+    expect((await requests.post(JSON.stringify(large), "application/json")).status).toBe(413);
+    const { hostname, port, pathname } = new URL(url);
+    const begun = `POST ${pathname} HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\nunfinished`;
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, async () => {
+        const socket = connect(Number(port), hostname);
+        socket.write(begun);
+        return await readText(socket).catch(() => "");
+      }),
+    );
+    const late = answers.filter((answer) => answer.startsWith("HTTP/1.1 408 "));
+    expect(late.length).toBeGreaterThan(0);
+    expect(late.length).toBeLessThanOrEqual(256);
+    expect(answers.filter((answer) => answer === "").length).toBeGreaterThanOrEqual(44);
+  }, 30_000);
 
   test("that stop in the middle do not hold up the end", async () => {
     const { adapter, url } = await scene();

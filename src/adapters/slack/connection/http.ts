@@ -1,5 +1,10 @@
 import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import {
+  inboundServerOptions,
+  largestInboundBody,
+  limitConnections,
+} from "../../../chat/inbound-requests.ts";
 import { InstallationRefused, type Installations } from "../installation/installations.ts";
 import { botScopes, eventsPath, installPath, redirectPath } from "../installation/manifest.ts";
 import type { OAuthClient } from "../installation/oauth-client.ts";
@@ -34,6 +39,9 @@ export function openHttpTransport(
   const receiver = new HTTPReceiver({
     signingSecret,
     endpoints: eventsPath,
+    // Slack names no size of its requests; the text of a message has 40,000 characters at most
+    // (https://docs.slack.dev/reference/methods/chat.postMessage).
+    bodyLimit: largestInboundBody,
     logger: sdk.logger,
     ...(installing && {
       clientId: installing.client.clientId,
@@ -83,7 +91,8 @@ export function openHttpTransport(
     },
     async open({ connected }) {
       try {
-        server = await receiver.start({ host, port });
+        server = await receiver.start({ host, port }, inboundServerOptions);
+        limitConnections(server);
         const { port: real } = server.address() as AddressInfo; // it listens on a port, not on a pipe
         log.info(`Slack's requests are taken at http://${host}:${real}${eventsPath}`);
       } catch (error) {
