@@ -65,6 +65,26 @@ describe("people with tokens", () => {
     expect(await me({ cookie: forged })).toBe(401);
   });
 
+  test("who hold all live streams give way to others, down to as many as those have", async () => {
+    const viewer = await make("many-tabs", "viewer");
+    const openPage = (headers: Record<string, string>) => openStream(console.url, "/api/events", headers);
+    const theirs = await Promise.all(Array.from({ length: 64 }, () => openPage(viewer)));
+    const ended = theirs.map((page) =>
+      page.next("never").then(
+        () => "sent",
+        () => "ended",
+      ),
+    );
+    const ours: Awaited<ReturnType<typeof openPage>>[] = [];
+    for (let count = 0; count < 33; count += 1) ours.push(await openPage(bearer(own)));
+    // They are even at 32: what was cut and comes back cuts nobody, and neither do more of the others.
+    expect(ours.map(({ status }) => status)).toEqual([...Array.from({ length: 32 }, () => 200), 503]);
+    expect(await openPage(viewer)).toMatchObject({ status: 503 });
+    expect(await Promise.race(ended)).toBe("ended");
+    expect(await openPage(await make("late", "member"))).toMatchObject({ status: 200 });
+    for (const page of [...theirs, ...ours]) page[Symbol.dispose]();
+  });
+
   test("sign one browser out, and no other: its cookie opens nothing any more, open streams included", async () => {
     const { token } = await tokens.create({ name: "eve", role: "member" });
     const [here, there] = [await signIn(token), await signIn(token)];

@@ -97,10 +97,10 @@ export async function threadExists({ conversations }: Services, id: string): Pro
   return isThreadId(id) && (await conversations.thread(id)) !== null;
 }
 
-function stream({ live }: Services, { response, query }: ApiCall): Reply | null {
-  const thread = query.get("thread");
+function stream({ live }: Services, call: ApiCall): Reply | null {
+  const thread = call.query.get("thread");
   if (thread !== null && !isThreadId(thread)) return replyProblem(404, "There is no such thread.");
-  if (live.open(response, thread)) return null;
+  if (live.open(call, thread)) return null;
   return replyProblem(503, "Too many pages are open: close some of them.");
 }
 

@@ -16,8 +16,8 @@ export const setupRoutes: readonly Route[] = [
     ...{ method: "GET", path: "/api/v1/setup/events", needs: "operate" },
     summary: "Follows the set-up",
     answers: { events: { setup: setupState } },
-    answer: ({ setupStreams }, { response }) =>
-      setupStreams.open(response) ? null : replyProblem(503, "Too many pages are open."),
+    answer: ({ setupStreams }, call) =>
+      setupStreams.open(call) ? null : replyProblem(503, "Too many pages are open."),
   },
   {
     ...{ method: "POST", path: "/api/v1/setup", needs: "operate", status: 201 },

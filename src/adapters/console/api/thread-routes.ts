@@ -43,7 +43,7 @@ export const threadRoutes: readonly Route[] = [
     answers: { events: listEvents },
     answer: ({ timelineStreams }, call) =>
       withQuery(threadQuery, call, (query) =>
-        timelineStreams.openList(call.response, query) ? null : tooManyPages(),
+        timelineStreams.openList(call, query) ? null : tooManyPages(),
       ),
   },
   {
@@ -147,7 +147,7 @@ function resume({ request }: ApiCall, where: z.infer<typeof follow>): z.infer<ty
 export function events(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread) =>
     withQuery(follow, call, (where) =>
-      services.timelineStreams.openThread(call.response, thread, resume(call, where)) ? null : tooManyPages(),
+      services.timelineStreams.openThread(call, thread, resume(call, where)) ? null : tooManyPages(),
     ),
   );
 }

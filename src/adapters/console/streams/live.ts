@@ -1,8 +1,7 @@
-import type { ServerResponse } from "node:http";
 import type { Redis } from "ioredis";
 import { type ConsoleChange, parseChange } from "../conversations/console-message.ts";
 import { changesChannel, type Conversations } from "../conversations/conversations.ts";
-import { type SharedEvent, type Stream, Streams } from "./streams.ts";
+import { type SharedEvent, type Stream, type StreamRequest, Streams } from "./streams.ts";
 
 /**
  * The live streams of all open pages: Server-Sent Events, with JSON in every `data`.
@@ -51,8 +50,8 @@ export class LiveStreams {
   }
 
   /** Streams to a page until it disconnects. False when too many pages are connected; then nothing is written. */
-  open(response: ServerResponse, thread: string | null): boolean {
-    const stream = this.#streams.open(response);
+  open(request: StreamRequest, thread: string | null): boolean {
+    const stream = this.#streams.open(request);
     if (!stream) return false;
     const page = new LivePage(stream, this.#conversations, thread);
     this.#pages.add(page);

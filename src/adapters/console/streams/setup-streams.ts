@@ -1,6 +1,5 @@
-import type { ServerResponse } from "node:http";
 import type { ConsoleSetup, PlatformHearing, SetupRun } from "../setup-at-console.ts";
-import { type SharedEvent, Streams } from "./streams.ts";
+import { type SharedEvent, type StreamRequest, Streams } from "./streams.ts";
 
 /** How the set-up stands. */
 export interface SetupState {
@@ -28,8 +27,8 @@ export class SetupStreams {
   }
 
   /** False when too many pages are connected; then nothing is written. */
-  open(response: ServerResponse): boolean {
-    const stream = this.#streams.open(response);
+  open(request: StreamRequest): boolean {
+    const stream = this.#streams.open(request);
     if (!stream) return false;
     stream.onEnd(this.#setup.follow(() => stream.change()));
     stream.run(() => stream.send("setup", readSetup(this.#setup)));

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Person } from "../server/person.ts";
 
 /** How many pages may be connected at once; each holds a connection open. */
 export const maxStreams = 64;
@@ -18,10 +19,22 @@ export interface SharedEvent {
   follow(onChange: () => void): () => void;
 }
 
-/** The Server-Sent Events of all open pages, with JSON in every `data`. */
+/** Whose page asks for a stream, and where it goes. */
+export interface StreamRequest {
+  response: ServerResponse;
+  person: Person;
+}
+
+/**
+ * The Server-Sent Events of all open pages, with JSON in every `data`.
+ *
+ * Where all streams are taken, the oldest of whoever has the most gives way, so that nobody shuts others out; but only to
+ * somebody who then has no more than they: a page that was cut reconnects by itself, and would else cut the next one.
+ */
 export class Streams {
   readonly #onError: (error: unknown) => void;
-  readonly #open = new Set<Stream>();
+  /** The oldest first, with whose each is. */
+  readonly #open = new Map<Stream, string>();
   readonly #shared: SharedEvent | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
@@ -31,15 +44,16 @@ export class Streams {
   }
 
   /** Undefined when too many pages are connected, or this one has disconnected; then nothing is written. */
-  open(response: ServerResponse): Stream | undefined {
-    if (this.#open.size >= maxStreams || response.destroyed) return undefined;
+  open({ response, person }: StreamRequest): Stream | undefined {
+    const { id } = person.author;
+    if (response.destroyed || !this.#makeRoom(id)) return undefined;
     this.#heartbeat ??= setInterval(() => {
-      for (const stream of this.#open) stream.beat();
+      for (const stream of this.#open.keys()) stream.beat();
     }, heartbeatMs);
     response.writeHead(200, { "content-type": "text/event-stream", "x-accel-buffering": "no" });
     response.write(`retry: ${retryMs}\n\n`);
     const stream = new Stream(response, this.#onError);
-    this.#open.add(stream);
+    this.#open.set(stream, id);
     if (this.#shared) stream.share(this.#shared);
     stream.onEnd(() => this.#open.delete(stream));
     return stream;
@@ -47,7 +61,19 @@ export class Streams {
 
   close(): void {
     clearInterval(this.#heartbeat);
-    for (const stream of this.#open) stream.cut();
+    for (const stream of this.#open.keys()) stream.cut();
+  }
+
+  #makeRoom(id: string): boolean {
+    if (this.#open.size < maxStreams) return true;
+    const byPerson = Map.groupBy(this.#open.keys(), (stream) => this.#open.get(stream) ?? "");
+    const own = byPerson.get(id)?.length ?? 0;
+    const [most = []] = [...byPerson.values()].toSorted((a, b) => b.length - a.length);
+    const [oldest] = most;
+    if (!oldest || most.length < own + 2) return false;
+    this.#open.delete(oldest);
+    oldest.cut();
+    return true;
   }
 }
 

@@ -1,9 +1,8 @@
-import type { ServerResponse } from "node:http";
 import type { ThreadId } from "../../../chat/threads.ts";
 import type { ThreadQuery } from "../../../operations/finding.ts";
 import type { ThreadIndex } from "../../../operations/operations.ts";
 import type { TransientEvent } from "../../../operations/timeline-entry.ts";
-import { type SharedEvent, Streams } from "./streams.ts";
+import { type SharedEvent, type StreamRequest, Streams } from "./streams.ts";
 
 /** The list is sent at most this often. */
 const listEveryMs = 1_000;
@@ -28,8 +27,8 @@ export class TimelineStreams {
   }
 
   /** False when too many pages are connected; then nothing is written. */
-  openList(response: ServerResponse, query: ThreadQuery): boolean {
-    const stream = this.#streams.open(response);
+  openList(request: StreamRequest, query: ThreadQuery): boolean {
+    const stream = this.#streams.open(request);
     if (!stream) return false;
     stream.onEnd(this.#threads.watchAll(() => stream.change()));
     let offered = "";
@@ -49,11 +48,11 @@ export class TimelineStreams {
    * @param where.until ends the stream when nothing runs or waits there
    */
   openThread(
-    response: ServerResponse,
+    request: StreamRequest,
     thread: ThreadId,
     { from, until }: { from: number; until?: "idle" | undefined },
   ): boolean {
-    const stream = this.#streams.open(response);
+    const stream = this.#streams.open(request);
     if (!stream) return false;
     let next = from;
     let passing: TransientEvent[] = [];

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createConsoleThread } from "../../../../src/adapters/console/conversations/intake.ts";
 import { Streams } from "../../../../src/adapters/console/streams/streams.ts";
+import { consoleOperator } from "../../../../src/adapters/console/server/person.ts";
 import type { ThreadRef } from "../../../../src/chat/threads.ts";
 import { call, openStream } from "../requests.ts";
 import { startConsole, type TestConsole } from "../start-console.ts";
@@ -103,10 +104,11 @@ describe("a page's live stream", () => {
 
   test("is not begun for a page that left while its thread was looked up", async () => {
     const streams = new Streams(() => expect.unreachable());
+    const person = consoleOperator();
     const leaving = new AbortController();
     const opened = Promise.withResolvers<unknown>();
     const server = createServer((_request, response) => {
-      response.once("close", () => setImmediate(() => opened.resolve(streams.open(response))));
+      response.once("close", () => setImmediate(() => opened.resolve(streams.open({ response, person }))));
       leaving.abort();
     });
     await fetch(await listenForTest(server), { signal: leaving.signal }).catch(() => undefined);
