@@ -29,6 +29,14 @@ interface TruncateOptions {
   more?: string;
   /** The number of the text's first line in the notice. Default 1. */
   firstLine?: number;
+  /** What the caller left out already. What is on each side of it must be larger than the limits' size. */
+  gap?: Gap;
+}
+
+/** Whole lines in the middle of a text that is not there as a whole, because it would be too large. */
+export interface Gap {
+  lines: number;
+  bytes: number;
 }
 
 export function fits(text: string, limits: TextLimits): boolean {
@@ -40,7 +48,7 @@ export function fits(text: string, limits: TextLimits): boolean {
  * `limits.size`. A surrogate pair is never cut.
  */
 export function truncate(text: string, limits: TextLimits, options: TruncateOptions): string {
-  if (fits(text, limits)) return text;
+  if (options.gap === undefined && fits(text, limits)) return text;
   const measure = measureOf(limits);
   const share = shares[options.keep];
 
@@ -76,14 +84,14 @@ function joinParts(head: string, middle: string, tail: string): string {
 }
 
 function describeCut(text: string, from: number, to: number, options: TruncateOptions): string {
-  const { more, firstLine = 1 } = options;
-  const bytes = Buffer.byteLength(text.slice(from, to));
+  const { more, firstLine = 1, gap = { lines: 0, bytes: 0 } } = options;
+  const bytes = Buffer.byteLength(text.slice(from, to)) + gap.bytes;
   const first = firstLine + countLines(text.slice(0, from));
-  const last = first + countLines(text.slice(from, to)) - 1;
+  const last = first + countLines(text.slice(from, to)) + gap.lines - 1;
   const wholeLines = atLineStart(text, from) && atLineStart(text, to);
   const what = wholeLines
     ? `lines ${first} to ${last}, ${bytes} bytes`
-    : `${bytes} of ${Buffer.byteLength(text)} bytes`;
+    : `${bytes} of ${Buffer.byteLength(text) + gap.bytes} bytes`;
   return `[left out: ${what}.${more ? ` ${more}` : ""}]`;
 }
 

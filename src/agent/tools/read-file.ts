@@ -4,6 +4,8 @@ import { type TextLimits, truncate } from "../context/truncate.ts";
 import { imageType, maxImageBytes } from "../images.ts";
 import type { Image } from "../messages.ts";
 import { fileKey, type FileKnowledge } from "./file-knowledge.ts";
+import { toLf } from "./file-text.ts";
+import { countBreaks, numberLines, skipLines } from "./numbered-lines.ts";
 import { readOfficeText, zipStart } from "./office/office.ts";
 import { pdfStart, readPdfText } from "./pdf.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "./tool.ts";
@@ -29,30 +31,33 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       return byBytes > maxTokens ? byBytes : Math.max(counter.count(text), byBytes);
     },
   };
-  const boundText = async (text: string, firstLine: number) => {
+  const boundLines = async (lines: string, firstLine: number) => {
+    const { text, gap } = numberLines(lines, firstLine, maxTextBytes);
     // A token has at least one byte: a small text needs neither the vocabulary nor a cut.
     if (Buffer.byteLength(text) <= maxTokens) return text;
     await counter.load();
-    return truncate(text, limits, { keep: "both", firstLine, more: "Read them with offset and limit." });
+    const more = "Read them with offset and limit.";
+    return truncate(text, limits, { keep: "both", firstLine, more, ...(gap && { gap }) });
   };
   const show = async (
     path: string,
-    lines: readonly string[],
+    text: string,
     { offset, limit, remarks }: { offset: number; limit: number | undefined; remarks: readonly string[] },
   ): Promise<ToolResult> => {
-    if (offset > lines.length) {
+    const total = countBreaks(text) + 1;
+    if (offset > total) {
       return {
         status: "error",
-        text: `${path} has ${lines.length} lines in total; line ${offset} is past its end.`,
+        text: `${path} has ${total} lines in total; line ${offset} is past its end.`,
       };
     }
-    const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
-    const numbered = wanted.map((line, index) => `${String(offset + index).padStart(6)}|${line}`).join("\n");
-    const shown = await boundText(numbered, offset);
+    const rest = total - offset + 1;
+    const count = Math.min(limit ?? rest, rest);
+    const start = skipLines(text, 0, offset - 1);
+    const end = count === rest ? text.length : skipLines(text, start, count) - 1;
+    const shown = await boundLines(text.slice(start, end), offset);
     const all = [...remarks];
-    if (wanted.length < lines.length) {
-      all.unshift(`lines ${offset} to ${offset + wanted.length - 1} of ${lines.length} lines total`);
-    }
+    if (count < total) all.unshift(`lines ${offset} to ${offset + count - 1} of ${total} lines total`);
     return { status: "ok", text: all.length === 0 ? shown : `${shown}\n[${all.join("; ")}]` };
   };
   return defineSandboxTool({
@@ -74,7 +79,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (mediaType) return image(path, mediaType, read.data, read.truncated);
       const inside = await readDocument(path, read.data, { sandbox, signal });
       if (inside?.ok === false) return { status: "error", text: inside.message };
-      if (inside) return await show(path, inside.text.split("\n"), { offset, limit, remarks: [] });
+      if (inside) return await show(path, inside.text, { offset, limit, remarks: [] });
       if (read.data.subarray(0, 8_192).includes(0)) {
         return {
           status: "error",
@@ -89,7 +94,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
           `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`,
         );
       }
-      return await show(path, splitLines(read.data), { offset, limit, remarks });
+      return await show(path, decodeLines(read.data), { offset, limit, remarks });
     },
   });
 }
@@ -105,12 +110,9 @@ function readDocument(
   return Promise.resolve(undefined);
 }
 
-/** A line break at the end ends the last line and begins no new one. */
-function splitLines(data: Buffer): string[] {
-  return new TextDecoder()
-    .decode(data)
-    .replace(/\r?\n$/, "")
-    .split(/\r?\n/);
+/** The lines of a file, between them LF. A line break at the end ends the last line and begins no new one. */
+function decodeLines(data: Buffer): string {
+  return toLf(new TextDecoder().decode(data)).replace(/\n$/, "");
 }
 
 function image(path: string, mediaType: Image["mediaType"], data: Buffer, truncated: boolean): ToolResult {

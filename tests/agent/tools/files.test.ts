@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import { workspaces } from "./workspace.ts";
 
@@ -115,6 +115,15 @@ describe("read_file", () => {
     expect(text).toContain(`\n${String(Number(first) - 1).padStart(6)}|`);
     expect(text).toContain(`\n${String(Number(last) + 1).padStart(6)}|`);
     expect(text).toContain("  4800|§¶");
+  });
+
+  test("numbers no more lines than it may show, however many a file has", async () => {
+    const { use, put } = await workspace();
+    await put("long.txt", "\n".repeat(1 << 20));
+    using padded = vi.spyOn(String.prototype, "padStart");
+    const { text } = await use("read_file", { path: "long.txt" });
+    expect(padded.mock.calls.length).toBeLessThan(100_000);
+    expect(text).toMatch(/^ {5}1\|\n[^]*\n\[left out: lines \d+ to 10\d+, \d+ bytes\.[^]*\n1048576\|$/);
   });
 
   test("shows an image to the model", async () => {
