@@ -37,10 +37,10 @@ export function numberLines(text: string, firstLine: number, maxChars: number): 
   return { text: numbered, gap: { lines, bytes } };
 }
 
-/** Line breaks from `from` on. A loop over characters: a search for each break takes many times as long. */
-export function countBreaks(text: string, from = 0): number {
+/** Line breaks from `from` up to `to`. A loop over characters: a search for each break takes many times as long. */
+export function countBreaks(text: string, from = 0, to = text.length): number {
   let breaks = 0;
-  for (let at = from; at < text.length; at++) if (text.charCodeAt(at) === 10) breaks += 1;
+  for (let at = from; at < to; at++) if (text.charCodeAt(at) === 10) breaks += 1;
   return breaks;
 }
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { applyEdits, type Edit } from "../../../src/agent/tools/edits.ts";
 
 const edit = (old_text: string, new_text: string, replace_all = false): Edit => ({
@@ -36,6 +36,38 @@ describe("edits are made", () => {
 
   test("at the end of a file without a line end", () => {
     expect(result("one\ntwo", edit("two", "2"))).toBe("one\n2");
+  });
+});
+
+describe("a file with many places to change", () => {
+  test("has only those compared that are shown, and says how many others there are", () => {
+    const text = "x\n".repeat(20_000);
+    using split = vi.spyOn(String.prototype, "split");
+    const edited = applyEdits(Buffer.from(text), [edit("x", "y", true)]);
+    expect(split.mock.calls.length).toBeLessThan(1_000);
+    expect(edited).toMatchObject({
+      ok: true,
+      diff: expect.stringMatching(
+        /^@@ line 1 @@\n-x\n\+y\n@@ line 2 @@\n[^]*\n\[left out: .*\. Changed places not shown: 19973\.\]$/,
+      ),
+    });
+  });
+
+  test("in one line has the ends of that line looked for once", () => {
+    const text = "x".repeat(150_000);
+    using lookedFor = vi.spyOn(String.prototype, "lastIndexOf");
+    expect(result(text, edit("x", "y", true))).toBe("y".repeat(150_000));
+    expect(lookedFor.mock.calls.length).toBeLessThan(10);
+  });
+
+  test("is left to bash where there are too many", () => {
+    expect(result("x".repeat(200_001), edit("x", "y", true))).toBe(
+      "refused: more than 200000 places would change; use bash, for example sed.",
+    );
+  });
+
+  test("has matches of an ambiguous text counted up to a thousand", () => {
+    expect(result("x".repeat(2_000), edit("xx", "y"))).toContain("old_text has more than 1000 matches at");
   });
 });
 
