@@ -10,25 +10,44 @@ interface Place {
   lines: string[];
 }
 
+/** Lines of one text that are compared at most: up to a second, in which the process does nothing else. */
+const maxComparisons = 10_000_000;
+/** Places of one hunk that are named; where it is in more of them nothing hangs on how many. */
+const maxNamed = 10;
+
+/** The lines in which hunks are looked for. */
+interface Searched {
+  lines: readonly string[];
+  /** The same without spaces at their ends. */
+  trimmed: readonly string[];
+  /** How many may still be compared; below 0 the search is given up. */
+  comparisons: number;
+}
+
 /**
  * Makes all changes in a text or none. Each is looked for in the text as it was, behind the one before, by its own lines:
  * where they are not there, or there more than once, nothing is changed. Spaces at the ends of lines may differ.
  */
 export function applyHunks(text: string, hunks: readonly Hunk[]): AppliedHunks {
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
+  const trimmed = lines.map((line) => line.trimEnd());
+  const searched: Searched = { lines, trimmed, comparisons: maxComparisons };
   const places: Place[] = [];
   for (const [index, hunk] of hunks.entries()) {
-    const found = findPlace(lines, hunk, places.at(-1)?.end ?? 0);
+    const found = findPlace(searched, hunk, places.at(-1)?.end ?? 0);
+    if (searched.comparisons < 0)
+      return { ok: false, problem: `hunk ${index + 1}: ${describeTooLong(lines)}` };
     if (typeof found === "string") return { ok: false, problem: `hunk ${index + 1}: ${found}` };
     places.push(found);
   }
-  const result: string[] = [];
+  const parts: string[][] = [];
   let at = 0;
   for (const place of places) {
-    result.push(...lines.slice(at, place.start), ...place.lines);
+    parts.push(lines.slice(at, place.start), place.lines);
     at = place.end;
   }
-  result.push(...lines.slice(at));
+  parts.push(lines.slice(at));
+  const result = parts.flat();
   const endsInNewline = text === "" || text.endsWith("\n");
   return {
     ok: true,
@@ -38,25 +57,26 @@ export function applyHunks(text: string, hunks: readonly Hunk[]): AppliedHunks {
 }
 
 /** Where a hunk belongs, at or behind the line `from`; or what is wrong with it. */
-function findPlace(lines: readonly string[], hunk: Hunk, from: number): Place | string {
+function findPlace(searched: Searched, hunk: Hunk, from: number): Place | string {
+  const { lines } = searched;
   let start = from;
   for (const anchor of hunk.anchors) {
-    const at = lines.findIndex((line, index) => index >= start && line.trim() === anchor.trim());
+    const at = findAnchor(searched, anchor, start);
     if (at < 0)
       return `its place “@@ ${anchor}” is not in the file${start > 0 ? " behind the hunk before" : ""}.`;
     start = at + 1;
   }
   const before = hunk.lines.filter(({ sign }) => sign !== "+");
   if (before.length === 0) return findInsertion(lines, hunk, start);
-  const found = findAll(lines, before, hunk, start);
+  const found = findAll(searched, before, hunk, start);
   if (found.length === 0) return describeMissing(lines, before, from);
   const hinted = hunk.line === undefined ? undefined : found.find((at) => at === (hunk.line ?? 0) - 1);
   const [first = 0] = found;
-  // The first one behind a named place is meant.
   const at = hinted ?? (found.length === 1 || hunk.anchors.length > 0 ? first : undefined);
   if (at === undefined) {
-    const where = found.slice(0, 10).map((index) => index + 1);
-    return `its lines are in ${found.length} places, at lines ${where.join(", ")}${found.length > 10 ? ", …" : ""}: add lines around them, or name the function behind @@.`;
+    const where = found.slice(0, maxNamed).map((index) => index + 1);
+    const [count, others] = found.length > maxNamed ? [`more than ${maxNamed}`, ", …"] : [found.length, ""];
+    return `its lines are in ${count} places, at lines ${where.join(", ")}${others}: add lines around them, or name the function behind @@.`;
   }
   return { start: at, end: at + before.length, lines: replaceLines(lines, hunk.lines, at) };
 }
@@ -72,19 +92,53 @@ function findInsertion(lines: readonly string[], hunk: Hunk, start: number): Pla
   return "it only adds lines and does not say where: add a line that stands before or behind them.";
 }
 
-function findAll(lines: readonly string[], before: readonly HunkLine[], hunk: Hunk, start: number): number[] {
-  for (const isEqual of [
-    (a: string, b: string) => a === b,
-    (a: string, b: string) => a.trimEnd() === b.trimEnd(),
-  ]) {
+function findAnchor(searched: Searched, anchor: string, start: number): number {
+  const wanted = anchor.trim();
+  for (let at = start; at < searched.lines.length && searched.comparisons >= 0; at++) {
+    searched.comparisons -= 1;
+    if (searched.lines[at]?.trim() === wanted) return at;
+  }
+  return -1;
+}
+
+/** Where the lines are, and whether they are at the hunk's own number; after the first few places no further ones. */
+function findAll(searched: Searched, before: readonly HunkLine[], hunk: Hunk, start: number): number[] {
+  const { lines, trimmed } = searched;
+  const exact = before.map(({ text }) => text);
+  const last = lines.length - before.length;
+  const first = hunk.atEnd ? Math.max(last, start) : start;
+  const hinted = (hunk.line ?? 0) - 1;
+  // The first one behind a named place is meant.
+  const enough = hunk.anchors.length > 0 ? 1 : maxNamed + 1;
+  for (const [all, wanted] of [
+    [lines, exact],
+    [trimmed, exact.map((text) => text.trimEnd())],
+  ] as const) {
+    const isAt = (at: number) => {
+      const equal = countEqual(all, wanted, at);
+      searched.comparisons -= equal + 1;
+      return equal === wanted.length;
+    };
     const found: number[] = [];
-    const last = lines.length - before.length;
-    for (let at = hunk.atEnd ? Math.max(last, start) : start; at <= last; at += 1) {
-      if (before.every(({ text }, index) => isEqual(lines[at + index] ?? "", text))) found.push(at);
+    let at = first;
+    for (; at <= last && found.length < enough && searched.comparisons >= 0; at++) {
+      if (isAt(at)) found.push(at);
     }
+    if (hinted >= at && hinted <= last && isAt(hinted)) found.push(hinted);
     if (found.length > 0) return found;
   }
   return [];
+}
+
+/** How many of the wanted lines stand at this place, until the first that does not. */
+function countEqual(all: readonly string[], wanted: readonly string[], at: number): number {
+  let equal = 0;
+  while (equal < wanted.length && all[at + equal] === wanted[equal]) equal += 1;
+  return equal;
+}
+
+function describeTooLong({ length }: readonly string[]): string {
+  return `looking for it among ${length} lines takes too long: make the changes by several patches, by edits, or with bash.`;
 }
 
 function replaceLines(lines: readonly string[], changes: readonly HunkLine[], start: number): string[] {

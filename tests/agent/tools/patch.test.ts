@@ -22,6 +22,41 @@ function apply(text: string, ...hunks: string[]) {
 
 const lines = (...all: string[]) => `${all.join("\n")}\n`;
 
+describe("In a file of 300,000 equal lines", () => {
+  const file = "a\n".repeat(300_000);
+
+  test("a hunk is looked for until it is in too many places", () => {
+    expect(apply(file, "@@", ...Array<string>(1_000).fill("-a"))).toEqual({
+      ok: false,
+      problem: expect.stringMatching(
+        /^hunk 1: its lines are in more than 10 places, at lines 1, 2, .* 10, …: /,
+      ),
+    });
+  });
+
+  test("its number still chooses the place", () => {
+    const changed = apply(file, "@@ -200000,1 +200000,1 @@", "-a", "+b");
+    expect(changed).toMatchObject({ ok: true, lines: [200_000] });
+    expect(changed.ok && changed.text.indexOf("b")).toBe(2 * 199_999);
+  });
+
+  test("a hunk whose last line alone is different is given up", () => {
+    expect(apply(file, "@@", ...Array<string>(999).fill("-a"), "-b")).toEqual({
+      ok: false,
+      problem: expect.stringMatching(/^hunk 1: looking for it among 300000 lines takes too long: /),
+    });
+  });
+
+  test("so are thousands of hunks, each of which might be anywhere in it", () => {
+    const names = Array.from({ length: 2_000 }, (_, index) => `b${index}`);
+    const hunks = names.flatMap((name) => ["@@", `-${name}`]);
+    expect(apply(`${lines(...names)}${file}`, ...hunks)).toMatchObject({
+      ok: false,
+      problem: expect.stringMatching(/^hunk \d+: looking for it among 302000 lines takes too long: /),
+    });
+  });
+});
+
 describe("A hunk", () => {
   test("is found by its lines, whatever its numbers say", () => {
     expect(apply(lines("a", "b", "c"), "@@ -90,2 +90,2 @@", " b", "-c", "+d")).toMatchObject({
