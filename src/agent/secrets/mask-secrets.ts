@@ -70,7 +70,9 @@ function createFixedMasker(secrets: readonly string[]): Masker {
     return {
       write(chunk) {
         held += chunk;
-        release(held.length > maxHeld ? held.length : measureSettled(held));
+        const settled = measureSettled(held);
+        // What remains counts, not how much came: a large piece ends in the beginning of a secret as a small one does.
+        release(held.length - settled > maxHeld ? held.length : settled);
       },
       end: () => release(held.length),
     };

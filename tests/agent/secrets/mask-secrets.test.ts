@@ -202,4 +202,11 @@ describe("a stream", () => {
       { numRuns: 500 },
     );
   });
+
+  test("masks a secret that begins at the end of a piece of 64 KB", () => {
+    const before = "x ".repeat(1 << 15);
+    expect(streamed(["word ", before + secret.slice(0, 10), `${secret.slice(10)}\n`])).toBe(
+      `word ${before}[masked]\n`,
+    );
+  });
 });
