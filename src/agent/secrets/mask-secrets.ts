@@ -1,11 +1,10 @@
 import type { Masker } from "../masker.ts";
+import { createMaskedStream } from "./masked-stream.ts";
 import { findNamedSecrets, findOpenName, type Span } from "./named-secrets.ts";
 import { listSecretForms, secretShapes } from "./secret-forms.ts";
 
 const replacement = "[masked]";
 
-/** Held back by a stream at most; only a flood without a blank or line end gets there. */
-const maxHeld = 65_536;
 /** How far behind its opening line the end of a private key is waited for. */
 const maxKey = 8_192;
 
@@ -47,7 +46,7 @@ function createFixedMasker(secrets: readonly string[]): Masker {
   const longestHex = hex.reduce((length, needle) => Math.max(length, needle.length), 0);
   const byFirst = Map.groupBy(needles, (needle) => needle[0]);
 
-  return { mask, stream };
+  return { mask, stream: (emit) => createMaskedStream({ mask, measureSettled }, emit) };
 
   function mask(text: string): string {
     let result = "";
@@ -57,25 +56,6 @@ function createFixedMasker(secrets: readonly string[]): Masker {
       at = end;
     }
     return at === 0 ? text : result + text.slice(at);
-  }
-
-  function stream(emit: (chunk: string) => void): { write(chunk: string): void; end(): void } {
-    let held = "";
-    const release = (length: number) => {
-      if (length === 0) return;
-      const text = mask(held.slice(0, length));
-      held = held.slice(length);
-      emit(text);
-    };
-    return {
-      write(chunk) {
-        held += chunk;
-        const settled = measureSettled(held);
-        // What remains counts, not how much came: a large piece ends in the beginning of a secret as a small one does.
-        release(held.length - settled > maxHeld ? held.length : settled);
-      },
-      end: () => release(held.length),
-    };
   }
 
   function find(text: string): Span[] {

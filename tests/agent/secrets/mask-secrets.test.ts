@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 
 /** Apart from its number, so that no scanner takes a test for a leak. */
@@ -201,6 +201,47 @@ describe("a stream", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test.each([
+    ["a quoted password", '\npassword="', "a few more of its words "],
+    ["a private key", "-----BEGIN PRIVATE KEY-----\n", "Ab3dAb3dAb3dAb3d\n"],
+    ["a cookie", "\nCookie: a=", "b3d; c="],
+  ])("in small pieces behind the beginning of %s is searched only now and then", (_, beginning, piece) => {
+    using searches = vi.spyOn(String.prototype, "search");
+    streamed([beginning, ...Array<string>(3_000).fill(piece)]);
+    expect(searches.mock.calls.length).toBeLessThan(1_500);
+  });
+
+  test("masks what it holds for long exactly as in one text", () => {
+    const long = "Ab3d ".repeat(600);
+    const part = fc.constantFrom(
+      `\npassword="${long}"\n`,
+      `\npassword="${long}\n`,
+      `-----BEGIN PRIVATE KEY-----\n${"Ab3dEf6h\n".repeat(300)}-----END PRIVATE KEY-----`,
+      `\nCookie: a=${long}\n`,
+      `${secret} `,
+      "word ",
+    );
+    const length = fc.oneof(fc.nat(40), fc.nat(2_000));
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 4 }), fc.array(length), (parts, lengths) => {
+        const text = parts.join("");
+        const chunks: string[] = [];
+        let at = 0;
+        for (const size of lengths) chunks.push(text.slice(at, (at += size)));
+        expect(streamed([...chunks, text.slice(at)])).toBe(masker.mask(text));
+      }),
+    );
+  });
+
+  test("hands on what it held as soon as that is clear, though nothing more comes", async () => {
+    const seen = await new Promise((resolve) => {
+      const stream = masker.stream(resolve);
+      stream.write(`-----BEGIN PRIVATE KEY-----\n${"Ab3d".repeat(1_000)}\n`);
+      stream.write("-----END PRIVATE KEY-----\n");
+    });
+    expect(seen).toBe("[masked]\n");
   });
 
   test("masks a secret that begins at the end of a piece of 64 KB", () => {
