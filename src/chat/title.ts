@@ -12,14 +12,15 @@ const wordless = /^(?:(?:`{3,}|~{3,}).*|[-*_=\s]{3,})$/;
 
 /**
  * Code; a link or picture; an address or a mention in brackets; emphasis. What only looks like emphasis stays:
- * `2 * 3`, `snake_case`, `*.ts`, `__init__.py`.
+ * `2 * 3`, `snake_case`, `*.ts`, `__init__.py`. Each mark looks for its end, and most may have none, so emphasis has its
+ * longest length.
  */
 const inline = new RegExp(
   [
     /(?<tick>`{1,3})(?<code>[^`]+)\k<tick>/,
     /!?\[(?<label>[^[\]]*)\]\((?:[^()]|\([^()]*\))*\)/,
     /<(?<address>https?:\/\/[^<>\s]+)>|<(?<sign>[@#])[!&]?(?<id>\w+)>/,
-    /(?<![\w*_])(?<mark>\*{1,3}(?!\*)|_{1,3}(?!_)|~~|\|\|)(?=\S)(?<marked>.*?\S)\k<mark>(?![\w*_]|\.\w)/,
+    /(?<![\w*_])(?<mark>\*{1,3}(?!\*)|_{1,3}(?!_)|~~|\|\|)(?=\S)(?<marked>.{0,1000}?\S)\k<mark>(?![\w*_]|\.\w)/,
   ]
     .map(({ source }) => source)
     .join("|"),

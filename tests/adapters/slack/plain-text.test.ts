@@ -19,4 +19,16 @@ describe("The words of an answer, as a phone shows them", () => {
     const text = "2 * 3 = 6 in snake_case and *.ts, a - b";
     expect(toPlainText(text)).toBe(text);
   });
+
+  test("are not in a fence, a rule or an empty point, also with blanks around them and CRLF", () => {
+    expect(toPlainText("a\r\n  ```ts \r\n~~~\n * * *\n-  \n== = \r\n :-- | ---: \nb")).toBe("a\nb");
+  });
+
+  // A pattern that reads it anew from each place exceeds the test's own time limit.
+  test.each([" ", "-", "|", "- ", "> ", " *a", "_a ", " ~~a ", "[a](", "`a "])(
+    "of a line of 256 KB made of %j take no more than a moment",
+    (piece) => {
+      expect(toPlainText(`${piece.repeat((1 << 18) / piece.length)}x`)).toContain("x");
+    },
+  );
 });
