@@ -35,8 +35,6 @@ export function createWorkView(options: {
   const tools = createToolList({ withResults: options.withResults });
   let plan = "";
   let text = "";
-  /** Whether the reply that `text` belongs to has had its end. */
-  let isFinished = true;
   let notice = "";
   const grown = createGrownText();
 
@@ -81,7 +79,6 @@ export function createWorkView(options: {
           text = grown.begin();
           break;
         case "text-delta":
-          isFinished = false;
           text += grown.add(event.delta);
           break;
         case "retry":
@@ -89,7 +86,6 @@ export function createWorkView(options: {
           notice = `${event.reason} Trying again in ${formatDuration(event.delayMs)} (attempt ${event.attempt}).`;
           break;
         case "assistant":
-          isFinished = true;
           grown.end();
           notice = "";
           break;
@@ -125,9 +121,7 @@ export function createWorkView(options: {
 
     working(headline) {
       const above = [options.banner, headline, plan];
-      const below: string[] = [];
-      if (text) below.push(cutMarkdownStart(text, shownText));
-      if (notice) below.push(`_${notice}_`);
+      const below = [cutMarkdownStart(text, shownText), notice && `_${notice}_`];
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },
 
@@ -136,7 +130,7 @@ export function createWorkView(options: {
 
     done(headline) {
       // People have read it, and no answer has it.
-      const rest = isFinished || headline === undefined ? "" : cutMarkdownStart(text, shownText);
+      const rest = headline === undefined ? "" : cutMarkdownStart(grown.unfinished(), shownText);
       if (tools.isEmpty && !plan && !rest) return null;
       return { kind: "progress", ...nameDone(addCalls(doneTitle, [headline ?? "", plan], [rest]), headline) };
     },
@@ -168,6 +162,8 @@ function createGrownText() {
       text += delta;
       return delta;
     },
+    /** What was said of a reply that has not ended. */
+    unfinished: () => text,
     end(): void {
       if (text !== "") said = `${joinParagraphs([said.trimEnd(), text])}\n\n`;
       text = "";

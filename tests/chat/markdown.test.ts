@@ -4,20 +4,25 @@ import { cutMarkdown, cutMarkdownStart, splitMarkdown } from "../../src/chat/mar
 
 const limit = 400;
 
-const word = fc.stringMatching(/^[a-z<>&*_#🧵é]{1,12}$/u);
-const line = fc.oneof(
-  { weight: 6, arbitrary: fc.array(word, { maxLength: 20 }).map((words) => words.join(" ")) },
-  { weight: 1, arbitrary: fc.constant("") },
-  { weight: 1, arbitrary: word.map((text) => text.repeat(90)) },
-);
-const code = fc
-  .tuple(
-    fc.constantFrom("```", "````", "~~~", "  ```"),
-    fc.constantFrom("", "ts", "python title"),
-    fc.array(line),
-  )
-  .map(([marker, info, lines]) => [marker + info, ...lines, marker].join("\n"));
-const document = fc.array(fc.oneof(line, code), { maxLength: 60 }).map((blocks) => blocks.join("\n"));
+/** Paragraphs, long words and code of all kinds. */
+function anyDocument() {
+  const word = fc.stringMatching(/^[a-z<>&*_#🧵é]{1,12}$/u);
+  const line = fc.oneof(
+    { weight: 6, arbitrary: fc.array(word, { maxLength: 20 }).map((words) => words.join(" ")) },
+    { weight: 1, arbitrary: fc.constant("") },
+    { weight: 1, arbitrary: word.map((text) => text.repeat(90)) },
+  );
+  const code = fc
+    .tuple(
+      fc.constantFrom("```", "````", "~~~", "  ```"),
+      fc.constantFrom("", "ts", "python title"),
+      fc.array(line),
+    )
+    .map(([marker, info, lines]) => [marker + info, ...lines, marker].join("\n"));
+  return fc.array(fc.oneof(line, code), { maxLength: 60 }).map((blocks) => blocks.join("\n"));
+}
+
+const document = anyDocument();
 
 describe("splitMarkdown", () => {
   test("leaves a short text as it is", () => {

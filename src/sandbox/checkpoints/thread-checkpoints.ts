@@ -44,17 +44,7 @@ interface Making {
 
 /** The checkpoints of the workspaces of this host, or of all that share a store. */
 export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheckpoints {
-  const {
-    host,
-    lifecycle,
-    staging,
-    store,
-    snapshots,
-    limits,
-    isWorking,
-    now,
-    reached = async () => {},
-  } = deps;
+  const { host, lifecycle, staging, store, snapshots, limits, now, reached = async () => {} } = deps;
 
   async function findRecord(threadId: string, name: string): Promise<CheckpointRecord | undefined> {
     return (await store.records(host.keyOf(threadId))).findLast((record) => record.name === name);
@@ -139,7 +129,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
       return kept !== undefined && isEqualListing(await snapshots.list(await lifecycle.open(threadId)), kept);
     },
     async restore(threadId, name, commit = async () => true, signal?: AbortSignal) {
-      if (isWorking(threadId)) return { ok: false, why: "something is running there" };
+      if (deps.isWorking(threadId)) return { ok: false, why: "something is running there" };
       const key = host.keyOf(threadId);
       return make({ from: threadId, name, to: threadId, signal }, async (made, entries, record) => {
         await reached("filled");
