@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ToolCall } from "../messages.ts";
+import { isTooDeep } from "../nesting.ts";
 
 /** A tool call as a service sends it. */
 export interface WireCall {
@@ -10,7 +11,7 @@ export interface WireCall {
   arguments: string;
 }
 
-/** Reads a model's call. Its id is kept: some models recognise their own. Arguments that are no JSON object make it malformed. */
+/** Reads a model's call. Its id is kept: some models recognise their own. Arguments that cannot be read make it malformed. */
 export function readCall(wire: WireCall): ToolCall {
   const call = { id: wire.id || createCallId(), name: wire.name };
   const input = parseArguments(wire.arguments);
@@ -22,7 +23,7 @@ export function createCallId(): string {
 }
 
 /**
- * A call's arguments, undefined when they are no JSON object. For a tool without parameters, some servers send
+ * A call's arguments, undefined when they are no JSON object, or one that is nested too deep. For a tool without parameters, some servers send
  * nothing or `null` in place of an empty one; some models encode the object twice.
  */
 export function parseArguments(text: string): object | undefined {
@@ -31,7 +32,7 @@ export function parseArguments(text: string): object | undefined {
     const once: unknown = JSON.parse(text);
     const value: unknown = typeof once === "string" ? JSON.parse(once) : once;
     if (value === null) return {};
-    return isObject(value) ? value : undefined;
+    return isObject(value) && !isTooDeep(value) ? value : undefined;
   } catch {
     return undefined;
   }

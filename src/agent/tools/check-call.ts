@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { ToolCall } from "../messages.ts";
+import { isTooDeep, mostLevels } from "../nesting.ts";
 import { cutText } from "../text.ts";
 import { follow, parseInput } from "./coerce-input.ts";
 import type { Tool } from "./tool.ts";
@@ -60,8 +61,7 @@ function describeUnknown({ path, known }: UnknownArgument): string {
 
 function describeJsonProblem(text: string): string {
   try {
-    JSON.parse(text);
-    return "not an object";
+    return isTooDeep(JSON.parse(text)) ? `nested more than ${mostLevels} levels deep` : "not an object";
   } catch (error) {
     return shorten(error instanceof Error ? error.message : "not JSON", 200);
   }

@@ -137,6 +137,13 @@ describe("a call that cannot be run", () => {
     expect(message.text).toMatch(/^invalid JSON arguments for add: .+ Send one JSON object\.$/);
   });
 
+  test("whose arguments are nested too deep is not run, and told so", async () => {
+    const malformed = `{"a":${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
+    const call = { ...callOf("add", {}), malformed };
+    const { message } = await dispatcher.dispatch(call, new AbortController().signal);
+    expect(message.text).toContain("nested more than 100 levels deep. Send one JSON object.");
+  });
+
   test("with wrong arguments names the fields, in one line", async () => {
     const { status, text } = await run(dispatcher, "add", { a: "one", unit: "mile" });
     expect(status).toBe("error");
