@@ -210,7 +210,7 @@ describe("a link to a thread", () => {
     await page.goto(`${console.url}/?again#/s/${encodeURIComponent("slack:T1:C9OPS:176.1")}`);
     await page.getByText("Manage", { exact: true }).click();
     await page.getByRole("button", { name: "Copy link" }).click();
-    await page.getByRole("alert").getByText(`${page.url()} is the link.`).waitFor();
+    await page.getByRole("status").getByText(`${page.url()} is the link.`).waitFor();
     at.expectInnocent();
   });
 });
