@@ -16,9 +16,9 @@ export async function overflow(page: Page): Promise<unknown> {
   return await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
-/** Words in the tables of reports that go on in another line; longer ones than people write may. */
+/** Words in the headings of tables, those of their lines too, that go on in another line; longer ones than people write may. */
 export async function brokenWords(page: Page): Promise<unknown> {
-  return await page.evaluate(`[...document.querySelectorAll(".listing :is(th, td)")].flatMap((cell) => {
+  return await page.evaluate(`[...document.querySelectorAll(".listing th")].flatMap((cell) => {
     const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     const broken = [];
     while (texts.nextNode())
