@@ -131,16 +131,15 @@ test("What cannot be reached, and what breaks off, is told as fetch tells it", a
 
 test("An abort ends the wait for an answer with its reason, and the stream with it", async () => {
   const closed: string[] = [];
+  const reason = new Error("Stopped.");
+  const waiting = new AbortController();
   const url = await serve((request, response) => {
     response.on("close", () => closed.push(request.url ?? ""));
-    if (request.url === "/silent") return;
+    if (request.url === "/silent") return waiting.abort(reason);
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write("data: 1\n\n");
   });
-  const reason = new Error("Stopped.");
-  const waiting = new AbortController();
   const silent = post(`${url}/silent`, { signal: waiting.signal });
-  setTimeout(() => waiting.abort(reason), 50);
   await expect(silent).rejects.toBe(reason);
 
   const reading = new AbortController();
