@@ -85,8 +85,7 @@ function findStart(text: string, from: number, room: number): Start {
     start = end + 1;
   }
   if (first) return first;
-  const at = /[\uDC00-\uDFFF]/.test(text.charAt(from)) ? from + 1 : from;
-  return { at, fence, isLine: false };
+  return { at: splitsPair(text, from) ? from + 1 : from, fence, isLine: false };
 }
 
 /** Cuts a text that is longer than `limit`. The tail is shorter than the text. */
@@ -170,5 +169,10 @@ function findCutInLine(text: string, limit: number): number {
   const space = text.lastIndexOf(" ", limit - 1) + 1;
   let at = space > limit * 0.8 ? space : limit;
   while (at > limit / 2 && /^[ \t]*(?:```|~~~)/.test(text.slice(at, at + 24))) at--;
-  return /[\uDC00-\uDFFF]/.test(text.charAt(at)) ? at - 1 : at;
+  return splitsPair(text, at) ? at - 1 : at;
+}
+
+/** Whether a cut there would divide a character. */
+function splitsPair(text: string, at: number): boolean {
+  return /[\uDC00-\uDFFF]/.test(text.charAt(at));
 }

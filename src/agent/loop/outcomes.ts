@@ -23,7 +23,9 @@ const keptChars = 8_000;
 
 function keepSaid({ unfinished }: TurnState): { said?: string } {
   const said = unfinished.trim();
-  return said === "" ? {} : { said: said.length > keptChars ? `…${said.slice(-keptChars)}` : said };
+  return said === ""
+    ? {}
+    : { said: said.length > keptChars ? `…${said.slice(-keptChars).toWellFormed()}` : said };
 }
 
 export function endAnswered(state: TurnState, text: string): TurnOutcome {
