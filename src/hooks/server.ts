@@ -38,7 +38,8 @@ export interface HookOptions extends ReleaseOptions {
 /**
  * So much of a body that is too large is read and dropped before it is refused: a connection that is closed on what its
  * sender still sends is reset, and the answer lost. GitHub sends 25 MB at most
- * (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap). How long a request may take to arrive bounds the time.
+ * (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap). The time is bounded by how long a request
+ * may take to arrive.
  */
 const mostReadBytes = 26_214_400;
 /**

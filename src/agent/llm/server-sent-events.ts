@@ -36,9 +36,9 @@ export function readServerSentEvents(
       : body instanceof ReadableStream
         ? openWeb(body)
         : undefined;
-  // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
   if (!source) return noEvents();
   const bounded = boundEvent(source);
+  // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
   Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(bounded, isComplete) });
   const events = Stream.rawEvents(response);
   return {

@@ -50,8 +50,8 @@ const decoders = new Map<string, () => Duplex>([
 ]);
 
 /** What a gateway has compressed although it was asked not to. */
-function decode(body: Readable, encoding = ""): Readable {
-  const decoder = decoders.get(encoding.toLowerCase())?.();
+function decode(body: Readable, encoding: string | null): Readable {
+  const decoder = decoders.get(encoding?.toLowerCase() ?? "")?.();
   // Whoever reads the decoder hears of an error there.
   return decoder ? pipeline(body, decoder, () => undefined) : body;
 }
@@ -62,7 +62,7 @@ function toResponse({ statusCode: status, headers: told, body: sent }: Dispatche
     for (const single of [value].flat()) headers.append(name, single);
   }
   const isEmpty = status === 204 || status === 205;
-  const body = isEmpty ? sent : decode(sent, headers.get("content-encoding") ?? undefined);
+  const body = isEmpty ? sent : decode(sent, headers.get("content-encoding"));
   const isStream = status === 200 && /event-stream/.test(headers.get("content-type") ?? "");
   // What the SDKs look at before they hand it on.
   if (isStream) return { ok: true, status, headers, body } as unknown as Response;

@@ -11,7 +11,10 @@ export interface WireCall {
   arguments: string;
 }
 
-/** Reads a model's call. Its id is kept: some models recognise their own. Arguments that cannot be read make it malformed. */
+/**
+ * Reads a model's call. Its id is kept: some models recognise their own. It is malformed where `parseArguments` does not
+ * take its arguments.
+ */
 export function readCall(wire: WireCall): ToolCall {
   const call = { id: wire.id || createCallId(), name: wire.name };
   const input = parseArguments(wire.arguments);
@@ -23,8 +26,8 @@ export function createCallId(): string {
 }
 
 /**
- * A call's arguments, undefined when they are no JSON object, or one that is nested too deep. For a tool without parameters, some servers send
- * nothing or `null` in place of an empty one; some models encode the object twice.
+ * A call's arguments, undefined when they are no JSON object, or one that is nested too deep. For a tool without
+ * parameters, some servers send nothing or `null` in place of an empty one; some models encode the object twice.
  */
 export function parseArguments(text: string): object | undefined {
   if (text.trim() === "") return {};

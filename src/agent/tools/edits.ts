@@ -117,16 +117,16 @@ interface ChangedLines {
  */
 function diff(text: string, spans: readonly Span[]): string {
   const hunks = groupByLines(text, spans);
+  const numbers = listLines(
+    text,
+    hunks.map(({ from }) => from),
+  );
   let shown = "";
   let count = 0;
-  let line = 1;
-  let at = 0;
   for (const { from, to, spans: inside } of hunks) {
     if (!fits(shown, diffLimits)) break;
-    line += countBreaks(text, at, from);
-    at = from;
     const lines = compare(splitLines(text.slice(from, to)), splitLines(splice(text, inside, from, to)));
-    shown += [`${count > 0 ? "\n" : ""}@@ line ${line} @@`, ...lines].join("\n");
+    shown += [`${count > 0 ? "\n" : ""}@@ line ${numbers[count]} @@`, ...lines].join("\n");
     count += 1;
   }
   const others = hunks.length - count;
