@@ -285,7 +285,7 @@ test(
     const [ada, bob] = [slack.user("ada"), slack.user("bob")];
     await bob.says(question.channel, "what is it doing?");
     await bob.reacts("octagonal_sign", question);
-    await slack.until(() => slack.calls.some(({ method }) => method === "chat.postEphemeral"));
+    await slack.until(() => bob.ephemerals().length > 0);
     expect(bob.ephemerals()).toEqual([expect.stringContaining("You may not stop this")]);
     await bob.says(question.channel, "stop", { thread: question.ts });
     await slack.until(() => slack.deliveries.every(({ isAcknowledged }) => isAcknowledged));

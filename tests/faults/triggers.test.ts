@@ -70,7 +70,10 @@ async function portOf(program: Program): Promise<number> {
   return Number(/"port":(\d+)/.exec(await program.line(/webhooks are received/))?.[1]);
 }
 
-/** Resolves with the status, or with 0 where the connection broke before the answer. */
+/**
+ * Resolves with the status, or with 0 where the connection broke before the answer. One that was kept open may be closed
+ * as it is used again, and then nothing was sent: https://nodejs.org/api/http.html#requestreusedsocket.
+ */
 async function send(
   port: number,
   trigger: string,
@@ -82,7 +85,7 @@ async function send(
     const sent = request(options, (response) => {
       response.resume().once("close", () => resolve(response.statusCode ?? 0));
     });
-    sent.once("error", () => resolve(0));
+    sent.once("error", () => resolve(sent.reusedSocket ? send(port, trigger, body, headers) : 0));
     sent.end(body);
   });
 }
