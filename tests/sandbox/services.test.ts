@@ -136,7 +136,19 @@ describe("a service sees", () => {
     await expect.poll(output).toContain("done");
     const names = output().match(/^\w+(?==)/gm) ?? [];
     expect(names).toContain("API_TOKEN");
-    const known = ["API_TOKEN", "PATH", "HOME", "SHLVL", "LANG", "TERM", "EMAIL", "PWD", "OLDPWD", "_"];
+    const known = [
+      "API_TOKEN",
+      "PATH",
+      "HOME",
+      "SHLVL",
+      "SHELL",
+      "LANG",
+      "TERM",
+      "EMAIL",
+      "PWD",
+      "OLDPWD",
+      "_",
+    ];
     const proxies = /^(https?|no)_proxy$|^NODE_USE_ENV_PROXY$/i;
     expect(names.filter((name) => !known.includes(name) && !proxies.test(name))).toEqual([]);
     expect(output()).not.toContain(secret);

@@ -85,7 +85,8 @@ export function buildCommandLine(
     ...(typeof network === "number" || network === "host" ? [] : ["--unshare-net"]),
     ...["--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
     ...["--dir", "/etc", ...site.systemMounts, "--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys"],
-    ...["--setenv", "PATH", searchPath, "--setenv", "SHLVL", "1"],
+    // A shell that is not told what SHELL is reads the users of the system to find out.
+    ...["--setenv", "PATH", searchPath, "--setenv", "SHLVL", "1", "--setenv", "SHELL", "/bin/bash"],
     ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
     ...view,
     ...(environment ? ["--args", String(environmentDescriptor)] : []),

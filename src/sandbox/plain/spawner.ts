@@ -188,6 +188,7 @@ function environment({ path }: ThreadFolder): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:${programs}`,
     HOME: `${path}/ws`,
+    SHELL: "/bin/bash",
     TMPDIR: `${path}/tmp`,
     LANG: "C.UTF-8",
     TERM: "dumb",
