@@ -10,6 +10,7 @@ import { chooseModel, type ModelChoice, namedModel } from "../config/model-choic
 import { findNearest } from "../config/nearest.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
+import { createModelFailures, type ModelFailures } from "./model-failures.ts";
 
 export interface Models {
   /** Answers where nothing else is said, with the configured others to fall back on. */
@@ -20,6 +21,8 @@ export interface Models {
   summariser: LanguageModel;
   /** Plays the sub-agents. Absent where that is the model of their thread. */
   helper?: LanguageModel;
+  /** Which of their calls failed lately. */
+  failures: Pick<ModelFailures, "list">;
 }
 
 /**
@@ -41,11 +44,15 @@ export async function openModels(
   };
   const openAll = (names: readonly string[]) =>
     Promise.all(names.map((name) => open(namedModel(config, name))));
+  const failures = createModelFailures(Date.now);
   const fallingBack = (first: LanguageModel, others: readonly LanguageModel[]) =>
     createFallbackModel({
       models: [first, ...others],
-      onFailure: (name, { kind, attempts, detail, message }) =>
-        log.warn({ model: name, kind, attempts, detail }, message),
+      onFailure(name, error) {
+        const { kind, attempts, detail, message } = error;
+        log.warn({ model: name, kind, attempts, detail }, message);
+        failures.note(name, error);
+      },
       now: Date.now,
     });
 
@@ -73,7 +80,7 @@ export async function openModels(
   const [summariser = model, helper] = await Promise.all(
     [settings.summaryModel, settings.taskModel].map(openSpecial),
   );
-  return { model, choose, summariser, ...(helper && { helper }) };
+  return { model, choose, summariser, ...(helper && { helper }), failures };
 }
 
 /** @throws ConfigError when one of the models that `openModels` opens has no key */

@@ -84,6 +84,7 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
   const workerStatus = createWorkerStatus({
     concurrency: queueSettings.concurrency,
     model: () => models().model.id,
+    modelFailures: () => models().failures.list(),
     sandbox,
     mcp: { status: () => pool().status() },
     mask: (text) => masker.mask(text),

@@ -59,9 +59,24 @@ export interface WorkerReport {
   /** Turns at once. */
   concurrency: number;
   model: string;
+  /** Calls of models that failed lately, the last first, one of each model and message. Absent: an older version. */
+  modelFailures?: ModelFailure[];
   running: { thread: ThreadId; since: number; title?: string }[];
   sandbox: { ok: boolean; summary: string; problems: Problem[] };
   mcp: { server: string; state: string; tools: string[]; problem?: string }[];
+}
+
+/** A call of a model that failed. */
+export interface ModelFailure {
+  model: string;
+  /** What the thread was told. */
+  message: string;
+  /** What the service said, in its own words; may be empty. */
+  detail: string;
+  /** The last time, ms. */
+  at: number;
+  /** How often since the models were opened. */
+  times: number;
 }
 
 /** What a process says of its configuration. */

@@ -2,8 +2,11 @@ import { hostname } from "node:os";
 import type { ThreadId } from "../chat/threads.ts";
 import type { SessionRunner } from "../queue/turns/turn-worker.ts";
 import type { SandboxHealth } from "../sandbox/health.ts";
-import type { Mask } from "./excerpt.ts";
-import type { WorkerReport } from "./reports.ts";
+import { makeExcerpt, type Mask } from "./excerpt.ts";
+import type { ModelFailure, WorkerReport } from "./reports.ts";
+
+/** Of a model service's words, in characters. */
+const mostDetail = 500;
 
 /** What this worker says of itself to the console, see queue/presence.ts. */
 export interface WorkerStatus {
@@ -15,12 +18,13 @@ export interface WorkerStatus {
 export function createWorkerStatus(options: {
   concurrency: number;
   model(): string;
-  sandbox: SandboxHealth;
+  modelFailures(): ModelFailure[];
+  sandbox: Pick<SandboxHealth, "probe">;
   mcp: { status(): WorkerReport["mcp"] };
   mask: Mask;
   now(): number;
 }): WorkerStatus {
-  const { concurrency, model, sandbox, mcp, mask, now } = options;
+  const { concurrency, model, modelFailures, sandbox, mcp, mask, now } = options;
   const startedAt = now();
   const running = new Map<ThreadId, number>();
   return {
@@ -34,6 +38,11 @@ export function createWorkerStatus(options: {
     },
     describe: () => ({
       ...{ host: hostname(), pid: process.pid, startedAt, concurrency, model: model() },
+      modelFailures: modelFailures().map((one) => ({
+        ...one,
+        message: mask(one.message),
+        detail: makeExcerpt(one.detail, mask, mostDetail).text,
+      })),
       running: [...running].map(([thread, since]) => ({ thread, since })),
       sandbox: { ...sandbox.probe, summary: mask(sandbox.probe.summary) },
       mcp: mcp.status().map(({ server, state, tools, problem }) => ({

@@ -4,7 +4,7 @@ import { createStoredParser } from "../agent/parse-stored.ts";
 import type { Fields } from "../agent/schemas.ts";
 import { readStored } from "../queue/redis/unreadable.ts";
 import { readPresence } from "../queue/turns/worker-presence.ts";
-import type { WorkerReport } from "./reports.ts";
+import type { ModelFailure, WorkerReport } from "./reports.ts";
 
 const optional = z.exactOptional;
 
@@ -15,6 +15,14 @@ const parseReport = createStoredParser<WorkerReport>(
     startedAt: z.number(),
     concurrency: z.number(),
     model: z.string(),
+    modelFailures: optional(
+      z.array(
+        z.looseObject({
+          ...{ model: z.string(), message: z.string(), detail: z.string() },
+          ...{ at: z.number(), times: z.number() },
+        } satisfies Fields<ModelFailure>),
+      ),
+    ),
     running: z.array(
       z.looseObject({ thread: z.string(), since: z.number(), title: optional(z.string()) } satisfies Fields<
         WorkerReport["running"][number]

@@ -40,7 +40,7 @@ describe("The configured models", () => {
     );
     anthropic.push(overloaded);
     openai.push({ text: "Here." });
-    const { model } = await open();
+    const { model, failures } = await open();
     const { outcome, events } = await run({ model });
     expect(outcome).toMatchObject({ kind: "answered", text: "Here." });
     expect(events).toContainEqual({
@@ -55,6 +55,12 @@ describe("The configured models", () => {
         }),
         expect.stringContaining("busy"),
       ],
+    ]);
+    expect(failures.list()).toEqual([
+      expect.objectContaining({
+        ...{ model: "anthropic/claude-sonnet-5-5", times: 1 },
+        ...{ message: expect.stringContaining("busy"), detail: expect.stringContaining("says the service") },
+      }),
     ]);
   });
 

@@ -487,6 +487,7 @@ describe("the console's pages for operators", () => {
       ...worker(),
       host: bad,
       model: bad,
+      modelFailures: [{ model: bad, message: bad, detail: bad, at: 0, times: 2 }],
       running: [{ thread, since: 0 }],
       mcp,
       sandbox,

@@ -163,6 +163,15 @@ export const worker = () => ({
     concurrency: 50,
     model: "anthropic/claude",
   },
+  modelFailures: [
+    {
+      model: "openai/small",
+      message:
+        "The model service refused the request as invalid (HTTP 400); the administrator finds its reason in the log.",
+      detail: "Unsupported value: 'reasoning_effort' does not support 'high' with this model.",
+      ...{ at: Date.now() - 190_000, times: 3 },
+    },
+  ],
   running: [{ thread: "slack:T1:C9OPS:173.4", since: Date.now() - 61_000 }],
   sandbox: { ok: true, summary: "bubblewrap 0.11, limits by control groups", problems: [] },
   mcp: [

@@ -47,6 +47,10 @@ const stored = z.array(
 
 const worker = z.strictObject({
   ...{ host: text, pid: count, startedAt: time, concurrency: count, model: text },
+  modelFailures: z
+    .array(z.strictObject({ model: text, message: text, detail: text, at: time, times: count }))
+    .exactOptional()
+    .describe("calls that failed lately; detail is what the service said, in its own words"),
   running: z.array(z.strictObject({ thread: text, since: time, title: text.exactOptional() })),
   sandbox: z.strictObject({ ok: z.boolean(), summary: text, problems: z.array(problem) }),
   mcp: z.array(

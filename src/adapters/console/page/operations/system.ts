@@ -1,5 +1,5 @@
 /** The installation: queue, workers and what they run, sandbox, MCP servers, skills. */
-import type { StoredList, SystemReport, WorkerReport } from "../../../../operations/reports.ts";
+import type { ModelFailure, StoredList, SystemReport, WorkerReport } from "../../../../operations/reports.ts";
 import type { Problem } from "../../../../sandbox/sandbox.ts";
 import { sessionAddress } from "../addresses.ts";
 import { getSystem } from "../api.ts";
@@ -115,7 +115,8 @@ function configurationOf({ configuration: { processes, problems, changes } }: Sy
   );
 }
 
-function workerCard({ host, pid, startedAt, concurrency, model, running, mcp }: WorkerReport): HTMLElement {
+function workerCard(worker: WorkerReport): HTMLElement {
+  const { host, pid, startedAt, concurrency, model, modelFailures = [], running, mcp } = worker;
   const turns = running.map(({ thread, title, since }) =>
     element(
       "li",
@@ -135,10 +136,28 @@ function workerCard({ host, pid, startedAt, concurrency, model, running, mcp }: 
       ["Running", `${running.length} of up to ${pluralize(concurrency, "turn")}`],
     ]),
     ...(turns.length > 0 ? [element("ul", { class: "plain-list" }, ...turns)] : []),
+    ...(modelFailures.length > 0
+      ? [
+          element("h5", {}, "Model calls that failed"),
+          element("ul", { class: "plain-list" }, ...modelFailures.map(failedCall)),
+        ]
+      : []),
     element("h5", {}, "MCP servers"),
     mcp.length === 0
       ? emptyNote("None. List them in mcp.json (docs/extending.md).")
       : element("ul", { class: "plain-list" }, ...mcp.map(mcpServer)),
+  );
+}
+
+/** What the thread was told, and what the service said: that goes to nobody but who runs this. */
+function failedCall({ model, message, detail, at, times }: ModelFailure): HTMLElement {
+  return element(
+    "li",
+    {},
+    element("strong", {}, model),
+    ...[" · ", timeElement(at), times > 1 ? ` · ${formatCount(times)} times` : ""],
+    element("p", {}, message),
+    ...(detail === "" ? [] : [element("p", { class: "soft" }, detail)]),
   );
 }
 
