@@ -4,6 +4,8 @@ import { AnswerTooLarge } from "../bounded-answer.ts";
 
 /** The longest answer of a model service that is read whole, and the longest event of one that is streamed. */
 export const answerBytes = 16 * 1_048_576;
+/** The longest streamed reply: 128,000 tokens, the most that a model writes at once, with 500 bytes around each. */
+export const replyBytes = 64 * 1_048_576;
 
 /** How long the rest of a reply is waited for, ms. */
 const restMs = 1_000;
@@ -18,8 +20,8 @@ const afterwordMs = 2_000;
  * would shake hands anew: the end of the response often comes a moment after the last event. So the rest is read, and
  * the connection serves the next call.
  *
- * An event that is too long, ended or not, is an {@link AnswerTooLarge}, and closes the connection. An answer without a
- * body has no events.
+ * An event that is too long, ended or not, is an {@link AnswerTooLarge}, and closes the connection; so is a reply that
+ * has no end. An answer without a body has no events.
  *
  * @param response of `fetch` or `streamFetch`
  * @param isComplete whether the events until now are a whole reply. It is paid for, so that neither a stream that stays
@@ -37,7 +39,7 @@ export function readServerSentEvents(
         ? openWeb(body)
         : undefined;
   if (!source) return noEvents();
-  const bounded = boundEvent(source);
+  const bounded = boundReply(source);
   // What the SDK reads a body by. A stream around the stream would cost a good part of a step.
   Object.defineProperty(body, Symbol.asyncIterator, { value: () => patientIterator(bounded, isComplete) });
   const events = Stream.rawEvents(response);
@@ -54,19 +56,24 @@ export function readServerSentEvents(
 
 async function* noEvents(): AsyncGenerator<never> {}
 
-/** The source, ended where it sends too much for one event: the SDK keeps all that it gets before an event ends. */
-function boundEvent(source: Source): Source & { beginEvent(): void } {
-  let bytes = 0;
+/**
+ * The source, ended where it sends too much for one event, as the SDK keeps all that it gets before an event ends, or for
+ * a reply, of which all is kept that is said.
+ */
+function boundReply(source: Source): Source & { beginEvent(): void } {
+  let [ofEvent, ofReply] = [0, 0];
   return {
     ...source,
-    beginEvent: () => void (bytes = 0),
+    beginEvent: () => void (ofEvent = 0),
     async next() {
       const read = await source.next();
       if (read.done) return read;
-      bytes += read.value.length;
-      if (bytes <= answerBytes) return read;
+      ofEvent += read.value.length;
+      ofReply += read.value.length;
+      if (ofEvent <= answerBytes && ofReply <= replyBytes) return read;
       source.cancel();
-      throw new AnswerTooLarge(`it sent more than ${answerBytes / 1_024} KiB in one event`);
+      const [most, what] = ofEvent > answerBytes ? [answerBytes, "event"] : [replyBytes, "reply"];
+      throw new AnswerTooLarge(`it sent more than ${most / 1_024} KiB in one ${what}`);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../src/agent/llm/anthropic/anthropic.ts";
-import { answerBytes } from "../../../src/agent/llm/server-sent-events.ts";
+import { answerBytes, replyBytes } from "../../../src/agent/llm/server-sent-events.ts";
 import { createOpenAIChatModel } from "../../../src/agent/llm/openai/chat.ts";
 import { createOpenAIResponsesModel } from "../../../src/agent/llm/openai/responses.ts";
 import { streamFetch } from "../../../src/agent/llm/stream-fetch.ts";
@@ -110,6 +110,19 @@ describe.each(["chat", "responses"] as const)("Over the protocol %s", (protocol)
       2,
     ]);
   });
+});
+
+test("A reply that goes on for ever in ordinary events is given up at 64 MiB, and the connection is closed", async () => {
+  const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: "again ".repeat(1_000) } }] });
+  const { error, attempts, sent } = await ask("chat", (response) => {
+    response.writeHead(200, streams);
+    sendForEver(response, `data: ${chunk}\n\n`);
+  });
+  expect([error, attempts]).toMatchObject([
+    { kind: "transient", detail: expect.stringContaining("65536 KiB in one reply") },
+    2,
+  ]);
+  for (const bytes of sent) expect(bytes).toBeLessThan(1.5 * replyBytes);
 });
 
 test("A stream whose events are ordinary may be longer than 16 MiB", async () => {
