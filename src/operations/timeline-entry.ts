@@ -1,3 +1,4 @@
+import type { Question } from "../agent/questions.ts";
 import type { Ending, Excerpt } from "./finding.ts";
 import type { Figures } from "./reports.ts";
 
@@ -22,7 +23,8 @@ export type TimelineEntry = { position: number; at?: number } & (
   | { kind: "turn-start"; turn: string }
   | { kind: "message"; id: string; author: string; text: Excerpt; images: number }
   | { kind: "enclosure"; text: Excerpt; images: number }
-  | { kind: "question"; id: string; tool: string; text: Excerpt }
+  /** `asks`: what kind of question; a server's (`input`) and that for an account are no Markdown. */
+  | { kind: "question"; id: string; asks: Question["kind"]; tool: string; text: Excerpt }
   /** `decision` in one word, `by` whoever decided. */
   | { kind: "decision"; question: string; decision: string; by: string; text: Excerpt }
   | { kind: "withdrawn"; id: string }

@@ -60,7 +60,10 @@ function toEntry(record: JournalRecord, last: number | undefined, mask: Mask): E
     case "question": {
       const { question } = record;
       const text = describeQuestion(question);
-      return { kind: "question", id: question.id, tool: mask(question.tool), text: cut(text, detailChars) };
+      return {
+        ...{ kind: "question", id: question.id, asks: question.kind },
+        ...{ tool: mask(question.tool), text: cut(text, detailChars) },
+      };
     }
     case "decision": {
       const [by, text] = describeDecision(record.decision);

@@ -111,6 +111,45 @@ describe("a long timeline", () => {
     opened.expectInnocent();
   });
 
+  test("shows a question as it was asked: the agent's is Markdown, a server's own words are as they are", async () => {
+    const thread = "slack:T1:C1:questions.1";
+    const asked = {
+      ...{ id: "q1", callId: "c1", tool: "bash", requester: { id: "U1", name: "Ada" } },
+      ...{ askedAt: 1, expiresAt: 2 },
+    };
+    const request = {
+      mode: "form" as const,
+      server: "tickets",
+      message: "Which `queue`?",
+      call: "d",
+      fields: [],
+    };
+    await using opened = await openConsolePage({
+      async prepare({ redis }) {
+        await write(redis.client(), thread, "Task");
+        const lease = await begin(redis.client(), thread, "t1");
+        await lease.append([
+          calling(1, [call("c1", "bash", { command: "make" })]),
+          {
+            type: "question",
+            at: 1,
+            question: { ...asked, kind: "choice", text: "**Which** `branch`?", choices: [] },
+          },
+          { type: "question", at: 1, question: { ...asked, id: "q2", kind: "input", request } },
+        ]);
+      },
+    });
+    const { page, console } = opened;
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(thread)}`);
+    const questions = page.locator(".aside-entry").filter({ hasText: "Question before" });
+    await expect.poll(() => questions.count()).toBe(2);
+    expect(await questions.first().locator("code").allTextContents()).toEqual(["branch"]);
+    expect(await questions.first().locator(".body").textContent()).toBe("Which branch?");
+    expect(await questions.last().locator("p").textContent()).toBe("tickets asks: Which `queue`?");
+    await shot(page, "timeline-questions");
+    opened.expectInnocent();
+  });
+
   test("is searched, and its start, turns and failures are one press away", async () => {
     await using opened = await openTimeline(100, 2);
     const { page } = opened;

@@ -41,7 +41,10 @@ const entry: z.ZodType<TimelineEntry> = z
       ...{ ...basis, kind: z.literal("message"), id: text, author: text, text: excerpt, images: count },
     }),
     z.strictObject({ ...basis, kind: z.literal("enclosure"), text: excerpt, images: count }),
-    z.strictObject({ ...basis, kind: z.literal("question"), id: text, tool: text, text: excerpt }),
+    z.strictObject({
+      ...{ ...basis, kind: z.literal("question"), id: text, tool: text, text: excerpt },
+      asks: z.literal(["approval", "account", "input", "choice"]),
+    }),
     z.strictObject({
       ...{ ...basis, kind: z.literal("decision"), question: text, decision: text, by: text, text: excerpt },
     }),

@@ -76,7 +76,12 @@ export function excerptOf(excerpt: Excerpt): Child[] {
   return [excerpt.text, ...renderOmitted(excerpt)];
 }
 
-export function renderOmitted({ omitted }: Excerpt): HTMLElement[] {
+/** What people or a model wrote in Markdown. */
+export function bodyOf(text: Excerpt): HTMLElement {
+  return element("div", { class: "body" }, ...renderMarkdown(text.text), ...renderOmitted(text));
+}
+
+function renderOmitted({ omitted }: Excerpt): HTMLElement[] {
   return omitted ? [element("em", { class: "omitted" }, ` … ${pluralize(omitted, "more character")}`)] : [];
 }
 
@@ -108,6 +113,6 @@ export function renderEnding(
       ` · ${pluralize(steps, "step")}${took}`,
     ),
     figuresOf(figures),
-    ...(text.text ? [element("div", { class: "body" }, ...renderMarkdown(text.text))] : []),
+    ...(text.text ? [bodyOf(text)] : []),
   );
 }

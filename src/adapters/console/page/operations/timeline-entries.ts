@@ -2,9 +2,9 @@
 import type { TransientEvent, TimelineEntry } from "../../../../operations/timeline-entry.ts";
 import { element, icon } from "../dom.ts";
 import { formatDuration, pluralize } from "../format.ts";
-import { renderMarkdown } from "../markdown/render.ts";
 import { decisionOf } from "../states.ts";
 import {
+  bodyOf,
   excerptOf,
   figuresOf,
   foldExcerpt,
@@ -13,7 +13,6 @@ import {
   item,
   nameModel,
   renderEnding,
-  renderOmitted,
   timeOf,
 } from "./entry-parts.ts";
 import { toolCall, type ToolCallView, type ToolResult } from "./tool-call.ts";
@@ -170,8 +169,10 @@ export class Entries {
           "aside-entry",
           icon("question"),
           element("strong", {}, `Question before ${entry.tool}`),
-          " ",
-          element("bdi", {}, ...excerptOf(entry.text)),
+          // As on the page of open questions: what a server asks in its own words is no Markdown.
+          entry.asks === "approval" || entry.asks === "choice"
+            ? bodyOf(entry.text)
+            : element("p", { class: "plain" }, ...excerptOf(entry.text)),
         );
       case "decision": {
         const [sign, word] = decisionOf(entry.decision);
@@ -273,9 +274,7 @@ export class Entries {
         ? [element("p", { class: "trouble" }, icon("waiting"), element("span", {}, ...excerptOf(troubles)))]
         : []),
       ...(thinking.text ? [foldExcerpt("Thinking", thinking)] : []),
-      ...(text.text
-        ? [element("div", { class: "body" }, ...renderMarkdown(text.text), ...renderOmitted(text))]
-        : []),
+      ...(text.text ? [bodyOf(text)] : []),
       ...tools,
     );
   }
