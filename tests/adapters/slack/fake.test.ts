@@ -131,6 +131,16 @@ describe("the fake Slack refuses", () => {
     expect(await say(slack.user("stranger").id)).toBe("user_not_in_channel");
   });
 
+  test("to show an ephemeral message in a thread without replies", async () => {
+    const { slack, call, general, root } = await scene();
+    const ada = slack.user("ada");
+    const place = { channel: general.id, thread_ts: root.ts };
+    const say = (text: string) => call("chat.postEphemeral", { ...place, user: ada.id, text });
+    expect([await say("unseen"), ada.ephemerals()]).toEqual(["ok", []]);
+    await ada.says(general, "and hurry", { thread: root.ts });
+    expect([await say("seen"), ada.ephemerals()]).toEqual(["ok", ["seen"]]);
+  });
+
   test("the wrong token, for each method", async () => {
     const { slack } = await scene();
     const ask = async (method: string, token?: string) => {

@@ -487,6 +487,18 @@ describe("A reaction that gives a message to the agent", () => {
     expect(all.general.messages.filter(({ text }) => text.includes("asks about"))).toEqual([]);
   });
 
+  test("by somebody who may not ask tells them in the channel where the message has no replies", async () => {
+    const { slack, bob, general, intake } = await scene();
+    const gus = slack.user("gus", { guest: true });
+    await gus.says(general, "hello");
+    const message = await bob.says(general, "The build is red.");
+    await untilAcknowledged(slack);
+    intake.next.push(async () => ({ kind: "refused", reply: "Guests may not give me work." }));
+    await gus.reacts("robot_face", message);
+    await untilAcknowledged(slack);
+    expect(gus.ephemerals()).toEqual(["Guests may not give me work."]);
+  });
+
   test("on a message that is gone says so to that person alone", async () => {
     const { slack, bob, general, ada, intake } = await scene();
     const message = await bob.says(general, "soon gone");

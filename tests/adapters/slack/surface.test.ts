@@ -22,11 +22,19 @@ test("a channel has the name that people see, a direct conversation none of its 
 
 describe("A private notice", () => {
   test("is seen by that person alone, in the thread", async () => {
-    const { slack, surface, ada, thread, replies } = await scene();
+    const { slack, surface, ada, thread, general, root, replies } = await scene();
+    const reply = await ada.says(general, "and hurry", { thread: root.ts });
+    await surface.tellPrivately?.(thread, ada.user.id, "You may not stop this.");
+    expect(slack.workspace.ephemerals).toEqual([
+      { user: ada.id, channel: general.id, threadTs: root.ts, text: "You may not stop this." },
+    ]);
+    expect(replies()).toEqual([reply]);
+  });
+
+  test("is seen in the channel where nobody has replied in the thread", async () => {
+    const { surface, ada, thread } = await scene();
     await surface.tellPrivately?.(thread, ada.user.id, "You may not stop this.");
     expect(ada.ephemerals()).toEqual(["You may not stop this."]);
-    expect(slack.user("bob").ephemerals()).toEqual([]);
-    expect(replies()).toEqual([]);
   });
 });
 

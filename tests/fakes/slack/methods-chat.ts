@@ -75,7 +75,12 @@ export const chatMethods: Record<string, Method> = {
       const user = args.text("user");
       if (!channel.members.has(user)) throw new Refusal("user_not_in_channel");
       const { text } = contentOf(args);
-      workspace.ephemerals.push({ user, channel: channel.id, text, ...threadOf(args, channel) });
+      const { threadTs } = threadOf(args, channel);
+      const hasReplies = channel.messages.some(({ ts, threadTs: of }) => of === threadTs && ts !== threadTs);
+      // "Ephemeral messages in threads are only shown if there is already an active thread": nobody sees others, and the
+      // call is accepted. https://docs.slack.dev/reference/methods/chat.postEphemeral
+      if (threadTs === undefined || hasReplies)
+        workspace.ephemerals.push({ user, channel: channel.id, text, ...(threadTs && { threadTs }) });
       return { message_ts: workspace.timestamp() };
     },
   },

@@ -341,7 +341,7 @@ export function wireMessage(
     ...(user.botId && { bot_id: user.botId, app_id: workspace.appId }),
     team: user.teamId,
     ts: message.ts,
-    ...(message.threadTs && { thread_ts: message.threadTs }),
+    ...placeInThread(message),
     text: message.text,
     client_msg_id: user.isBot ? undefined : randomUUID(),
     ...(blocks.length > 0 && { blocks }),
@@ -352,6 +352,16 @@ export function wireMessage(
     ...(message.editedTs && { edited: { user: user.id, ts: message.editedTs } }),
     ...(options.withMetadata && message.metadata !== undefined && { metadata: message.metadata }),
   };
+}
+
+/**
+ * A message that has replies names its thread as they do, from the first of them on.
+ * https://docs.slack.dev/reference/methods/conversations.replies
+ */
+function placeInThread({ ts, threadTs, channel }: FakeMessage): { thread_ts?: string; reply_count?: number } {
+  if (threadTs) return { thread_ts: threadTs };
+  const replies = channel.messages.filter((other) => other.threadTs === ts).length;
+  return replies > 0 ? { thread_ts: ts, reply_count: replies } : {};
 }
 
 /** A file as a message shows it. */

@@ -10,8 +10,16 @@ export interface TeamConnection {
   people: People;
   reader: EventReader;
   client: WebClient;
-  /** Shows one person something that nobody else sees. It is a courtesy: a failure is only logged. */
-  postEphemeral(to: { user: string; channel: string; thread: string }, text: string): Promise<void>;
+  /**
+   * Shows one person something that nobody else sees. It is a courtesy: a failure is only logged.
+   *
+   * @param to.thread one that has replies: in any other Slack shows it to nobody, and in the channel it is seen
+   * (https://docs.slack.dev/reference/methods/chat.postEphemeral)
+   */
+  postEphemeral(
+    to: { user: string; channel: string; thread: string | undefined },
+    text: string,
+  ): Promise<void>;
 }
 
 /** Slack waits three seconds for us. Only reads may be retried. */
@@ -41,7 +49,8 @@ export function createTeamConnection(
     client,
     async postEphemeral({ user, channel, thread }, text) {
       try {
-        await client.chat.postEphemeral({ channel, user, thread_ts: thread, text });
+        const place = thread === undefined ? { channel } : { channel, thread_ts: thread };
+        await client.chat.postEphemeral({ ...place, user, text });
       } catch (error) {
         log.warn(
           `Slack did not deliver a private reply that says why something was refused (${refusalCode(error) ?? "no answer"}).`,

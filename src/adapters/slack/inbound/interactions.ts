@@ -58,7 +58,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
 
   app.action(stopAction, async ({ body, context }) => {
     const team = await findPosterOf(body, context.teamId);
-    const { channel, thread, user, action } = readPress(body);
+    const { channel, thread, active, user, action } = readPress(body);
     const result = await intake.receive({
       kind: "stop",
       target: { thread: { ...resolveChannel(team, channel), thread } },
@@ -67,12 +67,12 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
       at: parseTs(action.action_ts),
     });
     const problem = explainResult(result);
-    if (problem) await team.postEphemeral({ user, channel, thread }, problem);
+    if (problem) await team.postEphemeral({ user, channel, thread: active }, problem);
   });
 
   const act = async (body: unknown, teamId: string | undefined, read: (pressed: PressedAction) => string) => {
     const team = await findPosterOf(body, teamId);
-    const { channel, thread, user, message, trigger, action } = readPress(body);
+    const { channel, thread, active, user, message, trigger, action } = readPress(body);
     const press = { channel, thread, message, action: read(action) };
     const result = await intake.receive({
       ...(await readAction(team, user, press)),
@@ -83,7 +83,7 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
         ? await openModal(team, trigger, createFormModal(result.form, press))
         : undefined;
     const reply = problem ?? (result.kind === "acted" ? result.reply : explainResult(result));
-    if (reply) await team.postEphemeral({ user, channel, thread }, reply);
+    if (reply) await team.postEphemeral({ user, channel, thread: active }, reply);
   };
   app.action(actNow, ({ body, context }) =>
     act(body, context.teamId, ({ action_id: id }) => readOfferedAction(id)),
@@ -92,11 +92,11 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
 
   app.action(askFirst, async ({ body, context }) => {
     const team = await findPosterOf(body, context.teamId);
-    const { channel, thread, user, message, trigger, action } = readPress(body);
+    const { channel, thread, active, user, message, trigger, action } = readPress(body);
     const press = { channel, thread, message, action: readOfferedAction(action.action_id) };
     const button = { label: action.text?.text ?? "Answer", asksFor: action.value ?? "Your answer" };
     const problem = await openModal(team, trigger, askForSentence(button, press));
-    if (problem) await team.postEphemeral({ user, channel, thread }, problem);
+    if (problem) await team.postEphemeral({ user, channel, thread: active }, problem);
   });
 
   /** Takes what was put into a modal that a press has opened. */
@@ -120,10 +120,12 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
   listenToModal(sentenceModal, (view) => ({ text: readText(view) }));
 }
 
+/** `active`: the thread where it has replies, for `TeamConnection.postEphemeral`. */
 function readPress(body: unknown) {
   const { user, channel, message, trigger_id: trigger, actions } = pressedSchema.parse(body);
-  const { ts, thread_ts: thread = ts } = message;
-  return { user: user.id, channel: channel.id, thread, message: ts, trigger, action: actions[0] };
+  const { ts, thread_ts: active } = message;
+  const place = { channel: channel.id, thread: active ?? ts, message: ts };
+  return { ...place, active, user: user.id, trigger, action: actions[0] };
 }
 
 export function resolveChannel({ identity }: TeamConnection, channel: string) {

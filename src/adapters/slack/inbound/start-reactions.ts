@@ -23,16 +23,17 @@ export function listenToStartReactions(
     given: NonNullable<ReturnType<typeof readReaction>>,
   ) => {
     const { channel, ts: message } = given.item;
-    const tell = (text: string, thread = message) =>
+    const tell = (text: string, thread?: string) =>
       team.postEphemeral({ user: given.user, channel, thread }, text);
     const found = await readMessage(team, { channel, message });
     if (typeof found === "string") return tell(found);
+    const { about, thread, active } = found;
     const key = `start:${given.user}:${given.event_ts}`;
     const problem = await ask(team, deps, {
-      ...{ author: await team.people.author(given.user), channel, text: startText, ...found },
-      reaction: { thread: found.thread, key, at: parseTs(given.event_ts) },
+      ...{ author: await team.people.author(given.user), channel, text: startText, about, thread },
+      reaction: { thread, key, at: parseTs(given.event_ts) },
     });
-    if (problem) await tell(problem, found.thread);
+    if (problem) await tell(problem, active);
   };
   app.event("reaction_added", async ({ event, context }) => {
     const given = readReaction(event);

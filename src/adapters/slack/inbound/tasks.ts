@@ -74,8 +74,8 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
     const { user, channel, message, trigger_id } = shortcutSchema.parse(body);
     const point = { channel: channel.id, message: message.ts };
     const problem = await openModal(team, trigger_id, askAbout(point));
-    const thread = message.thread_ts ?? message.ts;
-    if (problem) await team.postEphemeral({ user: user.id, channel: channel.id, thread }, problem);
+    const place = { channel: channel.id, thread: message.thread_ts };
+    if (problem) await team.postEphemeral({ ...place, user: user.id }, problem);
   });
 
   app.view(aboutModal, async ({ body, view, context, ack }) => {
@@ -84,8 +84,10 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
     const point = readRemembered(view, pointSchema);
     const found = await readMessage(team, point);
     if (typeof found === "string") return ack(problemInModal(found));
+    const { about, thread } = found;
     const author = await team.people.author(user.id);
-    const problem = await ask(team, deps, { author, channel: point.channel, text: readText(view), ...found });
+    const { channel } = point;
+    const problem = await ask(team, deps, { author, channel, text: readText(view), about, thread });
     if (problem) await ack(problemInModal(problem));
   });
 }
@@ -268,11 +270,14 @@ function explainRefusal(error: unknown): { problem: string } {
   }
 }
 
-/** Reads the message that the task is about, with its thread; gives a sentence for the person if that failed. */
+/**
+ * Reads the message that the task is about, with its thread, and with that again as `active` where it has replies; gives
+ * a sentence for the person if that failed.
+ */
 export async function readMessage(
   team: TeamConnection,
   { channel, message: ts }: z.infer<typeof pointSchema>,
-): Promise<{ about: ContextMessage; thread: string } | string> {
+): Promise<{ about: ContextMessage; thread: string; active: string | undefined } | string> {
   try {
     const { messages = [] } = await team.client.conversations.replies({ channel, ts, limit: 1 });
     const [message] = messages;
@@ -280,7 +285,7 @@ export async function readMessage(
     const { teamId, botUserId } = team.identity;
     const written = writtenSchema.parse(message);
     const about = await toQuote(written, { people: team.people, team: teamId, botUserId });
-    return { about, thread: written.thread_ts ?? ts };
+    return { about, thread: written.thread_ts ?? ts, active: written.thread_ts };
   } catch (error) {
     const code = refusalCode(error);
     if (code === undefined) throw error;

@@ -146,12 +146,16 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
     },
 
     async tellPrivately({ channel, thread }, user, text) {
-      // Not shown to whoever is not in the channel.
-      await callSlack(
-        "chat.postEphemeral",
-        () => posts.chat.postEphemeral({ channel, user, thread_ts: thread, text }),
-        ["user_not_in_channel"],
+      const found = await callSlack("conversations.replies", () =>
+        posts.conversations.replies({ channel, ts: thread, limit: 1 }),
       );
+      // In a thread without replies Slack would show it to nobody.
+      const isActive = found?.messages?.[0]?.thread_ts !== undefined;
+      const place = isActive ? { channel, thread_ts: thread } : { channel };
+      // Not shown to whoever is not in the channel.
+      await callSlack("chat.postEphemeral", () => posts.chat.postEphemeral({ ...place, user, text }), [
+        "user_not_in_channel",
+      ]);
     },
 
     async upload(thread, file, _key, signal) {
