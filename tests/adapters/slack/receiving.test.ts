@@ -407,6 +407,32 @@ describe("catching up", () => {
     ]);
   });
 
+  test("takes a missed message that has replies for no reply itself", async () => {
+    const slack = await startFakeSlack();
+    const [general, watched] = [slack.channel("general"), slack.channel("watched")];
+    const ada = slack.user("ada");
+    const since = Date.now() - 1;
+    const lunch = await ada.says(general, "lunch?");
+    const mention = await ada.says(general, "<@BOT> start");
+    const alert = await ada.says(watched, "is it down?");
+    for (const root of [lunch, mention, alert]) await ada.says(root.channel, "yes", { thread: root.ts });
+    slack.forget();
+    const noted = Promise.withResolvers<void>();
+    const intake = recordingIntake();
+    const downtime = { lastConnectedAt: async () => since, markConnected: async () => noted.resolve() };
+    const adapter = adapterFor(slack, { ...nobodyWasHere, ...downtime }, undefined, undefined, "watched");
+    onTestFinished(async () => {
+      await adapter.stop();
+      await slack.close();
+    });
+    await adapter.start(intake);
+    await noted.promise;
+    expect(intake.events).toMatchObject([
+      { kind: "message", text: "start", addressed: "mention", thread: { thread: mention.ts } },
+      { kind: "message", text: "is it down?", addressed: "none", thread: { thread: alert.ts } },
+    ]);
+  });
+
   test("finds what became of the messages that are worked on: edits, deletions and a 🛑", async () => {
     const slack = await startFakeSlack();
     const general = slack.channel("general");

@@ -193,7 +193,9 @@ export function createEventReader(
 function readAddressee(message: z.infer<typeof messageSchema>, botUserId: string) {
   if (message.channel.startsWith("D")) return "direct";
   if (message.type === "app_mention" || mentionsUser(message.text, botUserId)) return "mention";
-  return message.thread_ts === undefined ? undefined : "follow-up";
+  // One that has replies names the thread that it begins, where it is read later.
+  // https://docs.slack.dev/reference/methods/conversations.replies
+  return message.thread_ts === undefined || message.thread_ts === message.ts ? undefined : "follow-up";
 }
 
 /** Whether another Heddle shows its progress in it, which is not yet its answer. */
