@@ -337,9 +337,13 @@ describe("persist, then acknowledge", () => {
     expect(intake.events[0]).toMatchObject({ text: "hi" });
   });
 
-  test("an event whose author Slack cannot tell at the moment comes again", async () => {
+  test.each([
+    ["limits the rate", { kind: "rate-limit", retryAfterSeconds: 1 }],
+    ["fails", { kind: "refuse", error: "internal_error" }],
+    ["is answered for by something else", { kind: "page" }],
+  ] as const)("an event whose author Slack does not tell since it %s comes again", async (_why, fault) => {
     const { slack, intake } = await startAdapter({ ackTimeoutMs: 250 });
-    slack.fail("users.info", { kind: "rate-limit", retryAfterSeconds: 1 });
+    slack.fail("users.info", fault);
     const ada = slack.user("ada");
     await ada.says(slack.direct(ada), "hi");
     await untilAcknowledged(slack);
@@ -431,6 +435,32 @@ describe("catching up", () => {
       { kind: "message", text: "start", addressed: "mention", thread: { thread: mention.ts } },
       { kind: "message", text: "is it down?", addressed: "none", thread: { thread: alert.ts } },
     ]);
+  });
+
+  test("leaves no channel out because Slack fails when it is asked for it", async () => {
+    const slack = await startFakeSlack();
+    const since = Date.now() - 1;
+    await slack.user("ada").says(slack.channel("general"), "<@BOT> start");
+    slack.forget();
+    slack.fail("conversations.history", { kind: "refuse", error: "internal_error" });
+    const intake = recordingIntake();
+    /** What had come in by the time at which all that was missed counts as found. */
+    const found: number[] = [];
+    const markConnected = async () => void found.push(intake.events.length);
+    const adapter = adapterFor(slack, {
+      ...nobodyWasHere,
+      ...{ lastConnectedAt: async () => since, markConnected },
+    });
+    onTestFinished(async () => {
+      await adapter.stop();
+      await slack.close();
+    });
+    await adapter.start(intake);
+    await slack.until(() => slack.countFaults("conversations.history") === 0);
+    // The next look, which otherwise comes some seconds later.
+    slack.cut();
+    await expect.poll(() => found[0]).toBe(1);
+    expect(intake.events).toMatchObject([{ kind: "message", text: "start" }]);
   });
 
   test("finds what became of the messages that are worked on: edits, deletions and a 🛑", async () => {

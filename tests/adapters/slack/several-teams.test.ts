@@ -224,6 +224,19 @@ test("Whatever happens in a workspace that the one bot token is not for is ignor
   ]);
 });
 
+test("A mention in a shared channel comes again where Slack fails when it is asked who shares the channel", async () => {
+  const { apiUrl, ONE: one, TWO: two } = await startSlacks("ONE", "TWO");
+  const { intake, url } = await startHttpAdapter({ botToken: one.botToken }, apiUrl);
+  for (const slack of [one, two]) slack.sendTo(url, signingSecret);
+  const shared = one.channel("shared");
+  two.shares(shared, one);
+  one.fail("conversations.info", { kind: "refuse", error: "internal_error" });
+  await one.user("ada").says(shared, "<@BOT> hello");
+  await untilAcknowledged(one);
+  expect(one.countFaults("conversations.info")).toBe(0);
+  expect(new Set(readings(intake.events))).toEqual(new Set(["mention in T0ONE by a member"]));
+});
+
 test("A mention in a shared channel reaches the workspace of the one bot token, although Slack tells of it for another", async () => {
   const { apiUrl, ONE: one, TWO: two } = await startSlacks("ONE", "TWO");
   const { intake, url } = await startHttpAdapter({ botToken: one.botToken }, apiUrl);

@@ -6,6 +6,7 @@ import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/installation/check.ts";
 import { botScopes, slackManifest } from "../../../src/adapters/slack/installation/manifest.ts";
 import { resolveTransport, resolveTeams } from "../../../src/adapters/slack/installation/resolve-teams.ts";
+import { PlatformUnreachable } from "../../../src/chat/adapter.ts";
 import type { Intake } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { nobodyWasHere } from "./connected-adapter.ts";
@@ -101,6 +102,14 @@ describe("start", () => {
     await expect(start(slack)).rejects.toThrow(
       /^SLACK_BOT_TOKEN could not be checked .*ECONNREFUSED.*SLACK_API_URL/,
     );
+  });
+
+  test("says that Slack was not reached where a page comes in place of its answer", async () => {
+    const slack = await slackWith();
+    slack.fail("auth.test", { kind: "page" }, 3);
+    const error: unknown = await start(slack).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(PlatformUnreachable);
+    expect(String(error)).toMatch(/SLACK_BOT_TOKEN could not be checked .*SLACK_API_URL/);
   });
 
   test("says that Slack hung up", async () => {

@@ -285,6 +285,19 @@ describe("what fails", () => {
     expect(await surface.find?.(thread, "k", since)).toEqual([]);
   });
 
+  test("a message is not posted in other layouts, nor as a file, where a page comes in place of Slack's answer", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    slack.fail("chat.postMessage", { kind: "page" }, 5);
+    const error = await failure(
+      surface.post(thread, { kind: "answer", markdown: "| a |\n|---|\n| b |" }, "k"),
+    );
+    expect(error).toMatchObject({
+      kind: "uncertain",
+      message: "Slack did not confirm chat.postMessage; look into the thread before repeating it.",
+    });
+    expect(replies()).toHaveLength(1);
+  });
+
   test.each([
     ["the connection breaks", { kind: "lost-request" }],
     ["Slack fails with 503", { kind: "http", status: 503 }],

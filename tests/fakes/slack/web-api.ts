@@ -4,7 +4,7 @@ import type { Method, MethodContext } from "./method.ts";
 import { methods } from "./methods.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What goes wrong with a call. All but `lost-response` happen before anything is done. */
+/** What goes wrong with a call. All but `lost-response` and `page` happen before anything is done. */
 export type Fault =
   /** Nothing: lets a call through before the next fault. */
   | { kind: "pass" }
@@ -16,8 +16,15 @@ export type Fault =
   | { kind: "lost-request" }
   /** The work is done and the connection breaks before the answer. */
   | { kind: "lost-response" }
+  /**
+   * The work is done, and something on the way answers in Slack's place, with 200 and a page. The SDK makes a refusal of
+   * it, with the page as its code (`@slack/web-api` 8.2.0, `WebClient.buildResult`).
+   */
+  | { kind: "page" }
   /** Nothing is answered, and the connection stays. */
   | { kind: "stall" };
+
+const page = "<!DOCTYPE html><title>One moment, please</title>";
 
 /** A call that was received. */
 export interface Call {
@@ -112,6 +119,7 @@ export class WebApi {
           ? { ok: false, error: fault.error, ...fault.details }
           : this.#run(name, args, request);
       if (fault?.kind === "lost-response") request.socket.destroy();
+      else if (fault?.kind === "page") response.writeHead(200, { "content-type": "text/html" }).end(page);
       else this.#answer(response, answer);
     }
     this.#options.onCall(call);

@@ -63,7 +63,17 @@ function sdkLogger(log: BaseLogger): Logger {
   };
 }
 
-/** Slack's own code of a refusal (`channel_not_found`), if it was one. */
+/**
+ * Codes by which Slack says that it has failed, of which it may be itself again at the next call: "it's possible some
+ * aspect of the operation succeeded before the error was raised". https://docs.slack.dev/reference/methods/chat.postMessage#errors
+ */
+const failures = new Set(["fatal_error", "internal_error", "request_timeout", "service_unavailable"]);
+
+/**
+ * Slack's own code of a refusal (`channel_not_found`), if it was one. Where something on the way answers in its place, the
+ * SDK takes whatever that says for the code.
+ */
 export function refusalCode(error: unknown): string | undefined {
-  return error instanceof WebAPIPlatformError ? error.data.error : undefined;
+  const code = error instanceof WebAPIPlatformError ? error.data.error : undefined;
+  return code !== undefined && /^\w+$/.test(code) && !failures.has(code) ? code : undefined;
 }

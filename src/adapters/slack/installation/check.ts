@@ -1,6 +1,7 @@
 import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { pino } from "pino";
 import { readNetworkCode } from "../../../agent/network-code.ts";
+import { cutText } from "../../../agent/text.ts";
 import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
@@ -188,7 +189,9 @@ function explainProblem(name: TokenName, cause: unknown): string {
       return `lacks the scope ${scope}: ${whereToFind}.`;
     }
     case undefined: {
-      const why = readNetworkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+      // Where something on the way answers, that may be a page.
+      const why =
+        readNetworkCode(cause) ?? cutText(cause instanceof Error ? cause.message : String(cause), 200);
       return `could not be checked because Slack was not reached (${why}): check the network and SLACK_API_URL.`;
     }
     default:

@@ -4,7 +4,7 @@ import { isUnsent } from "../../../chat/unsent.ts";
 import { refusalCode } from "../connection/web.ts";
 
 /** What Slack's codes mean to a caller that wants to write; a code that is not listed is `rejected`. */
-const kinds: Record<string, SurfaceErrorKind> = {
+const kinds: Record<string, Exclude<SurfaceErrorKind, "uncertain">> = {
   ratelimited: "rate-limited",
   rate_limited: "rate-limited",
 
@@ -28,12 +28,6 @@ const kinds: Record<string, SurfaceErrorKind> = {
   team_access_not_granted: "forbidden",
   token_expired: "forbidden",
   token_revoked: "forbidden",
-
-  // Slack's words: "it's possible some aspect of the operation succeeded before the error was raised".
-  fatal_error: "uncertain",
-  internal_error: "uncertain",
-  request_timeout: "uncertain",
-  service_unavailable: "uncertain",
 };
 
 /** The bot is not in the channel; a private one that it has left does not exist for it. */
@@ -55,7 +49,8 @@ const lanes: Record<string, WriteLane> = {
 export function toSurfaceError(method: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
   if (cause instanceof WebAPIRateLimitedError) return toRateLimited(method, cause.retryAfter, cause);
-  if (cause instanceof WebAPIPlatformError) return toRefusal(method, cause);
+  const code = refusalCode(cause);
+  if (cause instanceof WebAPIPlatformError && code !== undefined) return toRefusal(method, code, cause);
   if (isUnsent(cause)) {
     // Nothing was done and it can be done later: for the caller that is what a rate limit is.
     return new SurfaceError("rate-limited", `Slack cannot be reached for ${method}; Heddle will retry.`, {
@@ -72,8 +67,7 @@ export function toSurfaceError(method: string, cause: unknown): SurfaceError {
   );
 }
 
-function toRefusal(method: string, cause: WebAPIPlatformError): SurfaceError {
-  const code = cause.data.error;
+function toRefusal(method: string, code: string, cause: WebAPIPlatformError): SurfaceError {
   const kind = kinds[code] ?? "rejected";
   switch (kind) {
     case "rate-limited":
@@ -88,8 +82,6 @@ function toRefusal(method: string, cause: WebAPIPlatformError): SurfaceError {
         isLiftable: uninvited.has(code),
         cause,
       });
-    case "uncertain":
-      return new SurfaceError(kind, `Slack failed in ${method} (${code}); it may have been done.`, { cause });
     case "rejected":
       break;
   }
