@@ -423,6 +423,19 @@ describe("status", () => {
 });
 
 describe("what Discord refuses", () => {
+  test("once as unauthorised is asked again with the token", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    await surface.post(thread, answer("one"), "a");
+    const unauthorized = { kind: "refuse", status: 401, code: 0, message: "401: Unauthorized" } as const;
+    discord.fail(/^POST .*\/messages$/, unauthorized);
+    expect(await failure(surface.post(thread, answer("two"), "b"))).toMatchObject({
+      kind: "forbidden",
+      message: expect.stringContaining("DISCORD_TOKEN is no longer valid"),
+    });
+    await surface.post(thread, answer("three"), "c");
+    expect(replies().map(({ content }) => content)).toEqual(["one", "three"]);
+  });
+
   test("a thread that may not be made is told in the channel, with the permission that is missing", async () => {
     const { discord, surface, thread, general } = await scene();
     discord.deny(general, "CreatePublicThreads");

@@ -15,6 +15,16 @@ export interface DiscordAccess {
 }
 
 /**
+ * The library's client would forget its token with the first 401, and fail from then on without asking. Discord gives 401
+ * for other reasons than a bad token too (https://github.com/discordjs/discord.js/issues/7492).
+ */
+class TokenKeepingRest extends REST {
+  override setToken(token: string | null): this {
+    return token === null ? this : super.setToken(token);
+  }
+}
+
+/**
  * A client of the REST API. Unless it is `patient`, it reports a rate limit instead of waiting, and never retries: the
  * caller decides about both.
  */
@@ -22,7 +32,7 @@ export function createRest(
   access: Pick<DiscordAccess, "token" | "apiUrl" | "requests">,
   { timeoutMs, patient = false }: { timeoutMs: number; patient?: boolean },
 ): REST {
-  return new REST(restOptions(access, { timeoutMs, patient })).setToken(access.token);
+  return new TokenKeepingRest(restOptions(access, { timeoutMs, patient })).setToken(access.token);
 }
 
 export function restOptions(
