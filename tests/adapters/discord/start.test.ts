@@ -80,6 +80,12 @@ describe("start", () => {
     );
   });
 
+  test("says that Discord was not reached where something else answers in its place", async () => {
+    const discord = await fakeDiscord();
+    discord.fail(/^GET /, { kind: "http", status: 403 });
+    await expect(start(discord)).rejects.toThrow(/^Discord was not reached \(HTTP 403\).*DISCORD_API_URL/);
+  });
+
   test("warns about permissions that the bot was not given, by server, with the link that gives them", async () => {
     const discord = await fakeDiscord({ permissions: neededBits & ~(1n << 6n) });
     expect(await start(discord)).toMatch(

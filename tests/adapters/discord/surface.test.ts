@@ -384,6 +384,17 @@ describe("post", () => {
     expect((await failure(surface.post(thread, answer("x"), "k"))).kind).toBe("rate-limited");
   });
 
+  test("an answer that is none of Discord's leaves open whether a post has arrived", async () => {
+    const { discord, surface, thread, replies } = await scene();
+    discord.fail(/^POST .*\/messages$/, { kind: "http", status: 403 });
+    expect(await failure(surface.post(thread, answer("x"), "k"))).toMatchObject({
+      kind: "uncertain",
+      message: "Discord did not confirm posting; it may have been done.",
+    });
+    await surface.post(thread, answer("x"), "k");
+    expect(replies()).toHaveLength(1);
+  });
+
   test("opens an archived thread", async () => {
     const { discord, surface, thread, root, replies } = await scene();
     const [ref] = await surface.post(thread, answer("one"), "a");

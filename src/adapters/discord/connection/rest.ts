@@ -52,9 +52,10 @@ export function restOptions(
   };
 }
 
-/** Discord's code of a refusal (for example 10003), if the error is one. */
+/** Discord's code of a refusal (for example 10003), if the error is one. What something on the way refuses has none. */
 export function refusalCode(error: unknown): number | undefined {
-  return error instanceof DiscordAPIError ? Number(error.code) : undefined;
+  const code = error instanceof DiscordAPIError ? Number(error.code) : Number.NaN;
+  return Number.isNaN(code) ? undefined : code;
 }
 
 const ids = new WeakMap<REST, Promise<string>>();

@@ -1,4 +1,4 @@
-import { GatewayCloseCodes, type REST, Routes } from "discord.js";
+import { DiscordAPIError, GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { readNetworkCode } from "../../../agent/network-code.ts";
 import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
@@ -106,9 +106,15 @@ const intentMissing =
 export function createDiscordTokenError(cause: unknown): Error {
   const problem = explainProblem(cause);
   if (problem !== undefined) return new Error(problem, { cause });
-  const why = readNetworkCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+  const why = readNetworkCode(cause) ?? describeAnswer(cause);
   const text = `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
   return new PlatformUnreachable(text, { cause });
+}
+
+/** What has answered in Discord's place, or why nothing has. */
+function describeAnswer(cause: unknown): string {
+  if (cause instanceof DiscordAPIError) return `HTTP ${cause.status}`;
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 const tokenUnknown = `DISCORD_TOKEN is not a token that Discord knows: ${whereToFind}.`;

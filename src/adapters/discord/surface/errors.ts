@@ -1,6 +1,7 @@
 import { DiscordAPIError, HTTPError, RateLimitError } from "discord.js";
 import { SurfaceError, type SurfaceErrorKind } from "../../../chat/surface.ts";
 import { isUnsent } from "../../../chat/unsent.ts";
+import { refusalCode } from "../connection/rest.ts";
 
 /**
  * What Discord's codes mean to a caller that wants to write; a code that is not listed is `rejected`.
@@ -44,7 +45,8 @@ const defaultRetryMs = 1_000;
 export function toSurfaceError(what: string, cause: unknown): SurfaceError {
   if (cause instanceof SurfaceError) return cause;
   if (cause instanceof RateLimitError) return toRateLimited(what, cause.retryAfter || defaultRetryMs, cause);
-  if (cause instanceof DiscordAPIError) return toRefusal(what, cause);
+  const code = refusalCode(cause);
+  if (cause instanceof DiscordAPIError && code !== undefined) return toRefusal(what, code, cause);
   if (cause instanceof HTTPError && cause.status < 500) {
     return new SurfaceError("rejected", `Discord rejects ${what} (HTTP ${cause.status}).`, { cause });
   }
@@ -56,15 +58,15 @@ export function toSurfaceError(what: string, cause: unknown): SurfaceError {
   return new SurfaceError("uncertain", `Discord did not confirm ${what}; it may have been done.`, { cause });
 }
 
-function toRefusal(what: string, cause: DiscordAPIError): SurfaceError {
+function toRefusal(what: string, code: number, cause: DiscordAPIError): SurfaceError {
   if (cause.status === 401) {
     const message = `Discord refuses ${what}: DISCORD_TOKEN is no longer valid, make a new one under Bot.`;
     return new SurfaceError("forbidden", message, { cause });
   }
-  const { kind, why } = kinds[Number(cause.code)] ?? { kind: "rejected", why: cause.message };
+  const { kind, why } = kinds[code] ?? { kind: "rejected", why: cause.message };
   if (kind === "rate-limited") return toRateLimited(`${what} (${why})`, retryAfter(cause), cause);
-  return new SurfaceError(kind, `Discord refuses ${what}: ${why} (${cause.code}).`, {
-    isLiftable: Number(cause.code) === locked,
+  return new SurfaceError(kind, `Discord refuses ${what}: ${why} (${code}).`, {
+    isLiftable: code === locked,
     cause,
   });
 }
