@@ -15,7 +15,8 @@ export type OutboxEntry =
   /**
    * `begun`: ms since the epoch of the first attempt; with it the message may already be there. `question`: its id;
    * where it was posted is noted, so that it can be edited. `heldSince`: ms since the epoch; the bot is not in the
-   * channel, and may be invited again, or the thread is locked. `inPlace`: the turn's progress message, where there is one, becomes it.
+   * channel, and may be invited again, the thread is locked, or the platform fails. `inPlace`: the turn's progress
+   * message, where there is one, becomes it.
    */
   | {
       do: "post";

@@ -19,7 +19,10 @@ export interface StoredMark extends StoredEntry {
 
 /** What has become of a post. */
 interface Delivery {
-  /** When it is to be tried again, ms since the epoch, where people must let the bot write there first; absent: it is done. */
+  /**
+   * When it is to be tried again, ms since the epoch, where people must let the bot write there first or the platform
+   * fails for long; absent: it is done.
+   */
   retryAt?: number;
   /** Marks beside it that the outbox holds in place of those of the same keys. */
   replaced: readonly StoredMark[];
@@ -27,11 +30,11 @@ interface Delivery {
 
 /**
  * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
- * arrived, they go on for some ten minutes; where it knows a key for some minutes, a little longer than that;
- * elsewhere one lost copy is better than ten.
+ * arrived, they go on for some ten minutes, and an answer is held after that; where it knows a key for some minutes, a
+ * little longer than that; elsewhere one lost copy is better than ten.
  */
 export const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
-/** How long an answer waits for an invitation, and between which bounds it is tried again meanwhile, ms. */
+/** How long an answer waits for an invitation, or for a platform that fails, and between which bounds it is tried again meanwhile, ms. */
 const held = { forMs: 6 * 3_600_000, leastMs: 60_000, mostMs: 1_800_000 };
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
@@ -78,7 +81,9 @@ export async function deliverPost(
       await waitBeforeRetry(post.attempts, options.signal);
       continue;
     }
-    const retryAt = error.isLiftable ? await hold(post, error) : undefined;
+    // Later attempts find what has arrived, so that none of them makes a second one.
+    const mayComeLater = error.kind === "uncertain" && options.surface.find !== undefined;
+    const retryAt = error.isLiftable || mayComeLater ? await hold(post, error) : undefined;
     if (retryAt !== undefined) return { retryAt, replaced: [] };
     options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
     const replaced = listFailed(post, answered);
@@ -117,12 +122,13 @@ function substituteFor({ message, question }: PostEntry, { kind, message: why }:
 }
 
 /**
- * Keeps a message for a channel that the bot was removed from, or a thread that was locked, and shows the thread as failed until it is posted.
+ * Keeps a message for a channel that the bot was removed from, a thread that was locked, or a platform that fails, and
+ * shows the thread as failed until it is posted.
  *
  * @returns when to try again, ms since the epoch; undefined where it has waited long enough, or is a question
  */
 async function hold(
-  { lease, key, entry, options }: PendingPost,
+  { lease, key, entry, options, begun, attempts }: PendingPost,
   error: SurfaceError,
 ): Promise<number | undefined> {
   const { heldSince = options.now(), begun: _, ...rest } = entry;
@@ -130,7 +136,9 @@ async function hold(
   if (entry.question !== undefined || waited > held.forMs) return undefined;
   if (entry.heldSince === undefined)
     options.onProblem(`A message waits until ${lease.thread} takes messages of the bot again.`, error);
-  const kept: OutboxEntry = { ...rest, heldSince };
+  // Of what was refused nothing is there.
+  const tried = error.kind === "uncertain" && begun !== undefined ? { begun, attempts } : {};
+  const kept: OutboxEntry = { ...rest, ...tried, heldSince };
   await lease.append([], { fields: { unsaid: "1" }, outbox: { [key]: JSON.stringify(kept) } });
   return options.now() + Math.min(Math.max(waited, held.leastMs), held.mostMs);
 }

@@ -16,7 +16,7 @@ import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts"
  * Does what the thread's outbox holds: first the posts in the order of their keys, then the rest.
  *
  * @returns the marks and edits that are still being made: nothing else has to wait for them; and when to look again, ms
- * since the epoch, where people must let the bot write there before it can do the rest
+ * since the epoch, where people must let the bot write there before it can do the rest, or the platform fails for long
  */
 export async function flushOutbox(
   lease: SessionLease,

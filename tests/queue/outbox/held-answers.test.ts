@@ -3,8 +3,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createDiscordSurface } from "../../../src/adapters/discord/surface/surface.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { sendKept } from "../../../src/queue/outbox/send-kept.ts";
+import { SurfaceError } from "../../../src/chat/surface.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { storedOutbox } from "./stored-outbox.ts";
@@ -73,6 +75,62 @@ test("An answer for which the bot is not invited again for hours is left in the 
   expect(texts()).not.toContain("It is done.");
   expect(await left()).toEqual([]);
   expect(await unsaid()).toBe("1");
+});
+
+/** An answer that has been tried for ten minutes while Slack failed. */
+async function tried(isThere: boolean) {
+  const slack = await startFakeSlack();
+  onTestFinished(() => slack.close());
+  const surface = createSlackSurface({
+    ...{ botToken: slack.botToken, apiUrl: slack.url },
+    log: pino({ level: "silent" }),
+  });
+  const [ada, channel] = [slack.user("ada"), slack.channel("general")];
+  const root = await ada.says(channel, "<@BOT> work");
+  const place = { platform: "slack", workspace: slack.teamId, channel: channel.id, thread: root.ts };
+  const message = { kind: "answer", markdown: "It is done." } as const;
+  const begun = Date.now() - 1;
+  if (isThere) await surface.post(place, message, "t:answer");
+  const thread = `slack:${slack.teamId}:${channel.id}:${root.ts}`;
+  const entry = { do: "post", message, attempts: 13, begun };
+  return {
+    slack,
+    ...storedOutbox(server.client(), thread, surface, { "t:answer": entry }),
+    said: () => channel.messages.filter(({ user }) => user === slack.bot).map(({ text }) => text),
+  };
+}
+
+test.each([
+  ["has not arrived", false],
+  ["has arrived", true],
+])(
+  "An answer waits while Slack fails for long, and stands there once where it %s before",
+  async (_what, isThere) => {
+    const { slack, flush, said, passes, left, unsaid } = await tried(isThere);
+    const failing = { kind: "http", status: 503 } as const;
+    slack.fail("conversations.replies", failing, 2);
+    expect(await flush()).toBe(60_000);
+    expect(await unsaid()).toBe("1");
+    passes(hour);
+    expect(await flush()).toBe(hour / 2);
+    slack.recover();
+    expect(await flush()).toBeUndefined();
+    expect(said()).toEqual(["It is done."]);
+    expect(await left()).toEqual([]);
+    expect(await unsaid()).toBeNull();
+  },
+);
+
+test("An answer is not kept for longer where the platform does not say whether it is there", async () => {
+  const chat = memoryChat();
+  for (let attempts = 0; attempts < 3; attempts += 1)
+    chat.failNext(new SurfaceError("uncertain", "No answer."));
+  const thread = "memory:1:2:3";
+  const { flush, left } = storedOutbox(server.client(), thread, chat.surface, {
+    "t:answer": { do: "post", message: { kind: "answer", markdown: "It is done." }, attempts: 0 },
+  });
+  expect(await flush()).toBeUndefined();
+  expect(await left()).toEqual([]);
 });
 
 test("What is kept for a thread is sent as soon as that is asked for, and nothing is done where nothing is kept", async () => {
