@@ -80,7 +80,7 @@ describe("/agent", () => {
     });
     const asked = discord.user("eve").asks(discord.channel("general"), { prompt: "something rude" });
     const reply = await discord.until(() => asked.reply);
-    expect(reply).toMatchObject({ content: "You are not listed.", flags: MessageFlags.Ephemeral });
+    expect(reply).toMatchObject({ content: "You are not listed.", onlyFor: { username: "eve" } });
     expect(intake.events).toMatchObject([{ kind: "message", author: { name: "eve" }, tellsRefusal: true }]);
   });
 
@@ -592,6 +592,18 @@ describe("buttons", () => {
       ...[1, 2, 3, 4].map(() => ({ most: 5, continues: true })),
     ]);
     expect(events.at(-1)).toMatchObject({ fields: { subject: "more", count: "2", urgent: [0] } });
+  });
+
+  test("one whose answer holds an address has no preview of it, for which Discord would fetch it", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const { shown, thread } = await posted(discord, { actions: [approve] });
+    const reply = "notes wants you to open a page at pay.example:\nhttps://pay.example/once?ticket=7";
+    intake.next.push(async () => ({ kind: "acted", thread: threadId(thread), reply }));
+    const press = discord.user("bob").presses("Approve", shown);
+    const told = await discord.until(() => press.reply);
+    expect(told.onlyFor?.username).toBe("bob");
+    expect(told.flags & MessageFlags.SuppressEmbeds).toBe(MessageFlags.SuppressEmbeds);
   });
 
   test("one that asks for a sentence counts without it too", async () => {

@@ -137,7 +137,16 @@ export const commandsBody = z
     "APPLICATION_COMMANDS_DUPLICATE_NAME",
   );
 
-const replyFlags = z.number().refine((bits) => (bits & ~(1 << 6)) === 0, "flags that a reply may not have");
+/**
+ * That only one person sees it; of a reply that is there already, that it has no previews and notifies nobody as well.
+ * https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-messages
+ */
+const deferredFlags = z
+  .number()
+  .refine((bits) => (bits & ~(1 << 6)) === 0, "flags that a reply may not have");
+const replyFlags = z
+  .number()
+  .refine((bits) => (bits & ~((1 << 6) | (1 << 2) | (1 << 12))) === 0, "flags that a reply may not have");
 
 /** https://docs.discord.com/developers/components/reference#string-select */
 const menu = z.strictObject({
@@ -243,7 +252,10 @@ const modal = z.strictObject({
 
 export const callbackBody = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal(4), data: reply }),
-  z.strictObject({ type: z.literal(5), data: z.strictObject({ flags: replyFlags.optional() }).optional() }),
+  z.strictObject({
+    type: z.literal(5),
+    data: z.strictObject({ flags: deferredFlags.optional() }).optional(),
+  }),
   z.strictObject({ type: z.literal(6) }),
   // What is left out stays; flags cannot change.
   z.strictObject({ type: z.literal(7), data: reply.omit({ flags: true }).partial() }),

@@ -63,7 +63,9 @@ export async function replyEphemeral(
     type: InteractionResponseType.ChannelMessageWithSource,
     data: {
       content: cutForDiscord(content, messageChars),
-      flags: MessageFlags.Ephemeral,
+      // For a preview Discord would fetch the address, which may be good for one person and one visit: no client may do
+      // that (https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#safe-url-handling).
+      flags: MessageFlags.Ephemeral | MessageFlags.SuppressEmbeds,
       allowed_mentions: nobody,
       ...(components.length > 0 && { components }),
     },
