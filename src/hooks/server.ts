@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { isJsonTooDeep, mostLevels } from "../agent/nesting.ts";
 import { parseJson } from "../agent/text.ts";
 import { inboundServerOptions, largestInboundBody, limitConnections } from "../chat/inbound-requests.ts";
 import { SurfaceError } from "../chat/surface.ts";
@@ -200,7 +201,9 @@ async function readEvent(
   if (!body) return refuse(413, "The body has more than 1 MiB.", { connection: "close" });
   const sent: HookRequest = { headers: request.headers, body };
   if (!isGenuine(proof, secret, sent, now)) return refuse(401, "The proof of origin is wrong.");
-  const payload = parseJson(body.toString("utf8"));
+  const json = body.toString("utf8");
+  if (isJsonTooDeep(json)) return refuse(400, `The body is nested more than ${mostLevels} levels deep.`);
+  const payload = parseJson(json);
   if (payload === undefined) return refuse(400, "The body is not JSON.");
   const kind = readKind(sent);
   // GitHub's greeting of a new webhook.

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createConsoleSurface } from "../../src/adapters/console/conversations/surface.ts";
 import { triggersSchema } from "../../src/config/triggers.ts";
@@ -6,10 +7,10 @@ import { type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
-/** Bodies of webhooks that are too large: whoever sends one shall read why it was refused, and cost little. */
+/** Bodies of webhooks that are too large or too deep: whoever sends one shall read why it was refused, and cost little. */
 
 const trigger = {
-  ...{ verify: "bearer", secretVariable: "SECRET", prompt: "Look at {{title}}." },
+  ...{ verify: "bearer", secretVariable: "SECRET", prompt: "Look at {{title}} in {{body}}." },
   ...{ channel: "local:console:main", onBehalfOf: { id: "U1", name: "Ada" } },
 };
 const secret = "a-secret-of-the-sender";
@@ -80,4 +81,27 @@ test("one that never ends is cut off", async () => {
   expect(sent).toBeGreaterThan(25 * mib);
   expect(sent).toBeLessThan(50 * mib);
   expect(await server?.client().keys("heddle:{hook:*")).toEqual([]);
+});
+
+const lists = (levels: number, inside = "") => `${"[".repeat(levels)}${inside}${"]".repeat(levels)}`;
+
+test.each([
+  ["lists", lists(500_000)],
+  ["objects", `${'{"a":'.repeat(170_000)}1${"}".repeat(170_000)}`],
+  ["lists that nothing closes", "[".repeat(1_000_000)],
+  ["one level too many", lists(101)],
+])("%s nested deep are refused with words, and hold up nothing else", async (_what, text) => {
+  const delays = monitorEventLoopDelay({ resolution: 5 });
+  delays.enable();
+  const answer = await send(`content-length: ${text.length}\r\nconnection: close`, [Buffer.from(text)]);
+  delays.disable();
+  expect(answer.answer).toBe("HTTP/1.1 400 Bad Request");
+  // Parsing half a million of them takes one second, and longer on a busy machine.
+  expect(delays.max / 1e6).toBeLessThan(500);
+});
+
+test("one that is as deep as it may be is taken, and brackets in its texts count for nothing", async () => {
+  const text = `{"title":"\\"${"[{".repeat(200)}","deep":${lists(99, '"]\\\\"')}}`;
+  const { answer } = await send(`content-length: ${text.length}\r\nconnection: close`, [Buffer.from(text)]);
+  expect(answer).toBe("HTTP/1.1 200 OK");
 });
