@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { findPasswords } from "../agent/url-passwords.ts";
@@ -8,6 +8,7 @@ import { ConfigError } from "./config-error.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
 import { fillInVariables } from "./header-variables.ts";
 import { checkProviders } from "./model-names.ts";
+import { readText } from "./read-text.ts";
 import { type Settings, settingsSchema } from "./schema.ts";
 
 export interface Config {
@@ -53,7 +54,7 @@ const secretNames = [
  */
 export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const dotenv = resolve(cwd, ".env");
-  const fromFile = existsSync(dotenv) ? parseEnv(readFileSync(dotenv, "utf8")) : {};
+  const fromFile = parseEnv(readText(dotenv) ?? "");
   const present = Object.entries({ ...fromFile, ...env }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "",
   );
@@ -61,17 +62,14 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const environment = check(environmentSchema, variables, "the environment");
 
   const path = resolve(cwd, environment.HEDDLE_CONFIG);
-  if (variables["HEDDLE_CONFIG"] !== undefined && !existsSync(path)) {
+  const text = readText(path);
+  if (variables["HEDDLE_CONFIG"] !== undefined && text === undefined) {
     throw new ConfigError(
       `HEDDLE_CONFIG names ${path}, which does not exist; create it or unset the variable.`,
     );
   }
-  const settingsFile = existsSync(path) ? path : undefined;
-  const settings = check(
-    settingsSchema,
-    settingsFile ? readYaml(readFileSync(settingsFile, "utf8"), path) : {},
-    path,
-  );
+  const settingsFile = text === undefined ? undefined : path;
+  const settings = check(settingsSchema, text === undefined ? {} : readYaml(text, path), path);
   // Paths in the settings start at the file that names them.
   const beside = (relative: string) => resolve(dirname(path), relative);
   if (settings.demo.scripts) settings.demo.scripts = beside(settings.demo.scripts);

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { beyondSchema } from "../../scripts/reference/reference.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { loadConfig, listUnknownVariables } from "../../src/config/load.ts";
 import { chooseModel } from "../../src/config/model-choice.ts";
 import { validateForEditors } from "./json-schema.ts";
@@ -190,6 +191,18 @@ models:
     rmSync(join(folder, ".env"));
     expect(() => load({}, "agent: [")).toThrow(/heddle\.yaml is not YAML/);
     expect(() => load({}, "agent: *nobody")).toThrow(/heddle\.yaml is not YAML/);
+  });
+
+  test.each(["heddle.yaml", ".env"])("is refused where %s is there and cannot be read", (name) => {
+    const path = join(folder, name);
+    mkdirSync(path);
+    expect(() => load()).toThrow(new ConfigError(`${path} is a folder; put the file in its place.`));
+    rmdirSync(path);
+    // A link to itself exists, and cannot be followed.
+    symlinkSync(name, path);
+    const unreadable =
+      "cannot be read (ELOOP); make it and its folder readable for the user that runs Heddle.";
+    expect(() => load()).toThrow(new ConfigError(`${path} ${unreadable}`));
   });
 
   test("says who may do what, and wants ids in quotes, because YAML rounds long numbers", () => {

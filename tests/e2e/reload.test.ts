@@ -1,4 +1,4 @@
-import { rename, writeFile } from "node:fs/promises";
+import { rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SettingsReport, SystemReport } from "../../src/operations/reports.ts";
@@ -94,4 +94,27 @@ tools: { rules: [{ tool: bash, command: "echo *", action: deny, why: Not any mor
   program.signal("SIGTERM");
   expect(await program.ended).toBe(0);
   await model.close();
+});
+
+test("a file that can no longer be looked at ends nothing, and a start with it is refused", {
+  timeout: patienceMs,
+}, async () => {
+  const path = join(here.place.folder, "heddle.yaml");
+  const text = "agent: { instructions: Words of the file. }\n";
+  await save(text);
+  const program = here.place.start(["start"], { REDIS_URL: here.redis.path });
+  await program.line(/console +http/);
+
+  // A link to itself: as in a folder that was closed to the program's user, the system does not say whether it is there.
+  await rm(path);
+  await symlink("heddle.yaml", path);
+  await program.line(/refused, and what was in force stays.*heddle\.yaml cannot be read \(ELOOP\)/);
+  const next = here.place.start(["start"], { REDIS_URL: here.redis.path });
+  expect(await next.ended).toBe(78);
+  expect(next.output()).toMatch(/^heddle: \S+heddle\.yaml cannot be read \(ELOOP\); make it/);
+
+  await save(text);
+  await program.line(/The configuration is again what is in force/);
+  program.signal("SIGTERM");
+  expect(await program.ended).toBe(0);
 });

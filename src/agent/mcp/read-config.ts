@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
 import type { ServiceAccess } from "../../sandbox/service.ts";
-import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { isObject } from "../llm/wire-calls.ts";
+import { explainUnreadable } from "../unreadable-file.ts";
 import { findPasswords } from "../url-passwords.ts";
 import {
   type McpConfig,
@@ -22,12 +22,22 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * @throws McpConfigError
  */
 export async function readMcpConfig(path: string, env: Environment): Promise<McpConfig> {
+  const text = await readIfThere(path);
+  if (text === undefined) return { servers: [], secrets: [] };
   try {
-    return parseMcpConfig(await readFile(path, "utf8"), env);
+    return parseMcpConfig(text, env);
   } catch (error) {
-    if (error instanceof McpConfigError) throw new McpConfigError(`${path}: ${error.message}`);
-    if (hasErrorCode(error, "ENOENT")) return { servers: [], secrets: [] };
-    throw error;
+    throw error instanceof McpConfigError ? new McpConfigError(`${path}: ${error.message}`) : error;
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    const why = explainUnreadable(path, error);
+    if (why === undefined) return undefined;
+    throw new McpConfigError(why);
   }
 }
 

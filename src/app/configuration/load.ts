@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { McpConfig } from "../../agent/mcp/config.ts";
 import { readMcpConfig } from "../../agent/mcp/read-config.ts";
 import { ConfigError } from "../../config/config-error.ts";
 import { type Config, loadConfig } from "../../config/load.ts";
-import { hasErrorCode } from "../../sandbox/system-error.ts";
+import { readText } from "../../config/read-text.ts";
 
 /** What is read from the files of the configuration and the environment. */
 export interface LoadedConfiguration {
@@ -19,10 +18,8 @@ export interface LoadedConfiguration {
 export async function loadConfiguration(env: NodeJS.ProcessEnv, cwd: string): Promise<LoadedConfiguration> {
   const config = loadConfig(env, cwd);
   const mcp = await readMcpConfig(config.settings.mcp.config, config.variables);
-  const texts = [config.settingsFile, config.settings.mcp.config].map(
-    async (path) => path && (await readText(path)),
-  );
-  return { config, mcp, hash: digest(await Promise.all(texts)) };
+  const texts = [config.settingsFile, config.settings.mcp.config].map((path) => path && readText(path));
+  return { config, mcp, hash: digest(texts) };
 }
 
 /**
@@ -34,7 +31,7 @@ export async function reloadConfiguration(
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Promise<LoadedConfiguration> {
-  if (settingsFile !== undefined && !(await readText(settingsFile))?.trim()) {
+  if (settingsFile !== undefined && !readText(settingsFile)?.trim()) {
     throw new ConfigError(
       `${settingsFile} is gone or empty; write it again, with {} for the defaults, or start Heddle again without it.`,
     );
@@ -46,15 +43,6 @@ export async function reloadConfiguration(
 export function listFiles({ config }: LoadedConfiguration, cwd: string): string[] {
   const { settings, settingsFile, environment } = config;
   return [settingsFile ?? join(cwd, environment.HEDDLE_CONFIG), settings.mcp.config, join(cwd, ".env")];
-}
-
-async function readText(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (hasErrorCode(error, "ENOENT")) return undefined;
-    throw error;
-  }
 }
 
 function digest(texts: readonly (string | undefined)[]): string {

@@ -56,10 +56,15 @@ export function watchFiles({
 }
 
 function fingerprint(files: readonly string[]): string {
-  return files
-    .map((file) => {
-      const found = statSync(file, { throwIfNoEntry: false });
-      return found ? `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : "-";
-    })
-    .join("\n");
+  return files.map(describeFile).join("\n");
+}
+
+function describeFile(path: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (error) {
+    // Its folder may have been closed to us while we run, which the next reading tells.
+    return error instanceof Error && "code" in error ? String(error.code) : "-";
+  }
 }

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { McpConfigError, type McpServer } from "../../../src/agent/mcp/config.ts";
 import { parseMcpConfig, readMcpConfig } from "../../../src/agent/mcp/read-config.ts";
@@ -173,6 +173,12 @@ describe("the file", () => {
     expect(refusal).toBeInstanceOf(McpConfigError);
     expect(String(refusal)).toContain(`${path}: it is not JSON`);
     expect(String(refusal)).not.toContain("sk-very");
+  });
+
+  test("that is a folder is refused in one sentence", async () => {
+    const path = dirname(fileWith("{}"));
+    const sentence = `${path} is a folder; put the file in its place.`;
+    await expect(readMcpConfig(path, {})).rejects.toThrow(new McpConfigError(sentence));
   });
 
   test("of another shape is refused with an example", async () => {
