@@ -48,16 +48,18 @@ const secretNames = [
 
 /**
  * Reads the environment, `.env` in the working directory (the environment wins) and the settings file.
- * An empty variable counts as absent, because compose files and CI systems set them so.
+ * An empty variable counts as absent, because compose files and CI systems set them so. Blanks and line breaks around a
+ * value do not belong to it: Kubernetes' secrets are often made of a file that ends with one, and Docker reads `\r` into
+ * the values of a file from Windows.
  *
  * @throws ConfigError
  */
 export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const dotenv = resolve(cwd, ".env");
   const fromFile = parseEnv(readText(dotenv) ?? "");
-  const present = Object.entries({ ...fromFile, ...env }).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "",
-  );
+  const present = Object.entries({ ...fromFile, ...env })
+    .map(([name, value = ""]) => [name, value.trim()] as const)
+    .filter(([, value]) => value !== "");
   const variables = Object.fromEntries(present);
   const environment = check(environmentSchema, variables, "the environment");
 

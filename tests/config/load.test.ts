@@ -184,6 +184,21 @@ models:
     expect(load({ ANTHROPIC_API_KEY: "" }).environment.ANTHROPIC_API_KEY).toBeUndefined();
   });
 
+  test("takes no blanks or line breaks around a value, from .env neither, and none but them as absent", () => {
+    writeFileSync(join(folder, ".env"), 'OPENAI_API_KEY="sk-from-file "\r\nHOOK=in .env\r\n');
+    const { environment, variables, secrets } = load({
+      ...{ ANTHROPIC_API_KEY: "sk-ant-from-a-secret\n", MINIMAX_API_KEY: " \r\n", HEDDLE_PORT: "4321\r" },
+      GITHUB_APP_PRIVATE_KEY: "-----BEGIN\nabc\n-----END\n",
+    });
+    expect(environment).toMatchObject({
+      ...{ ANTHROPIC_API_KEY: "sk-ant-from-a-secret", OPENAI_API_KEY: "sk-from-file", HEDDLE_PORT: 4321 },
+      GITHUB_APP_PRIVATE_KEY: "-----BEGIN\nabc\n-----END",
+    });
+    expect(environment.MINIMAX_API_KEY).toBeUndefined();
+    expect(variables["HOOK"]).toBe("in .env");
+    expect(secrets).toContain("sk-ant-from-a-secret");
+  });
+
   test("says when the named file does not exist or is not YAML", () => {
     expect(() => load({ HEDDLE_CONFIG: "nowhere.yaml" })).toThrow(/nowhere\.yaml, which does not exist/);
     writeFileSync(join(folder, ".env"), "HEDDLE_CONFIG=elsewhere.yaml\n");
