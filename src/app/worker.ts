@@ -6,7 +6,9 @@ import { createWorkerStatus } from "../operations/worker-status.ts";
 import { daySeconds } from "../queue/redis/keys.ts";
 import { createInputStore } from "../queue/stores/mcp-inputs.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
+import { createRareSentences } from "../queue/redis/rare-sentences.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
+import { explainRefusal } from "../queue/redis/unavailable.ts";
 import { openScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
 import { createSlots } from "../queue/turns/slots.ts";
@@ -39,14 +41,7 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
   const { observe, audit: note } = context.telemetry;
   const { queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = (error: unknown) => {
-    const problem =
-      isOutOfMemory(error) || error instanceof OutOfMemory ? outOfMemory : "the worker met an error";
-    // That Redis is away or silent is in the log once, and every connection fails of it, many times a second.
-    const isKnown =
-      redis.status !== "ready" || error instanceof ConnectionSilent || isLookingForPrimary(error);
-    log[isKnown ? "debug" : "error"]({ err: error }, problem);
-  };
+  const onError = createErrorLog(context);
 
   await checkSkills(context);
   void warnOfSmallModels(context, models()).catch(onError);
@@ -129,6 +124,22 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
 }
 
 /** What ioredis says at each reconnect, also where the only sentinel answers the next moment. */
+const refusalRemedy = "Look at its log, its disk and what its user may do. Turns wait until then.";
+
+/** Logs what the worker met; what Redis refuses to every thread, in a sentence and now and then. */
+function createErrorLog({ log, redis }: AppContext): (error: unknown) => void {
+  const isDue = createRareSentences();
+  return (error) => {
+    const isFull = isOutOfMemory(error) || error instanceof OutOfMemory;
+    const refusal = isFull ? outOfMemory : explainRefusal(error, refusalRemedy);
+    // That Redis is away or silent is in the log once, and every connection fails of it, many times a second.
+    const isKnown =
+      redis.status !== "ready" || error instanceof ConnectionSilent || isLookingForPrimary(error);
+    const isTold = isKnown || (refusal !== undefined && !isDue(refusal));
+    log[isTold ? "debug" : "error"]({ err: error }, refusal ?? "the worker met an error");
+  };
+}
+
 function isLookingForPrimary(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("All sentinels are unreachable. Retrying");
 }

@@ -1,3 +1,5 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FakeModelServer, type FakeReply, startFakeAnthropic } from "../fakes/anthropic.ts";
@@ -149,6 +151,24 @@ describe("A turn", () => {
     await ada.says(general, "<@BOT> again", { thread: second.ts });
     await slack.message(({ text, threadTs }) => text.includes("Here I am.") && threadTs === second.ts);
     expect(general.messages.filter(({ text }) => text.includes("my memory is full"))).toHaveLength(1);
+  });
+
+  test("waits while Redis cannot write its files, which the log says in few lines", async () => {
+    const redis = await servers.start({ save: "3600 1000000" });
+    const program = await heddle(`redis://127.0.0.1:${redis.port}`);
+    await slack.user("ada").says(slack.channel("general"), "<@BOT> are you there?");
+    await asked.promise;
+    const [, dir = ""] = await redis.client.config("GET", "dir");
+    // The snapshot cannot take the place of a folder. From then on Redis refuses to write.
+    await mkdir(join(dir, "dump.rdb"), { recursive: true });
+    await redis.client.bgsave();
+    answer.resolve();
+    await program.line(/Redis does not serve: MISCONF .*its disk.*Turns wait until then/);
+    await setTimeout(3_000);
+    expect(program.output().split("MISCONF").length).toBeLessThan(20);
+    await rm(join(dir, "dump.rdb"), { recursive: true });
+    await redis.client.bgsave();
+    await answered();
   });
 
   describe("with TLS and passwords", () => {

@@ -7,6 +7,8 @@ export class RedisUnavailable extends Error {
 const refusals = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH|WRONGPASS|NOPERM|MISCONF|TRYAGAIN)\b/;
 /** Of a cluster that has had no primary for as long as a command waits. */
 const redirections = /^Too many Cluster redirections\. Last error: (?:\w*Error: )?/;
+/** Where in a script a command was refused, which differs from script to script. */
+const placeInScript = / script: [0-9a-f]{40}\b[^]*$/;
 const clientErrors = new Set(["ClusterAllFailedError", "MaxRetriesPerRequestError"]);
 
 const remedy = "Look at the state of its servers and at REDIS_URL, then try again.";
@@ -21,6 +23,6 @@ export function explainRefusal(error: unknown, advice = remedy): string | undefi
   const isOfServer =
     redirections.test(message) || clientErrors.has(name) || (name === "ReplyError" && refusals.test(message));
   if (!isOfServer) return undefined;
-  const why = message.replace(redirections, "").replace(/\.$/, "");
+  const why = message.replace(redirections, "").replace(placeInScript, "").replace(/\.$/, "");
   return `Redis does not serve: ${why}. ${advice}`;
 }

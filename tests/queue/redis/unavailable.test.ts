@@ -35,6 +35,21 @@ test.each([
   );
 });
 
+test("A command of a script is refused by the same sentence, whichever script that is", () => {
+  const [first, second] = [
+    "d96ca626f1ea141b44a856b312fc636d99aa9ea9, on @user_script:217",
+    "8640abdd8a134cadc9447f9c718058f8e87ce063, on @user_script:40",
+  ].map((place) => {
+    const error = new Error(
+      `MISCONF Errors writing to the AOF file: No space left on device script: ${place}.`,
+    );
+    error.name = "ReplyError";
+    return explainRefusal(error);
+  });
+  expect(first).toMatch(/: MISCONF Errors writing to the AOF file: No space left on device\. Look at/);
+  expect(second).toBe(first);
+});
+
 test("A cluster without a primary is named by its last answer, and no wrapping", () => {
   const error = new Error(
     "Too many Cluster redirections. Last error: ReplyError: CLUSTERDOWN The cluster is down",
