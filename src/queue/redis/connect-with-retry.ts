@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { openClient } from "./client.ts";
 import { askForKey } from "./primaries.ts";
+import { createRareSentences } from "./rare-sentences.ts";
 import type { RedisLog } from "./server.ts";
 import { ConnectionSilent } from "./silence.ts";
 import type { Target } from "./target.ts";
@@ -12,6 +13,8 @@ interface Patience {
   refusedMs?: number;
   /** Whether a server that takes no connection may still be coming up. */
   mayBeLate: boolean;
+  /** What a refusal means and what to do, for the log, where a server that was lost takes no connection any more. */
+  explainCause?(cause: string): string;
   signal?: AbortSignal;
   log: RedisLog;
 }
@@ -34,7 +37,7 @@ const noticeMs = 1_000;
  */
 export async function connectWithRetry(
   target: Target,
-  { patienceMs, refusedMs = patienceMs, mayBeLate, signal, log }: Patience,
+  { patienceMs, refusedMs = patienceMs, mayBeLate, explainCause, signal, log }: Patience,
 ): Promise<{ ok: true; control: Redis } | { ok: false; cause: string }> {
   let cause = noAnswer;
   let isRefused = false;
@@ -89,10 +92,21 @@ export async function connectWithRetry(
     return { ok: false, cause };
   }
 
+  tellOfLosses(control, log, explainCause);
+  return { ok: true, control };
+}
+
+/** Says that the server is lost, why it takes no connection where it says so itself, and that it is back. */
+function tellOfLosses(control: Redis, log: RedisLog, explainCause = (cause: string) => `${cause}.`): void {
+  const isDue = createRareSentences();
   let lost = false;
   let isSilent = false;
   control.on("error", (error) => {
     isSilent = error instanceof ConnectionSilent;
+    const reason = reasonOf(error);
+    if (reason.name !== "ReplyError") return;
+    const sentence = `Redis refuses the connection: ${explainCause(explain(reason))}`;
+    if (isDue(sentence)) log.warn(sentence);
   });
   control.on("close", () => {
     // Of a silent server the others tell.
@@ -105,7 +119,6 @@ export async function connectWithRetry(
     lost = false;
     isSilent = false;
   });
-  return { ok: true, control };
 }
 
 /**

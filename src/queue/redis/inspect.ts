@@ -6,6 +6,8 @@ export interface Inspection {
   name: string;
   /** Cluster mode, which a plain client cannot work with. */
   cluster: boolean;
+  /** It follows a primary, and takes no writes. */
+  isReplica: boolean;
   /** One sentence each, with the way out. */
   warnings: string[];
 }
@@ -31,7 +33,7 @@ export async function inspectServer(client: Redis): Promise<Inspection> {
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
     const unchecked = `Redis refuses INFO (${words}), so its version, eviction policy and persistence are unchecked.`;
-    return { name: "Redis of unknown version", cluster: false, warnings: [unchecked] };
+    return { name: "Redis of unknown version", cluster: false, isReplica: false, warnings: [unchecked] };
   }
   const facts = new Map(
     [...info.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, key = "", value = ""]) => [key, value]),
@@ -85,5 +87,6 @@ function judge(info: ReadonlyMap<string, string>): Inspection {
       );
     }
   }
-  return { name, cluster: info.get("redis_mode") === "cluster", warnings };
+  const isReplica = info.get("role") === "slave" && info.get("slave_read_only") !== "0";
+  return { name, cluster: info.get("redis_mode") === "cluster", isReplica, warnings };
 }

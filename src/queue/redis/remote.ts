@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { connectWithRetry, isLoading, noPrimary } from "./connect-with-retry.ts";
 import { inspectServer } from "./inspect.ts";
 import { followPrimaries } from "./primaries.ts";
+import { createRareSentences } from "./rare-sentences.ts";
 import { type RedisLog, type RedisServer, redisServer } from "./server.ts";
 import type { SilenceLimits } from "./silence.ts";
 import { RedisUnavailable } from "./unavailable.ts";
@@ -23,25 +24,35 @@ const refusedMs = 2_000;
 /** The Redis that REDIS_URL names. */
 export async function connectRemote(settings: RemoteSettings): Promise<RedisServer> {
   const { url, caFile, sentinelPassword, patienceMs, limits, log } = settings;
+  const isDue = createRareSentences();
   const { target, place } = parseRedisUrl(url, {
     ...(caFile && { ca: await readCertificates(caFile) }),
     ...(sentinelPassword && { sentinelPassword }),
+    onReadonly() {
+      const sentence = `Redis takes no writes, since it is a replica: what was asked of it is asked again until it is a primary. ${replicaRemedy}`;
+      if (isDue(sentence)) log.warn(sentence);
+    },
   });
   // Sentinels and clusters need longer to agree on another primary than a server to begin to listen.
   const isSingle = !target.nodes && !target.options.sentinels;
-  const patience = { patienceMs, mayBeLate: true, log, ...(isSingle && { refusedMs }) };
+  const explainCause = (cause: string) => `${inPlainWords(cause)}. ${remedy(cause)}`;
+  const patience = { patienceMs, mayBeLate: true, explainCause, log, ...(isSingle && { refusedMs }) };
   const link = await connectWithRetry(target, patience);
   if (!link.ok) {
-    throw new RedisUnavailable(
-      `Redis at ${place} (REDIS_URL) is not usable: ${inPlainWords(link.cause)}. ${remedy(link.cause)}`,
-    );
+    throw new RedisUnavailable(`Redis at ${place} (REDIS_URL) is not usable: ${explainCause(link.cause)}`);
   }
   const { control } = link;
-  const { name, cluster, warnings } = await inspectServer(control);
+  const { name, cluster, isReplica, warnings } = await inspectServer(control);
   if (cluster && !target.nodes) {
     control.disconnect();
     throw new RedisUnavailable(
       `Redis at ${place} (REDIS_URL) is a node of a cluster: write redis+cluster:// (rediss+cluster:// with TLS) and name some of its nodes.`,
+    );
+  }
+  if (isReplica && !cluster) {
+    control.disconnect();
+    throw new RedisUnavailable(
+      `Redis at ${place} (REDIS_URL) is a replica and takes no writes. ${replicaRemedy}`,
     );
   }
   const primaries = target.nodes && followPrimaries(control, log);
@@ -76,6 +87,8 @@ function inPlainWords(cause: string): string {
     .replace(/WRONGPASS[^]*/, "it does not know this user with this password")
     .replace(/(?:ERR )?AUTH <?\w*>? ?called[^]*/, "it has no password, and REDIS_URL gives one");
 }
+
+const replicaRemedy = "Make it a primary, or name the primary or its sentinels in REDIS_URL.";
 
 /** What to do, from what the server or the connection said. */
 function remedy(cause: string): string {

@@ -8,6 +8,8 @@ export interface UrlSettings {
   ca?: string;
   /** Of the sentinels themselves. */
   sentinelPassword?: string;
+  /** Told of each command that a replica has refused, which is sent again until a primary takes it. */
+  onReadonly?(): void;
 }
 
 const urlForms =
@@ -87,7 +89,7 @@ function readParts(
   };
 }
 
-function targetOf(parts: UrlParts, { ca, sentinelPassword }: UrlSettings): Target {
+function targetOf(parts: UrlParts, { ca, sentinelPassword, onReadonly }: UrlSettings): Target {
   const { kind, username, password, places, encrypted, name } = parts;
   const tls = ca === undefined ? {} : { ca };
   const options: ClientOptions = {
@@ -96,7 +98,11 @@ function targetOf(parts: UrlParts, { ca, sentinelPassword }: UrlSettings): Targe
     ...(password && { password }),
     ...(encrypted && { tls }),
     // The server that we write to has become a replica: find the new one, and send the command again.
-    reconnectOnError: (error) => (error.message.includes("READONLY") ? 2 : false),
+    reconnectOnError(error) {
+      if (!error.message.includes("READONLY")) return false;
+      onReadonly?.();
+      return 2;
+    },
   };
   if (kind === "cluster") return { options, nodes: places };
   if (kind === "server") return { options: { ...options, ...places[0] } };

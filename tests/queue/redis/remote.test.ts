@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
@@ -63,6 +64,42 @@ describe("the server that REDIS_URL names", () => {
         /could not write its snapshot the last time .*look at its log and at its disk\.$/,
       ),
     );
+  });
+
+  test("says that it is a replica, where a command waits for it to be none", async (context) => {
+    const port = await freePort();
+    const { client: operator } = await serve(context, port, {});
+    const { server, lines } = await open(`redis://127.0.0.1:${port}`);
+    const client = server.connect();
+    await operator.replicaof("127.0.0.1", 1);
+    const written = Promise.all([client.set("a", "1"), client.set("b", "1")]);
+    const sentence = /^Redis takes no writes, since it is a replica.*name the primary or its sentinels/;
+    await expect.poll(() => lines).toContainEqual(expect.stringMatching(sentence));
+    // Every command meets it again and again.
+    await delay(500);
+    expect(lines.filter((line) => sentence.test(line))).toHaveLength(1);
+    const start = open(`redis://127.0.0.1:${port}`);
+    await expect(start).rejects.toThrow(/ is a replica and takes no writes\. Make it a primary, or name the/);
+    await operator.call("replicaof", "no", "one");
+    expect(await written).toEqual(["OK", "OK"]);
+  });
+
+  test("says why it takes no connection any more, once its password was changed", async (context) => {
+    const port = await freePort();
+    const { client: operator } = await serve(context, port, {});
+    const { server, lines } = await open(`redis://127.0.0.1:${port}`);
+    const client = server.connect();
+    await client.ping();
+    await operator.config("SET", "requirepass", "another");
+    await operator.call("client", "kill", "type", "normal", "skipme", "yes");
+    const sentence =
+      "Redis refuses the connection: it wants a password. Put it into REDIS_URL (redis://:password@host:6379";
+    await expect.poll(() => lines).toContainEqual(expect.stringContaining(sentence));
+    await delay(500);
+    expect(lines.filter((line) => line.includes("refuses the connection"))).toHaveLength(1);
+    await operator.config("SET", "requirepass", "");
+    await expect.poll(() => lines, { timeout: 5_000 }).toContain("Redis is back.");
+    expect(await client.ping()).toBe("PONG");
   });
 
   test("tells its time", async (context) => {
