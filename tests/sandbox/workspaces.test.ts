@@ -300,6 +300,19 @@ describe("workers that share a store", () => {
   });
 });
 
+test("nothing is left of a workspace's note for which there is no room", () => {
+  const folder = closedFolder();
+  leftovers.push(() => rmSync(folder, { recursive: true }));
+  const module = new URL("../../src/sandbox/workspaces/records.ts", import.meta.url).href;
+  const program = `import { createWorkspaceRecords } from ${JSON.stringify(module)};
+    try { createWorkspaceRecords(${JSON.stringify(folder)}).write("key", { threadId: "thread", usedAt: 1 }); }
+    catch ({ code }) { console.log(code); }`;
+  const limited = `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1" | cat`;
+  const said = execFileSync("bash", ["-c", limited, process.execPath, program], { encoding: "utf8" });
+  expect(said).toBe("EFBIG\n");
+  expect(readdirSync(folder)).toEqual([]);
+});
+
 test("a store keeps nothing of an archive for which it has no room", () => {
   const store = closedFolder();
   leftovers.push(() => rmSync(store, { recursive: true }));

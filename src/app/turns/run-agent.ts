@@ -24,7 +24,8 @@ import type { ThreadId } from "../../chat/threads.ts";
 import type { Reading } from "../../message-extras/message-extras.ts";
 import type { Budgets } from "../../queue/budgets/budgets.ts";
 import type { TurnRunner } from "../../queue/turns/contracts.ts";
-import { usefulPrograms } from "../../sandbox/sandbox.ts";
+import { type Probe, type Sandbox, usefulPrograms } from "../../sandbox/sandbox.ts";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { isListed } from "../channel-settings.ts";
 import { addAnswering, findAsker } from "./asker.ts";
@@ -45,7 +46,6 @@ export async function* runAgent(
   input: RunInput,
 ): AsyncGenerator<AgentEvent, TurnOutcome> {
   const { thread, turn: id, claim, history, chosen, store, emit, signal } = input;
-  const { backend } = options.sandbox;
   const log = options.log.child({ thread, turn: id });
   const channel = options.channel(thread);
   const model = options.choose(thread, chosen.model ?? history.chosenModel, chosen.effort);
@@ -62,8 +62,8 @@ export async function* runAgent(
     shared.windows.refresh(),
   ]);
   await yieldToOthers();
-  const [sandbox, library, offer] = await Promise.all([
-    probe.ok ? backend.open(thread, claim) : undefined,
+  const [{ sandbox, noSandbox }, library, offer] = await Promise.all([
+    openWorkspace(options.sandbox, { thread, claim, probe, log }),
     options.skills.current(),
     options.mcp.offer(signal, asker),
   ]);
@@ -88,7 +88,7 @@ export async function* runAgent(
     options.messageExtras.open(thread, messages, { ...reading, fromStart });
   const messages = await openExtras(history.messages, true);
   const prompt = {
-    ...describeSurroundings(options, thread, { probe, model }),
+    ...describeSurroundings(options, thread, { probe, noSandbox, model }),
     skills: formatSkillCatalogue(skills, catalogueTokens, shared.counter.count),
   };
   const place = situation && { situation: withSkill(situation, chosen.skill, skills) };
@@ -188,18 +188,35 @@ function createMeter(
   return (model) => createMeteredModel({ model, turnBudget, counter });
 }
 
+/** The thread's sandbox, or why it has none. A disk that takes nothing is no reason to leave people without an answer. */
+async function openWorkspace(
+  { backend }: TurnRunnerOptions["sandbox"],
+  { thread, claim, probe, log }: Pick<RunInput, "thread" | "claim"> & { probe: Probe; log: Logger },
+): Promise<{ sandbox?: Sandbox; noSandbox: string }> {
+  if (!probe.ok) return { noSandbox: probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" ") };
+  try {
+    return { sandbox: await backend.open(thread, claim), noSandbox: "" };
+  } catch (error) {
+    if (!hasErrorCode(error, "ENOSPC", "EDQUOT", "EROFS")) throw error;
+    const code = String(error.code);
+    log.error(
+      { err: error },
+      `The disk of the workspaces takes nothing (${code}), so the turn goes on without files: make room on it, or make it writable.`,
+    );
+    const why = code === "EROFS" ? "is read-only" : "is full";
+    return { noSandbox: `The disk of Heddle's workspaces ${why}; its operator must put that right.` };
+  }
+}
+
 /** What the system prompt says of place and operator, whatever the tools. */
 function describeSurroundings(
   { channel, instructions, sandbox, web }: TurnRunnerOptions,
   thread: ThreadId,
-  {
-    probe,
-    model,
-  }: { probe: Awaited<ReturnType<TurnRunnerOptions["sandbox"]["refresh"]>>; model: LanguageModel },
+  { probe, noSandbox, model }: { probe: Probe; noSandbox: string; model: LanguageModel },
 ): Omit<PromptParts, "servers" | "skills"> {
   const settings = channel(thread);
   return {
-    noSandbox: probe.ok ? "" : probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" "),
+    noSandbox,
     sandboxNote: sandbox.backend.note(thread),
     ...(web && isListed(settings.tools, webFetchName) && { web: web.describe(thread, model) }),
     installed: usefulPrograms.filter((program) => !probe.missing.includes(program)),

@@ -35,8 +35,14 @@ export function createWorkspaceRecords(folder: string): WorkspaceRecords {
     write(key, record) {
       const path = join(folder, key);
       const fresh = `${path}.${randomBytes(4).toString("hex")}`;
-      writeFileSync(fresh, JSON.stringify(record), { mode: 0o600 });
-      renameSync(fresh, path);
+      try {
+        writeFileSync(fresh, JSON.stringify(record), { mode: 0o600 });
+        renameSync(fresh, path);
+      } catch (error) {
+        // A full disk takes the name and not the content.
+        rmSync(fresh, { force: true });
+        throw error;
+      }
     },
     remove(key) {
       rmSync(join(folder, key), { force: true });

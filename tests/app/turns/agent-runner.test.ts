@@ -451,6 +451,26 @@ describe("The agent of a thread", () => {
     expect(done).toEqual(["stored", "saved"]);
   });
 
+  test.each([
+    ["ENOSPC", "is full"],
+    ["EROFS", "is read-only"],
+  ])(
+    "answers without files where the disk of workspaces refuses with %s, and is told why",
+    async (code, why) => {
+      const sandbox = await openSandbox();
+      const open = () => Promise.reject(Object.assign(new Error(`${code}: write`), { code }));
+      const { ask, requests, done } = runner([{ text: "Hello." }], [], {
+        sandbox: { ...sandbox, backend: { ...sandbox.backend, open } },
+      });
+      await ask("a", "hello");
+      expect(requests[0]?.system).toContain(
+        `You have no shell and no files in this installation (The disk of Heddle's workspaces ${why}; its operator`,
+      );
+      expect(requests[0]?.tools.map(({ name }) => name)).not.toContain("bash");
+      expect(done).not.toContain("saved");
+    },
+  );
+
   test("tells files that came with a turn's messages from those that it wrote, until the turn is forgotten", async () => {
     const messageExtras: MessageExtras = {
       async open(_thread, messages, { sandbox }) {
