@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -100,6 +102,24 @@ describe("The audit log", () => {
     await redis.xadd(keys.audit, "1-1", ...entry);
     await moveToFiles(redis, folder, day);
     expect(await verify()).toMatchObject({ kind: "whole", messages: ["1"] });
+  });
+
+  test("stays in Redis as a whole where the disk takes a part of its last entry", async () => {
+    const log = open(redis, () => 5);
+    const lines = async () => (await redis.xrange(keys.audit, "-", "+")).map(([, [, line = ""]]) => line);
+    // As long as a block of the limit below, and a part of an entry more.
+    for (let n = 1; (await lines()).join("\n").length <= 1_024; n += 1) await log.append(asked(String(n)));
+    const module = new URL("../../src/telemetry/audit/files.ts", import.meta.url).href;
+    const program = `import { Redis } from "ioredis";
+      import { moveToFiles } from ${JSON.stringify(module)};
+      const redis = new Redis(${JSON.stringify(server.path)});
+      await moveToFiles(redis, ${JSON.stringify(folder)}, ${day}).catch(({ code }) => console.log(code));
+      redis.disconnect();`;
+    // A limit on the size of files stands for the full disk.
+    const limited = `trap '' XFSZ; ulimit -f 1; exec "$0" --input-type=module -e "$1" | cat`;
+    const said = await promisify(execFile)("bash", ["-c", limited, process.execPath, program]);
+    expect(said.stdout).toBe("EFBIG\n");
+    expect(await verify()).toMatchObject({ kind: "whole" });
   });
 
   test("never takes the place of another log's file", async () => {

@@ -80,7 +80,8 @@ async function writeFile(
     for await (const { n, line } of entries) {
       first ??= n;
       last = n;
-      await file.write(`${line}\n`);
+      // A disk that is nearly full takes a part of a `write` without an error.
+      await file.appendFile(`${line}\n`);
     }
     await file.sync();
   } finally {
