@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
@@ -38,6 +38,11 @@ describe("heddle start", () => {
       { yaml: "demo: { scripts: plays }" },
       /heddle: The demo scripts in \S+\/plays cannot be read: .*ENOENT/,
     ],
+    [
+      "a data folder that takes no files",
+      { yaml: "{}", env: { HEDDLE_DATA_DIR: "heddle.yaml" } },
+      /heddle: The data folder \S+heddle\.yaml cannot be used \(.*: make it writable for the user that runs Heddle/,
+    ],
     ["a model without its key", { env: { HEDDLE_MODEL: "openai/gpt-5" } }, /needs OPENAI_API_KEY/],
     [
       "a command that only every object has",
@@ -54,6 +59,18 @@ describe("heddle start", () => {
     expect(await program.ended).toBeGreaterThan(0);
     expect(program.output()).toMatch(sentence);
     expect(program.output()).not.toMatch(/\n\s+at /);
+  });
+
+  test("names a secret of its own that holds something else, and leaves it to people", async () => {
+    const file = join(here.place.folder, "data/seal.key");
+    await mkdir(join(here.place.folder, "data"), { mode: 0o711 });
+    await writeFile(file, "");
+    const program = heddle(["start"]);
+    expect(await program.ended).toBe(78);
+    expect(program.output()).toContain(
+      `heddle: ${file} holds no secret of Heddle's: restore it, or delete it for a new one.`,
+    );
+    expect(await readFile(file, "utf8")).toBe("");
   });
 
   test("names the wrong token and what to do", async () => {

@@ -22,7 +22,7 @@ export async function connectLocal(settings: LocalSettings): Promise<RedisServer
   try {
     return await connectIn(settings);
   } catch (error) {
-    if (!hasErrorCode(error, ...notWritable)) throw error;
+    if (!hasErrorCode(error, ...notWritable) && !isRefusedFolder(error)) throw error;
     throw new RedisUnavailable(
       `The data folder ${settings.dataDir} cannot be used (${error.message}): make it writable for the user that runs Heddle, or set HEDDLE_DATA_DIR to a folder that is.`,
     );
@@ -30,6 +30,11 @@ export async function connectLocal(settings: LocalSettings): Promise<RedisServer
 }
 
 const notWritable = ["EACCES", "EPERM", "EROFS", "ENOSPC", "ENOTDIR", "EEXIST"];
+
+/** Of a new folder on a disk that is read-only, Node says that it is not there. */
+function isRefusedFolder(error: unknown): error is Error {
+  return hasErrorCode(error, "ENOENT") && "syscall" in error && error.syscall === "mkdir";
+}
 
 async function connectIn(settings: LocalSettings): Promise<RedisServer> {
   const paths = await prepareLocalRedisPaths(settings.dataDir, settings.log);
