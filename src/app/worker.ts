@@ -123,7 +123,6 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
   };
 }
 
-/** What ioredis says at each reconnect, also where the only sentinel answers the next moment. */
 const refusalRemedy = "Look at its log, its disk and what its user may do. Turns wait until then.";
 
 /** Logs what the worker met; what Redis refuses to every thread, in a sentence and now and then. */
@@ -140,6 +139,7 @@ function createErrorLog({ log, redis }: AppContext): (error: unknown) => void {
   };
 }
 
+/** What ioredis says at each reconnect, also where the only sentinel answers the next moment. */
 function isLookingForPrimary(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("All sentinels are unreachable. Retrying");
 }
