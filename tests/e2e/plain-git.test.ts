@@ -68,7 +68,8 @@ describe.skipIf(missing.length > 0)("A repository at a plain git server", () => 
   }
 
   test("is cloned and pushed to after an approval, and what its server refuses is told in its words", {
-    timeout: 2 * patienceMs,
+    // Seven turns with five pushes, each of which starts a dozen processes.
+    timeout: 4 * patienceMs,
   }, async () => {
     const { git: server, room, voice, ada, heddle } = await start(["shop"]);
     const { git: run } = server.server;
