@@ -86,7 +86,8 @@ describe("The command line", () => {
     const names = commandLine().program.commands.map((each) => each.name());
     for (const command of names.filter((name) => name !== "complete"))
       expect(asTyped(`Try \`heddle ${command} x\`.`)).toBe(`Try \`${called} ${command} x\`.`);
-    expect(asTyped("heddle: ✓ heddle in Acme")).toBe("heddle: ✓ heddle in Acme");
+    for (const whole of ["heddle: ✓ heddle in Acme", "Start Heddle: npx heddle start"])
+      expect(asTyped(whole)).toBe(whole);
   });
 
   test("has help for each command, whose examples are commands that there are", async () => {

@@ -27,9 +27,9 @@ function findWrapper(): string | undefined {
 }
 
 const named =
-  /(?<![\w./-])heddle (?=(?:start|setup|run|doctor|health|manifest|threads|workspaces|audit|schedules|usage|questions|tokens|people|mcp|config|reload|stop|completion|help)\b|<command>|--)/g;
+  /(?<![\w./-]|npx )heddle (?=(?:start|setup|run|doctor|health|manifest|threads|workspaces|audit|schedules|usage|questions|tokens|people|mcp|config|reload|stop|completion|help)\b|<command>|--)/g;
 
-/** A hint of ours, with each `heddle <command>` as the person who reads it has called this program. */
+/** A hint of ours, with each `heddle <command>` as the person who reads it has called this program; one with `npx` stays. */
 export function asTyped(hint: string): string {
   const wrapper = findWrapper();
   return wrapper === undefined ? hint : hint.replaceAll(named, `${wrapper} `);
