@@ -79,6 +79,7 @@ async function tryCurrent(context: SetupContext): Promise<{ isWorking: boolean; 
     const choice = chooseModel(config);
     if (!("model" in choice)) return undefined;
     const name = `${choice.provider}/${choice.model}`;
+    context.dialog.say(`  Trying ${name} with one small request …`);
     const trial = await tryModel(choice, context);
     return trial.kind === "answered"
       ? { isWorking: true, text: describeAnswer(name, trial) }
@@ -145,7 +146,12 @@ function askNext({ dialog }: SetupContext): Promise<string> {
 }
 
 async function askKey({ dialog }: SetupContext, provider: string) {
-  const { value, kind } = readPasted(await dialog.ask("model.key", "Key", { secret: true }));
+  let { value, kind } = readPasted(await dialog.ask("model.key", "Key", { secret: true }));
+  // Slack's own forms are sure. Those of Discord are not: a key of MiniMax looks like a token of it.
+  while (kind.startsWith("slack-")) {
+    dialog.say(`  ✗ That is ${describePasted(kind)}.`);
+    ({ value, kind } = readPasted(await dialog.ask("model.key", "Key", { secret: true })));
+  }
   if (value === "") return undefined;
   // A key of OpenAI's form may be any service's; only Anthropic's own form is sure.
   const owner = kind === "anthropic-key" ? "anthropic" : provider;

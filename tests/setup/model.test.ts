@@ -55,6 +55,23 @@ test("a wrong key and an unknown model are told apart, and asked for again", asy
   expect(stored()).toMatchObject({ HEDDLE_MODEL: "anthropic/claude-haiku-4-5" });
 });
 
+test("a token of another service is named and goes to no model", async () => {
+  const { service, stored, place } = await serviceWith();
+  const person = sitDown(setUpModel, place);
+  await person.sees("Number [1]: ");
+  person.types("1");
+  await person.sees("Key: ");
+  person.types("xoxb-1-2-token");
+  await person.sees("That is Slack's bot token.");
+  await person.sees("Key: ");
+  person.types(key);
+  await person.sees("[anthropic/claude-sonnet-5-5]: ");
+  person.types("");
+  expect(await person.result).toMatchObject({ state: "ready" });
+  expect(stored()).toMatchObject({ ANTHROPIC_API_KEY: key });
+  expect(service.bodies).toHaveLength(1);
+});
+
 test("an account without credit is told as such, and the key may be saved all the same", async () => {
   const message = "Your credit balance is too low to access the Anthropic API.";
   const { stored, place } = await serviceWith({
@@ -94,6 +111,7 @@ test("a second run tries what is set and keeps it at Enter; the demo model stand
   const { stored, place } = await serviceWith();
   const env = { ...place.env, ANTHROPIC_API_KEY: key };
   const person = sitDown(setUpModel, { ...place, env });
+  await person.sees("Trying anthropic/claude-sonnet-5-5 with one small request …");
   await person.sees("✓ anthropic/claude-sonnet-5-5 answered");
   await person.sees("Number [1]: ");
   person.types("");
