@@ -19,7 +19,10 @@ const demo = { scripts: `${import.meta.dirname}/library` };
 const model = await heddle.openModel({ provider: "demo" }, { demo }); // or another one, with a key
 const author = { id: "U1", name: "Ada" };
 const asked = { role: "user", id: "m1", author, text: "Do I need a coat in Oslo?", at: Date.now() } as const;
-const journal: heddle.JournalRecord[] = [{ type: "user", message: asked }];
+const journal: heddle.JournalRecord[] = [
+  { type: "turn-start", turn: "t1", at: Date.now() },
+  { type: "user", message: asked },
+];
 const turn = heddle.runTurn({
   id: "t1",
   history: heddle.replay(journal),
@@ -35,4 +38,5 @@ for (; !next.done; next = await turn.next()) {
   if (record) journal.push(record); // what is stored before the loop goes on can be resumed
   if (next.value.type === "tool-start") console.log(`… ${next.value.call.name}`);
 }
+journal.push({ type: "turn-end", turn: "t1", outcome: next.value, at: Date.now() });
 console.log(next.value.kind === "answered" ? next.value.text : next.value);
