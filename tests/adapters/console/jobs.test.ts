@@ -67,6 +67,13 @@ describe("starting a thread", () => {
     expect(hers.status).toBe(201);
   });
 
+  test("with keys that differ far behind only is another thread", async () => {
+    const far = "job-3".padEnd(1_000, "x");
+    const answers = await Promise.all([start("Once", `${far}1`), start("Once", `${far}2`)]);
+    const ids = answers.map((answer) => (answer.json() as { id: string }).id);
+    expect(new Set(ids).size).toBe(2);
+  });
+
   test("that the intake refuses says why", async () => {
     console.intake.result = () => ({ kind: "refused", reply: "The budget of today is used up." });
     const answer = await start("Too much");

@@ -5,7 +5,7 @@ import type { Services } from "../services.ts";
 /** The key by which a program says that it repeats a request: https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/ */
 export function readIdempotencyKey({ request }: ApiCall): string | undefined {
   const key = request.headers["idempotency-key"];
-  return typeof key === "string" && key.trim() !== "" ? key.trim().slice(0, 255) : undefined;
+  return typeof key === "string" && key.trim() !== "" ? key.trim() : undefined;
 }
 
 /** Why a request with this key is refused: it came with another request before. `request`: a text that tells which. */
