@@ -16,12 +16,13 @@ import { consoleThread, isSession, isThreadId } from "../conversations/refs.ts";
 import { type ApiCall, replyNotFound, type Route } from "./route.ts";
 import { fileList } from "./schemas/common.ts";
 import type { Services } from "../services.ts";
+import { withQuery } from "./with-thread.ts";
 import { maxThumbnailBytes, maxUploadBytes } from "../conversations/uploads.ts";
 
 const previewQuery = z.object({
   preview: z.string().optional().describe("to be shown instead of saved; 204 where that is not possible"),
 });
-const fileQuery = previewQuery.extend({ path: z.string() });
+const fileQuery = previewQuery.extend({ path: z.string().min(1) });
 const attachmentQuery = z.object({ name: z.string(), type: z.string().optional() });
 
 /** Files of threads. `:thread` is a console thread's id or, for the workspace, that of a thread of any platform. */
@@ -94,15 +95,16 @@ async function listFiles(services: Services, { parameters: [id = ""] }: ApiCall)
   return list.ok ? replyJson(200, { entries: list.entries, truncated: list.truncated }) : replyFailure(list);
 }
 
-async function readFile(services: Services, { parameters: [id = ""], query }: ApiCall): Promise<Reply> {
-  const place = await findThread(services, id);
+async function readFile(services: Services, call: ApiCall): Promise<Reply | null> {
+  const place = await findThread(services, call.parameters[0] ?? "");
   if (!place) return replyNotFound();
-  const path = query.get("path") ?? "";
-  const file = await services.files.read(place, path);
-  if (!file.ok) return replyFailure(file);
-  if (file.truncated)
-    return replyProblem(413, "The file is too large to be sent: ask Heddle for a part of it.");
-  return replyFile(basename(path), file.data, query);
+  return await withQuery(fileQuery, call, async ({ path }) => {
+    const file = await services.files.read(place, path);
+    if (!file.ok) return replyFailure(file);
+    if (file.truncated)
+      return replyProblem(413, "The file is too large to be sent: ask Heddle for a part of it.");
+    return replyFile(basename(path), file.data, call.query);
+  });
 }
 
 function replyFile(name: string, data: Buffer, query: URLSearchParams): Reply {

@@ -328,6 +328,7 @@ describe("files", () => {
     console.workspace.set("big", "too large");
     const get = async (path: string) => (await call(console.url, `/api/threads/${path}`)).status;
     expect(await get(`${thread}/file?path=nothing`)).toBe(404);
+    expect(await get(`${thread}/file`)).toBe(400);
     expect(await get(`${thread}/file?path=big`)).toBe(413);
     expect(await get(`${thread}/uploads/0123456789`)).toBe(404);
     expect(await get(`${createConsoleThread().thread}/files`)).toBe(404);
