@@ -51,9 +51,14 @@ const parseToken = createStoredParser(
   }),
 );
 
-/** Whether this looks like a person's token. */
+/** Whether this has the form of a person's token. */
 export function isAccessToken(text: string): boolean {
   return form.test(text);
+}
+
+/** Whether this is meant as one, if only a part of it was copied. */
+export function looksLikeAccessToken(text: string): boolean {
+  return text.startsWith("heddle_");
 }
 
 /** What stands for the token in a cookie of an older Heddle, which may run beside this one and expects its digest. */

@@ -143,7 +143,13 @@ describe("people with tokens", () => {
     await using open = await startConsole({ redis });
     expect(await me({}, open)).toMatchObject({ id: "console", role: "operator" });
     expect(await me(await make("ada", "member"), open)).toMatchObject({ id: "@ada" });
-    expect(await me(bearer(`heddle_00000000_${"x".repeat(43)}`), open)).toBe(401);
+    const whole = `heddle_00000000_${"x".repeat(43)}`;
+    for (const wrong of [whole, whole.slice(0, -1), "heddle_"])
+      expect(await me(bearer(wrong), open)).toBe(401);
+    const { body } = await call(open.url, "/api/v1/status", { headers: bearer(whole) });
+    expect(body).toContain(
+      "This token is wrong, revoked or expired: `heddle tokens create` makes another one.",
+    );
   });
 });
 

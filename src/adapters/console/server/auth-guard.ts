@@ -1,6 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { type AccessToken, type AccessTokens, isAccessToken } from "../../../operations/access-tokens.ts";
+import {
+  type AccessToken,
+  type AccessTokens,
+  isAccessToken,
+  looksLikeAccessToken,
+} from "../../../operations/access-tokens.ts";
 import type { Identity, SignIns } from "../../../operations/sign-ins.ts";
 import { createAttemptLimit } from "./attempt-limit.ts";
 import { type AddressList, createAddressList } from "./client-address.ts";
@@ -100,6 +105,8 @@ const unauthorized: Refusal = {
     "The console needs its token: HEDDLE_CONSOLE_TOKEN in Heddle's settings, or the file console.token in its data folder.",
 };
 
+const wrongToken = "This token is wrong, revoked or expired: `heddle tokens create` makes another one.";
+
 const unknownPerson: Refusal = {
   status: 403,
   error: "You are signed in, but have no role here: ask whoever runs Heddle to add you to console.people.",
@@ -164,7 +171,7 @@ export function createAuthGuard(settings: {
     const found = isAccessToken(bearer) ? await tokens?.find({ token: bearer }) : undefined;
     if (found) return { ok: true, person: toPerson(found), by: { token: found.id } };
     wrong.add(request);
-    return { ok: false, refusal };
+    return { ok: false, refusal: looksLikeAccessToken(bearer) ? { ...refusal, error: wrongToken } : refusal };
   };
 
   const checkCookies = async (request: IncomingMessage): Promise<Authenticated | undefined> => {
@@ -194,7 +201,7 @@ export function createAuthGuard(settings: {
       if (identified.kind === "person") return { ok: true, person: identified.person };
       if (identified.kind === "unknown") return { ok: false, refusal: unknownPerson };
       const bearer = readBearer(request);
-      if (bearer !== undefined && (token !== undefined || isAccessToken(bearer)))
+      if (bearer !== undefined && (token !== undefined || looksLikeAccessToken(bearer)))
         return await checkBearer(request, bearer);
       const signedIn = await checkCookies(request);
       if (signedIn) return signedIn;
