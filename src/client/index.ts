@@ -35,8 +35,8 @@ export interface RequestOptions {
 
 /** After this time a broken stream is opened again, ms. */
 const retryMs = 1_000;
-/** Tries without an event in between; then following ends with the error. */
-const mostTries = 5;
+/** Tries without an event in between, for as long as a gateway needs to start again; then following ends with the error. */
+const mostTries = 30;
 
 /**
  * @example
