@@ -27,7 +27,7 @@ export async function runDoctor(values: {
   const destinations = asks && "config" in setup ? await askDestinations(setup.config, named) : named;
   const live = values.live ? createLiveChecks(destinations) : [];
   const all = [
-    ...checks.map((check) => ({ ...check, limitMs })),
+    ...checks.map((check) => ({ limitMs, ...check })),
     ...live.map((check) => ({ ...check, limitMs: liveLimitMs })),
   ];
   const mask = (text: string) => ("masker" in setup ? setup.masker.mask(text) : text);

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { withDeadline } from "../../src/commands/doctor.ts";
 import { checkNodeVersion } from "../../src/commands/doctor/checks.ts";
 import { checkClockSkew, httpClockAheadMs } from "../../src/commands/doctor/clock.ts";
+import { describeServer } from "../../src/commands/doctor/mcp.ts";
 import { listenForTest } from "../fakes/listen-for-test.ts";
 
 test("an older Node than package.json asks for is an error that says how to get a newer one", () => {
@@ -24,6 +25,13 @@ test("a check that hangs is a line with an error, and so is one that breaks", as
   expect(hung).toEqual([{ level: "error", text: expect.stringMatching(/^no result within 0.02 s/) }]);
   const broken = await withDeadline(1_000, () => Promise.reject(new Error("The disk is on fire.")));
   expect(broken).toEqual([{ level: "error", text: "The disk is on fire." }]);
+});
+
+test("a server that has not answered yet is said to be silent", () => {
+  expect(describeServer({ server: "notes", state: "connecting", tools: [] }, "mcp.json")).toEqual({
+    level: "warning",
+    text: "notes: connecting, 0 tools. No answer within 8 s; correct its entry in mcp.json, or disable it",
+  });
 });
 
 test("a check is told when its time is over", async () => {

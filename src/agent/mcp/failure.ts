@@ -73,16 +73,19 @@ function describeRefusal(error: Error): string | undefined {
       return "it wants a login (HTTP 401): put a token that it takes into `headers` of its entry in mcp.json";
     case 403:
       return "it refuses what it was asked (HTTP 403): the token in `headers` of its entry in mcp.json may not do this";
+    case 404:
+      return "it has nothing there (HTTP 404): correct `url` of its entry in mcp.json";
     default:
-      return describeOutage(error);
+      return describeStatus(error);
   }
 }
 
 /** The SDK keeps the words of an answer apart when it has asked which protocol the server speaks. */
-function describeOutage(error: Error): string | undefined {
-  if (!(error instanceof SdkHttpError) || error.status < 500) return undefined;
+function describeStatus(error: Error): string | undefined {
+  if (!(error instanceof SdkHttpError) || error.status < 400) return undefined;
   const { text } = error.data;
-  return joinLines(`it fails (HTTP ${error.status})${typeof text === "string" && text ? `: ${text}` : ""}`);
+  const what = error.status < 500 ? "refuses what it was asked" : "fails";
+  return joinLines(`it ${what} (HTTP ${error.status})${typeof text === "string" && text ? `: ${text}` : ""}`);
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/lifecycle: a request needs what the client has not. */

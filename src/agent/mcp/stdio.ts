@@ -63,7 +63,7 @@ export function createStdioTransport(startServer: StartServer): StdioTransport {
     answered: () => answered,
 
     explain(error) {
-      const lastWords = joinLines(stderr.trimEnd().split("\n").slice(-3).join(" | ")).slice(-300);
+      const lastWords = joinLines(readLastWords(stderr)).slice(-300);
       const hint = server?.hint();
       return [
         obituary ?? describeError(error),
@@ -99,6 +99,14 @@ export function createStdioTransport(startServer: StartServer): StdioTransport {
     }
     reading = false;
   }
+}
+
+/** The end of what a server wrote; of a Node that has crashed what it said above its stack. */
+function readLastWords(stderr: string): string {
+  const lines = stderr.trimEnd().split("\n");
+  const isNode = /^Node\.js v\d/.test(lines.at(-1) ?? "");
+  const named = isNode ? lines.findLast((line) => /^[\w.]*Error\b.*: /.test(line)) : undefined;
+  return named ?? lines.slice(-3).join(" | ");
 }
 
 function toError(error: unknown): Error {

@@ -16,8 +16,8 @@ import { checkDiscordApp, checkSlackApp } from "./platforms.ts";
 import { checkRedis } from "./redis.ts";
 import { checkSkills, loadSkills } from "./skills.ts";
 
-/** In the order in which they are printed. */
-export const checks: readonly { what: string; run: Check }[] = [
+/** In the order in which they are printed. `limitMs`: how long one may take, where that is not the usual time. */
+export const checks: readonly { what: string; run: Check; limitMs?: number }[] = [
   { what: "node", run: async () => [checkNodeVersion(process.version)] },
   { what: "settings", run: checkSettings },
   { what: "model", run: checkModels },
@@ -27,7 +27,8 @@ export const checks: readonly { what: string; run: Check }[] = [
   { what: "console", run: checkConsoleAddress },
   { what: "slack", run: checkSlackApp },
   { what: "discord", run: checkDiscordApp },
-  { what: "mcp", run: checkMcp },
+  // A server that does not answer is waited for, and then ended in some three seconds: see `McpPool.close`.
+  { what: "mcp", run: checkMcp, limitMs: 15_000 },
   { what: "skills", run: checkSkills },
   { what: "clock", run: checkClock },
 ];

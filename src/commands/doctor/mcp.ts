@@ -1,6 +1,6 @@
 import { packageInfo } from "../../app/process/package-info.ts";
 import { takesPersons } from "../../agent/mcp/config.ts";
-import { openMcpPool } from "../../agent/mcp/pool.ts";
+import { type McpServerStatus, openMcpPool } from "../../agent/mcp/pool.ts";
 import type { CommandContext } from "../../app/command-context.ts";
 import { openAccounts } from "../../app/mcp-accounts.ts";
 import { findTooSmallModels } from "../../app/turns/offer-size.ts";
@@ -10,6 +10,19 @@ import type { Finding } from "../../chat/adapter.ts";
 import { patienceMs, redisPatienceMs } from "./check.ts";
 import { listModelLimits } from "./models.ts";
 import { loadSkills } from "./skills.ts";
+
+/** @param file where its entry is */
+export function describeServer({ server, state, tools, problem }: McpServerStatus, file: string): Finding {
+  const isFine = problem === undefined && (state === "ready" || state === "disabled");
+  const why = problem ?? (state === "connecting" ? `no answer within ${patienceMs / 1_000} s` : "");
+  const words = why.replace(/\.$/, "");
+  const said = words && `. ${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+  const fix = isFine ? "" : `; correct its entry in ${file}, or disable it`;
+  return {
+    level: isFine ? "ok" : "warning",
+    text: `${server}: ${state}, ${tools.length} tools${said}${fix}`,
+  };
+}
 
 /** Whether the servers of `mcp.json` can be reached, and whether the models can hold what they offer. */
 export async function checkMcp(setup: CommandContext, signal: AbortSignal): Promise<Finding[]> {
@@ -44,16 +57,11 @@ export async function checkMcp(setup: CommandContext, signal: AbortSignal): Prom
     const servers = pool.status();
     if (servers.length === 0)
       return [{ level: "note", text: "no servers: mcp.json would name them" }, ...warnings];
-    const findings = servers.map(({ server, state, tools, problem }): Finding => {
-      if (persons.has(server))
-        return { level: "ok", text: `${server}: each person connects an account of their own` };
-      const isFine = problem === undefined && (state === "ready" || state === "disabled");
-      const words = problem?.replace(/\.$/, "");
-      const why = words ? `. ${words.charAt(0).toUpperCase()}${words.slice(1)}` : "";
-      const fix = isFine ? "" : `; correct its entry in ${setup.config.settings.mcp.config}, or disable it`;
-      const text = `${server}: ${state}, ${tools.length} tools${why}${fix}`;
-      return { level: isFine ? "ok" : "warning", text };
-    });
+    const findings = servers.map((status) =>
+      persons.has(status.server)
+        ? { level: "ok" as const, text: `${status.server}: each person connects an account of their own` }
+        : describeServer(status, setup.config.settings.mcp.config),
+    );
     return [...findings, ...warnings];
   } finally {
     await pool.close();

@@ -160,6 +160,17 @@ describe("addresses without a server behind them", () => {
     },
   );
 
+  test.each([
+    ["http", 404, "", "it has nothing there (HTTP 404): correct `url` of its entry in mcp.json"],
+    ["http", 405, "", "it refuses what it was asked (HTTP 405)"],
+    ["http", 429, "slowly", "it refuses what it was asked (HTTP 429): slowly"],
+    ["sse", 404, "", "it has nothing there (HTTP 404): correct `url` of its entry in mcp.json"],
+  ] as const)("that refuse over %s (%i) are told with their status", async (type, code, body, says) => {
+    const pool = await poolOf({ web: { url: await respondWith(code, body), type } });
+    expect(await listTools(pool)).toEqual([]);
+    expect(pool.status()[0]?.problem).toBe(says);
+  });
+
   test("that fail say so in the status, without the key that was sent", async () => {
     const url = await respondWith(500, "no thanks to sk-12345678");
     const pool = await poolOf({ web: { url, headers: { Authorization: "Bearer sk-12345678" } } });

@@ -251,6 +251,7 @@ describe("servers that do not start", () => {
     silent: { ...stdioFixture({ start: "silent" }), connect_timeout: 0.5 },
     crashing: stdioFixture({ start: "crash" }, { DB_PASSWORD: "hunter2hunter2" }),
     missing: { command: "/nowhere/mcp-server" },
+    scriptless: { command: "node", args: ["/nowhere/mcp-server.js"] },
     unset: { command: "x", env: { KEY: "${HEDDLE_NO_SUCH_VARIABLE}" } },
     off: { command: "x", disabled: true },
   };
@@ -258,7 +259,7 @@ describe("servers that do not start", () => {
   test("cost their own tools only, and the status says why, without secrets", async () => {
     const pool = await poolOf({ ...broken, shop: stdioFixture() });
     expect((await listTools(pool)).every((tool) => tool.name.startsWith("shop__"))).toBe(true);
-    const [silent, crashing, missing, unset, off, shop] = pool.status();
+    const [silent, crashing, missing, scriptless, unset, off, shop] = pool.status();
     expect(silent).toMatchObject({
       state: "failed",
       tools: [],
@@ -272,6 +273,10 @@ describe("servers that do not start", () => {
     expect(missing).toMatchObject({
       state: "failed",
       problem: expect.stringMatching(/its command \/nowhere\/mcp-server does not exist/),
+    });
+    expect(scriptless).toMatchObject({
+      state: "failed",
+      problem: "its process exited with code 1; it wrote: Error: Cannot find module '/nowhere/mcp-server.js'",
     });
     expect(unset).toMatchObject({
       state: "invalid",
