@@ -68,8 +68,11 @@ export async function exportThread(thread: string, file: string | undefined): Pr
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
     const redis = server.connect();
-    if ((await redis.exists(keys.log(thread))) === 0)
-      throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
+    if ((await redis.exists(keys.log(thread))) === 0) {
+      if (!(await createOverview(redis).line(thread)))
+        throw new UsageError(`There is no session of ${thread}; see heddle threads list.`);
+      process.stderr.write(`No turn has started in ${thread} yet: there are no records.\n`);
+    }
     async function* lines(): AsyncGenerator<string> {
       for await (const { records } of readForward(redis, thread))
         yield records.map((record) => `${setup.masker.mask(JSON.stringify(record))}\n`).join("");

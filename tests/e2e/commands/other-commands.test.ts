@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
+import { deliver } from "../../../src/queue/session/mailbox.ts";
 import { noonZone } from "../../fakes/noon.ts";
 import { useSetting } from "../hooks.ts";
 
@@ -81,6 +82,24 @@ describe("Other commands", () => {
     expect(lines.map((line): unknown => JSON.parse(line))).toHaveLength(3_000);
     const wrong = heddle(["threads", "show", thread, "--before", "yesterday"]);
     expect(await wrong.ended).toBe(2);
+  });
+
+  test("threads exports nothing of a thread in which no turn has started, and says so", async () => {
+    const thread = "slack:T1:C1:1.3";
+    const message = {
+      role: "user",
+      id: "m1",
+      author: { id: "U1", name: "Ada" },
+      text: "Paint",
+      at: 1,
+    } as const;
+    await deliver(here.redis.client(), thread, message, { onlyIfSession: false, now: 1 });
+    const exported = heddle(["threads", "export", thread, "none.jsonl"]);
+    expect(await exported.ended).toBe(0);
+    expect(exported.output()).toContain(`No turn has started in ${thread} yet: there are no records.`);
+    expect(await readFile(join(here.place.folder, "none.jsonl"), "utf8")).toBe("");
+    const unknown = heddle(["threads", "export", "slack:T1:C1:9.9"]);
+    expect(await unknown.ended).toBe(2);
   });
 
   test("usage tells who has used what, and a task beyond the day's budget is not begun", async () => {
