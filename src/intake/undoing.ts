@@ -74,8 +74,10 @@ export function createUndoing(options: UndoingOptions): Undoing {
     const isFork = asked === "fork";
     const isFirst = await order(thread, state, { do: isFork ? "fork" : "show", ...which }, author);
     if (isFork && isFirst) audit({ action: "thread-forked", thread, by: author });
+    // The console's threads are in no channel that people know of.
+    const where = place.platform === "local" ? "" : " in this channel";
     const reply = isFork
-      ? "I begin a new thread in this channel with a copy of conversation and files."
+      ? `I begin a new thread${where} with a copy of conversation and files.`
       : "I look at what that would change, and then ask in the thread.";
     return { kind: "acted", thread, reply, ...(!isFirst && { unchanged: true }) };
   };

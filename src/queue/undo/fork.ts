@@ -59,8 +59,11 @@ export async function fork(
     if (!copied.ok) return `I cannot fork this: ${copied.why}.`;
     await beginSession(session, thread, order, { ...point, title });
   }
-  const link = deps.addressOf(parseThreadId(thread));
-  const opened = link === undefined ? "A new thread in this channel" : `[A new thread](${link})`;
+  const place = parseThreadId(thread);
+  const link = deps.addressOf(place);
+  // The console's threads are in no channel that people know of.
+  const where = place.platform === "local" ? "" : " in this channel";
+  const opened = link === undefined ? `A new thread${where}` : `[A new thread](${link})`;
   return `⑂ ${opened} goes on from ${point.about}. This one stays as it is.`;
 }
 

@@ -52,6 +52,19 @@ describe("a fork", () => {
     expect(host.problems).toEqual([]);
   });
 
+  test("of a thread of the console is not said to be in a channel", async () => {
+    const thread = { platform: "local", workspace: "console", channel: "main", thread: "0123456789abcdef" };
+    const host = await openUndoHost(server, { thread });
+    closers.push(() => host.close());
+    await host.says("make a", [bash("echo a >a"), { text: "Made." }]);
+    await host.run();
+    expect(await host.says("!fork")).toMatchObject({
+      reply: "I begin a new thread with a copy of conversation and files.",
+    });
+    await host.run();
+    expect(host.last()).toBe("⑂ A new thread goes on from after “make a”. This one stays as it is.");
+  });
+
   test("goes on from before the last turns where people say how many", async () => {
     const host = await afterTwoTurns();
     await host.says("!fork 1");
