@@ -134,7 +134,7 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
   const parts: Running[] = [];
   try {
     const place = earlier
-      ? await findEarlierThread(context.redis, earlier)
+      ? await findEarlierThread(context.redis, earlier, task.text)
       : { thread: createConsoleThread(), from: 0 };
     if (typeof place === "string") {
       process.stderr.write(`heddle: ${place}\n`);

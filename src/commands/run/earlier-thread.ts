@@ -2,6 +2,10 @@ import type { Redis } from "ioredis";
 import { consoleThread, isThreadId } from "../../adapters/console/conversations/refs.ts";
 import { type ThreadRef, threadId } from "../../chat/threads.ts";
 import { hasUnsentEnding } from "../../queue/outbox/flush.ts";
+import { readApprovalsCommand } from "../../intake/text-commands/approvals.ts";
+import { readQueueCommand } from "../../intake/text-commands/queue.ts";
+import { readScheduleCommand } from "../../intake/text-commands/schedules.ts";
+import { isStatusCommand } from "../../intake/text-commands/status.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { readOpenQuestions } from "../../queue/session/open-questions.ts";
 import { readSessionStatus } from "../../queue/session/sessions.ts";
@@ -28,8 +32,26 @@ export function parseTerminalThread(name: string): ThreadRef {
   );
 }
 
-/** A sentence when a task cannot be given in the thread: nobody knows it, or something is going on in it. */
-export async function findEarlierThread(redis: Redis, thread: ThreadRef): Promise<TaskPlace | string> {
+/** Whether this is a text command that is about what goes on in the thread, and does not wait for its end. */
+function isAnsweredAtOnce(text: string): boolean {
+  return (
+    isStatusCommand(text) ||
+    readQueueCommand(text) !== undefined ||
+    readScheduleCommand(text) !== undefined ||
+    readApprovalsCommand(text) !== undefined
+  );
+}
+
+/**
+ * A sentence when that cannot be said in the thread: nobody knows it, or something is going on in it.
+ *
+ * @param text the task, or a text command
+ */
+export async function findEarlierThread(
+  redis: Redis,
+  thread: ThreadRef,
+  text: string,
+): Promise<TaskPlace | string> {
   const id = threadId(thread);
   const [known, status, questions, unsent, from] = await Promise.all([
     redis.exists(keys.head(id)),
@@ -40,6 +62,7 @@ export async function findEarlierThread(redis: Redis, thread: ThreadRef): Promis
   ]);
   if (known === 0)
     return `There is no thread ${id}: it has expired, or it was never here. heddle threads list prints those that there are.`;
+  if (isAnsweredAtOnce(text)) return { thread, from };
   if (questions.length > 0)
     return `The thread ${id} waits for an answer: give it on the console, or end it with heddle stop ${id}.`;
   // What is said while a turn runs belongs to that turn, whose end is not the end of this task.

@@ -49,19 +49,23 @@ describe("a thread that is named", () => {
 
   test("is refused when nobody knows it", async () => {
     const thread = parseTerminalThread("fedcba9876543210");
-    expect(await findEarlierThread(server.client(), thread)).toMatch(
+    expect(await findEarlierThread(server.client(), thread, "go on")).toMatch(
       /^There is no thread local:console:main:fedcba9876543210: .* heddle threads list prints/,
     );
   });
 
   test("is refused while it works, and given with the length of its journal when it has ended", async () => {
     const { redis, thread, id } = await spokenIn();
-    expect(await findEarlierThread(redis, thread)).toMatch(/is still at work: .* heddle stop local:/);
+    expect(await findEarlierThread(redis, thread, "go on")).toMatch(
+      /is still at work: .* heddle stop local:/,
+    );
+    for (const command of ["!status", "!queue", "!schedules", "!approvals"])
+      expect(await findEarlierThread(redis, thread, command)).toEqual({ thread, from: 0 });
     const lease = await claimSession(redis, id);
     await lease.take({ type: "turn-start", turn: "t1", at: 1 });
-    expect(await findEarlierThread(redis, thread)).toMatch(/is still at work/);
+    expect(await findEarlierThread(redis, thread, "go on")).toMatch(/is still at work/);
     const outcome = { kind: "answered", text: "Painted.", steps: 1, usage: noUsage } as const;
     await lease.append([{ type: "turn-end", turn: "t1", outcome, at: 3 }], { fields: { status: "idle" } });
-    expect(await findEarlierThread(redis, thread)).toEqual({ thread, from: 3 });
+    expect(await findEarlierThread(redis, thread, "go on")).toEqual({ thread, from: 3 });
   });
 });
