@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { openSandboxBackend, readCleanPolicy } from "../app/sandbox.ts";
 import type { Config } from "../config/load.ts";
 import type { CleanReport, Workspaces } from "../sandbox/sandbox.ts";
 import { createCommandContext, UsageError } from "./context.ts";
+import { checkOutput } from "./output-file.ts";
 import { printResult } from "./print-result.ts";
 
 /** Lists the workspaces of this host. */
@@ -68,7 +68,7 @@ export async function exportWorkspace(
   { json }: { json?: true },
 ): Promise<number> {
   return await withWorkspaces(async (workspaces) => {
-    const target = resolve(file ?? `${thread.replaceAll(/[^A-Za-z0-9._-]/g, "-")}.tar`);
+    const target = await checkOutput(file ?? `${thread.replaceAll(/[^A-Za-z0-9._-]/g, "-")}.tar`);
     if (!(await workspaces.export(thread, target)))
       throw new UsageError(`There is no workspace of ${thread}; see heddle workspaces list.`);
     printResult(json, { thread, file: target }, target);

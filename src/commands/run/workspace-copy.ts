@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import type { ThreadId } from "../../chat/threads.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
 import type { Workspaces } from "../../sandbox/sandbox.ts";
+import { checkOutput } from "../output-file.ts";
 import { UsageError } from "../usage-error.ts";
 
 const run = promisify(execFile);
@@ -19,7 +20,7 @@ export type CopyTarget = { kind: "archive" | "folder"; path: string };
  */
 export async function prepareTarget(out: string): Promise<CopyTarget> {
   const path = resolve(out);
-  if (path.endsWith(".tar")) return { kind: "archive", path };
+  if (path.endsWith(".tar")) return { kind: "archive", path: await checkOutput(path) };
   try {
     await mkdir(path, { recursive: true });
     if ((await readdir(path)).length === 0) return { kind: "folder", path };
