@@ -5,7 +5,7 @@ import { createTokenCounter } from "../src/agent/context/tokens.ts";
 import { defaultTurnLimits } from "../src/agent/loop/limits.ts";
 import type { Turn } from "../src/agent/loop/turn.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
-import { createDispatcher } from "../src/agent/tools/dispatch.ts";
+import { createDispatcher } from "../src/agent/tools/dispatch/dispatch.ts";
 import { createMemoryNotes } from "../src/agent/tools/memory-notes.ts";
 import { defineTool, type Tool } from "../src/agent/tools/tool.ts";
 import { add, addDescription, instructions } from "./candidates/candidate.ts";

@@ -1,4 +1,4 @@
-import type { JournalRecord } from "../src/agent/journal.ts";
+import type { JournalRecord } from "../src/agent/journal/journal.ts";
 import { noUsage } from "../src/agent/model.ts";
 import type { Said } from "./candidates/candidate.ts";
 

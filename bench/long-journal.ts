@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { JournalRecord } from "../src/agent/journal.ts";
+import type { JournalRecord } from "../src/agent/journal/journal.ts";
 import type { Usage } from "../src/agent/model.ts";
 import type { ThreadId } from "../src/chat/threads.ts";
 import { keys } from "../src/queue/redis/keys.ts";

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { JournalRecord } from "../src/agent/journal.ts";
+import type { JournalRecord } from "../src/agent/journal/journal.ts";
 import { runTurn } from "../src/agent/loop/run-turn.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
 import { createTurnEngine } from "../src/app/turns/turn-engine.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../src/chat/threads.ts";
 import { createRateLimiter } from "../src/queue/outbox/rate-limit.ts";
 import { claimSession } from "../src/queue/session/claim.ts";
-import { deliver } from "../src/queue/session/mailbox.ts";
+import { deliver } from "../src/queue/session/mailbox/mailbox.ts";
 import { noChanges, type TurnRunner } from "../src/queue/turns/contracts.ts";
 import { memoryChat } from "../tests/fakes/memory-chat.ts";
 import type { TestRedis } from "../tests/fakes/redis.ts";

@@ -1,7 +1,7 @@
 import type { TurnOutcome } from "../src/agent/events.ts";
-import { replay } from "../src/agent/replay.ts";
-import { toRecord } from "../src/agent/history.ts";
-import type { JournalRecord } from "../src/agent/journal.ts";
+import { replay } from "../src/agent/journal/replay.ts";
+import { toRecord } from "../src/agent/journal/history.ts";
+import type { JournalRecord } from "../src/agent/journal/journal.ts";
 import { openMcpPool } from "../src/agent/mcp/pool.ts";
 import type { LanguageModel } from "../src/agent/model.ts";
 import { createPolicy } from "../src/agent/policy/policy.ts";

@@ -2,30 +2,36 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
+/** The agent's interface: its top folder, and what it is given, stores and shares. How it works is its own. */
+const agent = [
+  "agent/*",
+  ...["contracts", "images", "journal", "network", "secrets", "text"].map((room) => `agent/${room}/*`),
+];
+
 /**
  * Who may import whom, one folder a rule. `room/*` means the files that lie in the room's top folder and not its
- * inner rooms: what `agent/*` and `sandbox/*` hold is their interface. Type imports count like all others.
+ * inner rooms: what `sandbox/*` holds is its interface. Type imports count like all others.
  */
 const allowed: Record<string, readonly string[]> = {
-  chat: ["agent/*"],
-  config: ["agent/*"],
+  chat: [...agent],
+  config: [...agent],
   agent: ["sandbox/*"],
   sandbox: [],
   client: [],
-  "adapters/slack": ["chat", "agent/*"],
-  "adapters/discord": ["chat", "agent/*"],
-  "adapters/console": ["chat", "agent/*", "sandbox/*", "operations/*"],
-  intake: ["chat", "agent/*", "queue"],
-  "message-extras": ["chat", "agent/*", "sandbox/*"],
-  web: ["agent/*", "sandbox/egress/*"],
-  previews: ["agent/*", "sandbox/*"],
-  repositories: ["agent/*", "sandbox/egress/*"],
-  queue: ["chat", "agent/*", "sandbox/*"],
-  accounts: ["chat", "agent/*", "agent/mcp/*", "agent/mcp/sign-in/*", "intake", "queue"],
-  hooks: ["chat", "agent/*", "queue", "config"],
-  progress: ["chat", "agent/*", "queue"],
-  operations: ["chat", "agent/*", "sandbox/*", "queue", "telemetry"],
-  telemetry: ["chat", "agent/*", "sandbox/*", "queue", "intake", "config"],
+  "adapters/slack": ["chat", ...agent],
+  "adapters/discord": ["chat", ...agent],
+  "adapters/console": ["chat", ...agent, "sandbox/*", "operations"],
+  intake: ["chat", ...agent, "queue"],
+  "message-extras": ["chat", ...agent, "sandbox/*"],
+  web: [...agent, "sandbox/egress/*"],
+  previews: [...agent, "sandbox/*"],
+  repositories: [...agent, "sandbox/egress/*"],
+  queue: ["chat", ...agent, "sandbox/*"],
+  accounts: ["chat", ...agent, "agent/mcp/*", "agent/mcp/sign-in/*", "intake", "queue"],
+  hooks: ["chat", ...agent, "queue", "config"],
+  progress: ["chat", ...agent, "queue"],
+  operations: ["chat", ...agent, "sandbox/*", "queue", "telemetry"],
+  telemetry: ["chat", ...agent, "sandbox/*", "queue", "intake", "config"],
   setup: ["chat", "config", "agent", "adapters/slack", "adapters/discord"],
   app: ["*"],
   commands: ["*"],

@@ -1,9 +1,9 @@
 /** Heddle's agent as a library: the loop, its tools and its context keeping, without storage and display. */
 import { z } from "zod";
-import { replay } from "../../src/agent/replay.ts";
-import { toRecord } from "../../src/agent/history.ts";
+import { replay } from "../../src/agent/journal/replay.ts";
+import { toRecord } from "../../src/agent/journal/history.ts";
 import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { runTurn } from "../../src/agent/loop/run-turn.ts";
 import { defineTool } from "../../src/agent/tools/tool.ts";
 import { agentParts } from "../agent-parts.ts";

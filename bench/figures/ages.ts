@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { listUnreadable } from "../../src/queue/redis/unreadable.ts";
-import { readSessionStatus } from "../../src/queue/session/sessions.ts";
+import { readSessionStatus } from "../../src/queue/session/lists/sessions.ts";
 import { says } from "../../tests/fakes/anthropic-replies.ts";
 import { type Effort, type Figure, type Findings, goal, ms, quantity } from "../figure.ts";
 import { writeLongJournal } from "../long-journal.ts";

@@ -1,7 +1,7 @@
 import { write } from "../../tests/adapters/console/sessions.ts";
 import { startRedis } from "../../tests/fakes/redis.ts";
 import { watchCommands } from "../../tests/fakes/redis-commands.ts";
-import { createThreadIndex } from "../../src/operations/threads.ts";
+import { createThreadIndex } from "../../src/operations/threads/threads.ts";
 import { createLiveFeed } from "../../src/queue/outbox/live-events.ts";
 import { channels } from "../../src/queue/redis/keys.ts";
 import { type Effort, type Figure, type Findings, goal, ms } from "../figure.ts";

@@ -1,5 +1,5 @@
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { type Accounts, changeAccount, listWanted } from "../agent/mcp-account.ts";
+import { type Accounts, changeAccount, listWanted } from "../agent/contracts/mcp-account.ts";
 import type { SignInSettings } from "../agent/mcp/config.ts";
 import { parseThreadId } from "../chat/threads.ts";
 import type { AccountConnecting, AskedAccount } from "../intake/account-connecting.ts";

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { SignInError } from "../agent/mcp/sign-in/begun.ts";
-import { cutText } from "../agent/text.ts";
+import { cutText } from "../agent/text/text.ts";
 import { callbackPath, clientPath, type ConnectingPages } from "./connecting.ts";
 import type { Binding } from "./records.ts";
 

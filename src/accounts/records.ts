@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { accountSchema } from "../agent/mcp-account.ts";
+import { accountSchema } from "../agent/contracts/mcp-account.ts";
 import { begunSignInSchema } from "../agent/mcp/sign-in/begun.ts";
-import { createSealedBox } from "../agent/sealed-box.ts";
+import { createSealedBox } from "../agent/secrets/sealed-box.ts";
 import { keys } from "../queue/redis/keys.ts";
 
 /** How far connecting an account has come; one record for each step, found by what only the next step knows. */

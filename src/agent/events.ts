@@ -9,7 +9,7 @@ import type {
 } from "./messages.ts";
 import type { Usage } from "./model.ts";
 import type { Question } from "./questions.ts";
-import type { BudgetExhausted } from "./turn-budget.ts";
+import type { BudgetExhausted } from "./contracts/turn-budget.ts";
 
 /**
  * Everything that a running turn reports: the whole contract between the loop and what shows or stores it. `runTurn`

@@ -5,7 +5,7 @@
  * (signed or encrypted thinking) travels in {@link ThinkingPart.raw}.
  */
 
-import { removeHidden } from "./hidden-characters.ts";
+import { removeHidden } from "./text/hidden-characters.ts";
 
 /** Who said something. `id` is stable within the platform; `name` is for people and for the model. */
 export interface Speaker {

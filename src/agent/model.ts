@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message } from "./messages.ts";
-import type { WebResult } from "./web-result.ts";
+import type { WebResult } from "./contracts/web-result.ts";
 
 /** US dollars per million tokens. `cacheWrite` is for tokens that enter a cache, `input` for those beside it. */
 export interface TokenPrice {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { toOneLine } from "./text.ts";
+import { toOneLine } from "./text/text.ts";
 
 /** What an MCP server asks a person for in the middle of a call. Its words are untrusted. */
 export type InputRequest = {

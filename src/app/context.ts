@@ -10,7 +10,7 @@ import { dropRepeats } from "../intake/drop-repeats.ts";
 import { requireConfirmation } from "../intake/require-confirmation.ts";
 import { createIntake } from "../intake/intake.ts";
 import { withSessionNotifications } from "../operations/session-notifications.ts";
-import { describeStatus } from "../operations/status.ts";
+import { describeStatus } from "../operations/installation/status.ts";
 import { createMaskedSurface } from "../progress/mask.ts";
 import { type Budgets, createBudgets } from "../queue/budgets/budgets.ts";
 import { createRatings } from "../queue/budgets/ratings.ts";

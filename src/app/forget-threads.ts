@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { heddle, type Speaker } from "../agent/messages.ts";
 import type { ThreadId } from "../chat/threads.ts";
-import type { Removal } from "../operations/manage.ts";
+import type { Removal } from "../operations/threads/manage.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { channelSettings } from "./channel-settings.ts";
 import type { AppContext } from "./context.ts";

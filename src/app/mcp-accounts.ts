@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { Accounts } from "../agent/mcp-account.ts";
+import type { Accounts } from "../agent/contracts/mcp-account.ts";
 import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import type { Config } from "../config/load.ts";
 import { openSecretFile } from "../config/secret-file.ts";

@@ -16,7 +16,7 @@ import { createDayBudgets } from "../queue/budgets/state.ts";
 import { createRequestLimit } from "../queue/outbox/request-limit.ts";
 import { sendKept } from "../queue/outbox/send-kept.ts";
 import { createDowntime } from "../queue/session/gateway-last-seen.ts";
-import { createRecentThreads } from "../queue/session/recent-threads.ts";
+import { createRecentThreads } from "../queue/session/lists/recent-threads.ts";
 import type { PromptIndex } from "../queue/stores/mcp-prompts.ts";
 import { countRunningOn } from "../queue/turns/slots.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";

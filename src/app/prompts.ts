@@ -1,4 +1,4 @@
-import { toModelToolName } from "../agent/mcp/names.ts";
+import { toModelToolName } from "../agent/mcp/listing/names.ts";
 import type { OfferedPrompt } from "../chat/prompt-choice.ts";
 import { threadId, type ThreadRef } from "../chat/threads.ts";
 import type { Settings } from "../config/schema.ts";

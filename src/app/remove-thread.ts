@@ -1,8 +1,8 @@
 import { Conversations } from "../adapters/console/conversations/conversations.ts";
 import type { Speaker } from "../agent/messages.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
-import { createWorkspaceFiles } from "../operations/files.ts";
-import { createThreadManager, type Removal } from "../operations/manage.ts";
+import { createWorkspaceFiles } from "../operations/threads/files.ts";
+import { createThreadManager, type Removal } from "../operations/threads/manage.ts";
 import type { AppContext } from "./context.ts";
 
 /** Deletes a thread with all that belongs to it. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import type { Masker } from "../agent/masker.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import type { Config } from "../config/load.ts";
 import { daySeconds } from "../queue/redis/keys.ts";

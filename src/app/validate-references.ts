@@ -1,9 +1,9 @@
 import { compileGlob } from "../agent/policy/command-pattern.ts";
 import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
-import { callToolName, findToolsName } from "../agent/tools/deferred-tools.ts";
-import { openPullRequestName, openRepositoryName } from "../agent/repositories.ts";
-import { webFetchName, webSearchName } from "../agent/web.ts";
+import { callToolName, findToolsName } from "../agent/tools/dispatch/deferred-tools.ts";
+import { openPullRequestName, openRepositoryName } from "../agent/contracts/repositories.ts";
+import { webFetchName, webSearchName } from "../agent/contracts/web.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Settings } from "../config/schema.ts";
 

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { Masker } from "../agent/masker.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
 import type { Config } from "../config/load.ts";
 import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
 import { createModelSearch } from "../web/search/model-search.ts";

@@ -2,7 +2,7 @@ import type { McpTimeouts } from "../agent/mcp/config.ts";
 import { openMcpPool } from "../agent/mcp/pool.ts";
 import type { Settings } from "../config/schema.ts";
 import { checkPermission } from "../intake/recheck-permission.ts";
-import { createWorkerStatus } from "../operations/worker-status.ts";
+import { createWorkerStatus } from "../operations/installation/worker-status.ts";
 import { daySeconds } from "../queue/redis/keys.ts";
 import { createInputStore } from "../queue/stores/mcp-inputs.ts";
 import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Fields } from "../agent/schemas.ts";
+import type { Fields } from "../agent/journal/schemas.ts";
 import type {
   ActionButton,
   CallList,
@@ -10,7 +10,7 @@ import type {
 } from "./outbound.ts";
 import type { MessageRef } from "./threads.ts";
 
-/** What chat's types look like where they were stored: their first version. See `agent/schemas.ts`. */
+/** What chat's types look like where they were stored: their first version. See `agent/journal/schemas.ts`. */
 
 const optional = z.exactOptional;
 

@@ -1,4 +1,4 @@
-import { cutText } from "../agent/text.ts";
+import { cutText } from "../agent/text/text.ts";
 
 /** How much of a text is searched, and how much of a line is read, in characters. */
 const searchedChars = 2_000;

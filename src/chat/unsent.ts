@@ -1,4 +1,4 @@
-import { readNetworkCode } from "../agent/network-code.ts";
+import { readNetworkCode } from "../agent/network/network-code.ts";
 
 const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 

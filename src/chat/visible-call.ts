@@ -1,5 +1,5 @@
-import { formatJson } from "../agent/format-json.ts";
-import { type EscapedText, escapeHiddenAndBlank } from "../agent/hidden-characters.ts";
+import { formatJson } from "../agent/text/format-json.ts";
+import { type EscapedText, escapeHiddenAndBlank } from "../agent/text/hidden-characters.ts";
 import type { ToolCall } from "../agent/messages.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Redis } from "ioredis";
 import { openRedis } from "../app/redis.ts";
-import { type AuditFilter, createAuditFilter } from "../operations/audit-filter.ts";
+import { type AuditFilter, createAuditFilter } from "../operations/installation/audit-filter.ts";
 import type { Mask } from "../operations/excerpt.ts";
 import { hasErrorCode } from "../sandbox/system-error.ts";
 import type { AuditEntry, Link } from "../telemetry/audit/chain.ts";

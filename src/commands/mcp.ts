@@ -7,7 +7,7 @@ import { type HttpEndpoint, takesPersons } from "../agent/mcp/config.ts";
 import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { beginSignIn } from "../agent/mcp/sign-in/sign-in.ts";
-import { type Accounts, type AccountStore, isUsable, listWanted } from "../agent/mcp-account.ts";
+import { type Accounts, type AccountStore, isUsable, listWanted } from "../agent/contracts/mcp-account.ts";
 import type { CommandContext } from "../app/command-context.ts";
 import { openAccounts } from "../app/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";

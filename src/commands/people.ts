@@ -9,7 +9,7 @@ import {
   forgetPerson,
   type KnownPerson,
   listKnownPeople,
-} from "../operations/forget-person.ts";
+} from "../operations/people/forget-person.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";

@@ -3,7 +3,7 @@ import { createAppContext } from "../app/context.ts";
 import { explainResult, type Intake } from "../chat/inbound.ts";
 import { parseThreadId } from "../chat/threads.ts";
 import type { QuestionLine } from "../operations/operations.ts";
-import { listQuestions } from "../operations/questions.ts";
+import { listQuestions } from "../operations/questions/questions.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { createAppContext } from "../app/context.ts";
-import { findConfigurationProblems, readConfigurations } from "../operations/configurations.ts";
+import { findConfigurationProblems, readConfigurations } from "../operations/installation/configurations.ts";
 import type { ProcessReport } from "../operations/reports.ts";
 import { channels } from "../queue/redis/keys.ts";
 import { createCommandContext } from "./context.ts";

@@ -8,7 +8,7 @@ import {
 } from "../adapters/console/conversations/intake.ts";
 import { maxUploadBytes } from "../adapters/console/conversations/uploads.ts";
 import type { TurnOutcome } from "../agent/events.ts";
-import type { Masker } from "../agent/masker.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
 import type { Question } from "../agent/questions.ts";
 import { closeAll } from "../app/process/close.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";

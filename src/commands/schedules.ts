@@ -1,5 +1,5 @@
 import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
-import { describeSchedule } from "../agent/schedule-store.ts";
+import { describeSchedule } from "../agent/contracts/schedule-store.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
 import { openScheduleClock } from "../queue/schedules/clock.ts";
 import { cancelSchedule, listSchedules } from "../queue/schedules/schedules.ts";

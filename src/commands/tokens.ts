@@ -1,7 +1,11 @@
 import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { openRedis } from "../app/redis.ts";
 import type { Role } from "../chat/roles.ts";
-import { type AccessToken, type AccessTokens, createAccessTokens } from "../operations/access-tokens.ts";
+import {
+  type AccessToken,
+  type AccessTokens,
+  createAccessTokens,
+} from "../operations/people/access-tokens.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { stripControls } from "./run/terminal-view.ts";

@@ -1,4 +1,4 @@
-import { decodePercent } from "../agent/url-passwords.ts";
+import { decodePercent } from "../agent/text/url-passwords.ts";
 
 /**
  * The headers in `OTEL_EXPORTER_OTLP_HEADERS`: pairs of `name=value` between commas, the values percent-encoded

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { findPasswords } from "../agent/url-passwords.ts";
+import { findPasswords } from "../agent/text/url-passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { check, readYaml } from "./check-yaml.ts";
 import { ConfigError } from "./config-error.ts";

@@ -1,10 +1,10 @@
 import type { UserMessage } from "../agent/messages.ts";
-import { quoteLines } from "../agent/quote-lines.ts";
-import { cutText } from "../agent/text.ts";
+import { quoteLines } from "../agent/text/quote-lines.ts";
+import { cutText } from "../agent/text/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { findThreadBranch, type RepositoryAddress } from "../queue/stores/pull-requests.ts";
-import { deliver } from "../queue/session/mailbox.ts";
+import { deliver } from "../queue/session/mailbox/mailbox.ts";
 import { takeFromHour } from "./hour-limit.ts";
 import {
   announce,

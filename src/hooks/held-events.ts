@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../agent/parse-stored.ts";
+import { createStoredParser } from "../agent/text/parse-stored.ts";
 import { daySeconds, keys } from "../queue/redis/keys.ts";
 import { readStored } from "../queue/redis/unreadable.ts";
 

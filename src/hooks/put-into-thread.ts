@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Speaker, UserMessage } from "../agent/messages.ts";
-import { cutText } from "../agent/text.ts";
+import { cutText } from "../agent/text/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, threadId, type ThreadId } from "../chat/threads.ts";
@@ -8,8 +8,8 @@ import type { TriggerSettings } from "../config/triggers.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { failpoint } from "../queue/redis/failpoint.ts";
 import { daySeconds, keys } from "../queue/redis/keys.ts";
-import { deliver } from "../queue/session/mailbox.ts";
-import { rememberMessages } from "../queue/session/message-threads.ts";
+import { deliver } from "../queue/session/mailbox/mailbox.ts";
+import { rememberMessages } from "../queue/session/mailbox/message-threads.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { KeyedThread, ThreadsOfKeys } from "./thread-of-key.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { UserMessage } from "../agent/messages.ts";
-import { formatInstant } from "../agent/schedule-store.ts";
+import { formatInstant } from "../agent/contracts/schedule-store.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 import { daySeconds, keys } from "../queue/redis/keys.ts";

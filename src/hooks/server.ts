@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { isJsonTooDeep, mostLevels } from "../agent/nesting.ts";
-import { parseJson } from "../agent/text.ts";
+import { isJsonTooDeep, mostLevels } from "../agent/text/nesting.ts";
+import { parseJson } from "../agent/text/text.ts";
 import { inboundServerOptions, largestInboundBody, limitConnections } from "../chat/inbound-requests.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";

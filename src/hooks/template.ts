@@ -1,6 +1,6 @@
-import { formatJson } from "../agent/format-json.ts";
-import { cutText } from "../agent/text.ts";
-import { quoteLines } from "../agent/quote-lines.ts";
+import { formatJson } from "../agent/text/format-json.ts";
+import { cutText } from "../agent/text/text.ts";
+import { quoteLines } from "../agent/text/quote-lines.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 
 /** An event as filters and templates read it. */

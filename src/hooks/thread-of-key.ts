@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../agent/parse-stored.ts";
+import { createStoredParser } from "../agent/text/parse-stored.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import { daySeconds, keys } from "../queue/redis/keys.ts";
 import { type Lock, takeLock } from "../queue/redis/lock.ts";

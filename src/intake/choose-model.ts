@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ChoiceMenu } from "../chat/outbound.ts";
 import { threadId, type ThreadRef } from "../chat/threads.ts";
-import { fetchThreadModel, setThreadModel } from "../queue/session/thread-model.ts";
+import { fetchThreadModel, setThreadModel } from "../queue/session/choices/thread-model.ts";
 import { answerModelCommand, type ModelOffer, offerModels } from "./text-commands/model.ts";
 
 export interface ModelChoiceOptions {

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { threadId, type ThreadRef } from "../chat/threads.ts";
-import { fetchThreadSkill, setThreadSkill } from "../queue/session/thread-skill.ts";
+import { fetchThreadSkill, setThreadSkill } from "../queue/session/choices/thread-skill.ts";
 import type { ChoiceAnswer } from "./choose-model.ts";
 import { answerSkillCommand, offerSkills } from "./text-commands/skill.ts";
 

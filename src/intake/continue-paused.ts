@@ -3,7 +3,7 @@ import type { Author, InboundAction, InboundMessage, IntakeResult } from "../cha
 import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
 import { type Budgets, isOfEverybody } from "../queue/budgets/budgets.ts";
 import { type PausedTurn, readPausedTurn } from "../queue/session/continue-offer.ts";
-import { deliver } from "../queue/session/mailbox.ts";
+import { deliver } from "../queue/session/mailbox/mailbox.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Access } from "./access.ts";
 

@@ -3,7 +3,7 @@ import type { InboundEvent, InboundMessage, InboundStop, Intake, IntakeResult } 
 import { parseThreadId, threadId } from "../chat/threads.ts";
 import type { ScheduleAuditEvent } from "../queue/schedules/schedules.ts";
 import { readLastRequesters } from "../queue/session/requesters.ts";
-import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/unauthorized.ts";
+import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/mailbox/unauthorized.ts";
 import type { SettingAuditEvent } from "./administration/administer.ts";
 import type { Access } from "./access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";

@@ -4,7 +4,7 @@ import { type Decision, isOnlyRequesters, type Question } from "../agent/questio
 import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
 import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
 import type { WrittenFields } from "../agent/server-input.ts";
-import { decide, readOpenQuestions } from "../queue/session/open-questions.ts";
+import { decide, readOpenQuestions } from "../queue/session/questions/open-questions.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Place } from "./access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";

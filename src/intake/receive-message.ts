@@ -5,9 +5,9 @@ import type { ChatSurface } from "../chat/surface.ts";
 import { threadId, type ThreadRef } from "../chat/threads.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { OutOfMemory } from "../queue/redis/out-of-memory.ts";
-import { deliver } from "../queue/session/mailbox.ts";
-import { rememberMessages } from "../queue/session/message-threads.ts";
-import { setThreadModel } from "../queue/session/thread-model.ts";
+import { deliver } from "../queue/session/mailbox/mailbox.ts";
+import { rememberMessages } from "../queue/session/mailbox/message-threads.ts";
+import { setThreadModel } from "../queue/session/choices/thread-model.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Access } from "./access.ts";
 import {

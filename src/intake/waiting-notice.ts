@@ -3,8 +3,8 @@ import type { Redis } from "ioredis";
 import type { InboundMessage } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { type ThreadId, threadId } from "../chat/threads.ts";
-import { readMailboxEnds } from "../queue/session/mailbox.ts";
-import { readSessionStatus } from "../queue/session/sessions.ts";
+import { readMailboxEnds } from "../queue/session/mailbox/mailbox.ts";
+import { readSessionStatus } from "../queue/session/lists/sessions.ts";
 import type { Replies } from "./replies.ts";
 
 export interface WaitingOptions {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { imageType, maxImageBytes } from "../agent/images.ts";
+import { imageType, maxImageBytes } from "../agent/images/images.ts";
 import type { AttachmentHandle, Image } from "../agent/messages.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";

@@ -1,5 +1,5 @@
 import { extname } from "node:path/posix";
-import { removeHidden } from "../agent/hidden-characters.ts";
+import { removeHidden } from "../agent/text/hidden-characters.ts";
 
 /** Well below the limit of file systems, so that a number still fits behind it. */
 const maxBytes = 150;

@@ -1,4 +1,4 @@
-import { addExtras, type MessageExtrasRecord } from "../agent/history.ts";
+import { addExtras, type MessageExtrasRecord } from "../agent/journal/history.ts";
 import {
   type AttachmentHandle,
   type Image,
@@ -8,8 +8,8 @@ import {
   type Quote,
   type UserMessage,
 } from "../agent/messages.ts";
-import { quoteLines } from "../agent/quote-lines.ts";
-import { cutText } from "../agent/text.ts";
+import { quoteLines } from "../agent/text/quote-lines.ts";
+import { cutText } from "../agent/text/text.ts";
 import { untilAborted } from "../agent/until-aborted.ts";
 import type { Author } from "../chat/inbound.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";

@@ -1,5 +1,5 @@
 import { plainName, type Quote } from "../agent/messages.ts";
-import { quoteLines } from "../agent/quote-lines.ts";
+import { quoteLines } from "../agent/text/quote-lines.ts";
 
 /** What somebody said, as data. */
 export interface Quotation extends Pick<Quote, "text"> {

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { digest } from "./digest.ts";
-import { createStoredParser } from "../agent/parse-stored.ts";
+import { createStoredParser } from "../agent/text/parse-stored.ts";
 import { keys } from "../queue/redis/keys.ts";
 
 /** No longer than intake knows which messages it has taken, ms. */

@@ -1,6 +1,6 @@
 import type { Question } from "../agent/questions.ts";
 import type { ThreadId } from "../chat/threads.ts";
-import type { ExportFormat } from "./export.ts";
+import type { ExportFormat } from "./threads/export.ts";
 import type {
   AuditPage,
   AuditQuery,
@@ -13,10 +13,10 @@ import type {
   Excerpt,
   ThreadLine,
 } from "./finding.ts";
-import type { HeardMessages } from "./heard.ts";
-import type { ThreadManager } from "./manage.ts";
+import type { HeardMessages } from "./installation/heard.ts";
+import type { ThreadManager } from "./threads/manage.ts";
 import type { Figures, SettingsReport, UsageReport, SystemReport } from "./reports.ts";
-import type { InnerCallList, TimelinePage, TransientEvent } from "./timeline-entry.ts";
+import type { InnerCallList, TimelinePage, TransientEvent } from "./timeline/timeline-entry.ts";
 
 /**
  * What the console shows an operator beside the conversations: contracts, kept by whoever starts the console.

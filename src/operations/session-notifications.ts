@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { InboundEvent, Intake, IntakeResult } from "../chat/inbound.ts";
 import type { ChatSurface } from "../chat/surface.ts";
 import { announceSession } from "../queue/outbox/live-events.ts";
-import { createHeardRecorder } from "./heard.ts";
+import { createHeardRecorder } from "./installation/heard.ts";
 import { createNameCache } from "./names.ts";
 
 /**

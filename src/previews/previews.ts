@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import type { PreviewAccess } from "../agent/previews.ts";
+import type { PreviewAccess } from "../agent/contracts/previews.ts";
 import type { Exposed } from "../sandbox/sandbox.ts";
 import { forwardRequest, forwardUpgrade, refuse } from "./forward.ts";
 

@@ -1,8 +1,8 @@
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
-import { escapeHidden } from "../agent/hidden-characters.ts";
-import { cutText } from "../agent/text.ts";
+import { escapeHidden } from "../agent/text/hidden-characters.ts";
+import { cutText } from "../agent/text/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { toInlineCode } from "../chat/visible-call.ts";
 

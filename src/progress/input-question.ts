@@ -1,8 +1,8 @@
-import { removeHidden } from "../agent/hidden-characters.ts";
+import { removeHidden } from "../agent/text/hidden-characters.ts";
 import type { Question } from "../agent/questions.ts";
-import { quoteLines } from "../agent/quote-lines.ts";
+import { quoteLines } from "../agent/text/quote-lines.ts";
 import { describeExpected, type InputField, listInputChoices } from "../agent/server-input.ts";
-import { cutText } from "../agent/text.ts";
+import { cutText } from "../agent/text/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ActionButton } from "../chat/outbound.ts";
 import { toInlineCode } from "../chat/visible-call.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { agentEventOptions } from "../agent/event-schemas.ts";
+import { agentEventOptions } from "../agent/journal/event-schemas.ts";
 import type { AgentEvent, TurnOutcome } from "../agent/events.ts";
-import { createStoredParser } from "../agent/parse-stored.ts";
-import { type Fields, turnOutcomeSchema } from "../agent/schemas.ts";
+import { createStoredParser } from "../agent/text/parse-stored.ts";
+import { type Fields, turnOutcomeSchema } from "../agent/journal/schemas.ts";
 import type { OutboundMessage } from "../chat/outbound.ts";
 import { outboundMessageSchema } from "../chat/schemas.ts";
 

@@ -1,10 +1,10 @@
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import type { ToolCall } from "../agent/messages.ts";
-import { escapeHiddenAndBlank, removeHidden } from "../agent/hidden-characters.ts";
+import { escapeHiddenAndBlank, removeHidden } from "../agent/text/hidden-characters.ts";
 import type { ShownFile } from "../agent/policy-decision.ts";
 import { type Decision, describeQuestion, isOnlyRequesters, type Question } from "../agent/questions.ts";
 import { inputAnswerSchema } from "../agent/server-input.ts";
-import { cutText, parseJson } from "../agent/text.ts";
+import { cutText, parseJson } from "../agent/text/text.ts";
 import type { ActionButton, OutboundMessage } from "../chat/outbound.ts";
 import { formatDuration } from "./describe.ts";
 import { createInputButtons, describeInput } from "./input-question.ts";

@@ -8,7 +8,7 @@ import { makeTitle } from "../chat/title.ts";
 import { type MessageRef, parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
-import type { Verbosity } from "../queue/session/verbosity.ts";
+import type { Verbosity } from "../queue/session/choices/verbosity.ts";
 import type { Receipt, ShownTurn, TurnDisplay } from "../queue/turns/contracts.ts";
 import { hadItsEnd } from "../queue/turns/stops.ts";
 import { listCalled } from "./called-people.ts";

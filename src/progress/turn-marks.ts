@@ -3,7 +3,7 @@ import type { UserMessage } from "../agent/messages.ts";
 import type { MessageMark } from "../chat/outbound.ts";
 import type { MessageRef, ThreadRef } from "../chat/threads.ts";
 import type { OutboxEntry } from "../queue/outbox/contracts.ts";
-import { platformMessageId } from "../queue/session/message-changes.ts";
+import { platformMessageId } from "../queue/session/mailbox/message-changes.ts";
 
 interface TurnMarksOptions {
   turn: string;

@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../agent/events.ts";
-import type { OpenTurn } from "../agent/history.ts";
+import type { OpenTurn } from "../agent/journal/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import { quoteOutput } from "../chat/call-text.ts";
 import { cutMarkdownStart } from "../chat/markdown.ts";

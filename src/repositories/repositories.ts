@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { BranchChange, Repository, RepositoryAccess } from "../agent/repositories.ts";
+import type { BranchChange, Repository, RepositoryAccess } from "../agent/contracts/repositories.ts";
 import type { Speaker } from "../agent/messages.ts";
 import type { RepositoriesOf } from "../sandbox/egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../sandbox/egress/repository.ts";

@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import type { Masker } from "../agent/masker.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
 
 export type { Logger } from "pino";
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { Gauge, type Registry } from "prom-client";
-import { readSizes } from "../queue/session/sizes.ts";
+import { readSizes } from "../queue/session/lists/sizes.ts";
 import { readBacklog } from "../queue/turns/backlog.ts";
 
 /** Figures of all processes together, the same in each. Returns how to read them from Redis. */

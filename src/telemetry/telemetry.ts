@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Redis } from "ioredis";
-import type { Masker } from "../agent/masker.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
 import { collectorHeaders } from "../config/collector-headers.ts";
 import type { Config } from "../config/load.ts";
 import { type AuditEvent, toAuditFact } from "./audit/fact.ts";

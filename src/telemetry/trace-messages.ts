@@ -1,5 +1,5 @@
 import type { AssistantMessage, StopReason, UserMessage } from "../agent/messages.ts";
-import { cutText } from "../agent/text.ts";
+import { cutText } from "../agent/text/text.ts";
 
 /** Makes what somebody wrote fit to leave the house. */
 export type Content = (text: string) => string;

@@ -1,6 +1,6 @@
-import type { JournalReader, JournalRecord } from "../agent/journal.ts";
+import type { JournalReader, JournalRecord } from "../agent/journal/journal.ts";
 import { isFromPerson } from "../agent/messages.ts";
-import { addressLine, webFetchName, webSearchName } from "../agent/web.ts";
+import { addressLine, webFetchName, webSearchName } from "../agent/contracts/web.ts";
 
 /**
  * Where the addresses of a thread come from. One that a person wrote, a search returned or a fetched page linked says

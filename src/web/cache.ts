@@ -1,4 +1,4 @@
-import type { WebReading } from "../agent/web.ts";
+import type { WebReading } from "../agent/contracts/web.ts";
 
 type Kept = Extract<WebReading, { ok: true }>;
 

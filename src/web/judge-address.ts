@@ -1,4 +1,4 @@
-import type { Masker } from "../agent/masker.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
 import type { PolicyDecision } from "../agent/policy-decision.ts";
 import { isListed } from "../sandbox/egress/policy.ts";
 import { type AddressBook, decodeAll } from "./addresses.ts";

@@ -1,5 +1,5 @@
-import type { Masker } from "../agent/masker.ts";
-import type { WebPages, WebReading } from "../agent/web.ts";
+import type { Masker } from "../agent/secrets/masker.ts";
+import type { WebPages, WebReading } from "../agent/contracts/web.ts";
 import { createDayAllowance, type DayCounter } from "../sandbox/egress/allowance.ts";
 import { type Dialer, publicDialer } from "../sandbox/egress/dialer.ts";
 import { isListed } from "../sandbox/egress/policy.ts";

@@ -1,6 +1,6 @@
-import type { JournalReader } from "../agent/journal.ts";
+import type { JournalReader } from "../agent/journal/journal.ts";
 import type { LanguageModel } from "../agent/model.ts";
-import type { WebAccess, WebSearch } from "../agent/web.ts";
+import type { WebAccess, WebSearch } from "../agent/contracts/web.ts";
 import { createAddressBook } from "./addresses.ts";
 import type { AddressRules, FetchMode } from "./judge-address.ts";
 import { createPages, type PagesOptions } from "./pages.ts";

@@ -1,4 +1,4 @@
-import type { JournalReader, JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalReader, JournalRecord } from "../../src/agent/journal/journal.ts";
 
 /** Reads a journal that is in memory, in pieces of so many records. */
 export function readerOf(records: () => readonly JournalRecord[], size = 7): JournalReader {

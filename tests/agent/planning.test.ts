@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { replay } from "../../src/agent/replay.ts";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import { replay } from "../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { formatUserText, type UserMessage } from "../../src/agent/messages.ts";
 import { createPlanning, limitToPlanning, listUnplanned } from "../../src/agent/planning.ts";
 import { allowAll, createPolicy } from "../../src/agent/policy/policy.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { noUsage } from "../../src/agent/model.ts";
 
 const author = { id: "U1", name: "Ada" };

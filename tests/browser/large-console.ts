@@ -1,7 +1,7 @@
 /** A console of a team that has used it for long. */
 import type { Redis } from "ioredis";
 import { Conversations } from "../../src/adapters/console/conversations/conversations.ts";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
 
 /** Written side by side. */

@@ -1,6 +1,6 @@
 /** What waits for a person, as that person meets it. */
 import { describe, expect, test } from "vitest";
-import { decide } from "../../src/queue/session/open-questions.ts";
+import { decide } from "../../src/queue/session/questions/open-questions.ts";
 import { announceSession } from "../../src/queue/outbox/live-events.ts";
 import {
   askAbout,

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { createAccessTokens } from "../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../src/operations/people/access-tokens.ts";
 import { begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
 import { Conversations } from "../../src/adapters/console/conversations/conversations.ts";
 import type { Role } from "../../src/chat/roles.ts";

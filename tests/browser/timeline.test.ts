@@ -1,7 +1,7 @@
 /** Finding one's way in a long timeline. */
 import type { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "../adapters/console/sessions.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
 import { shot } from "./chromium.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAccessTokens } from "../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../src/operations/people/access-tokens.ts";
 import { readLatestEntries } from "../../src/telemetry/audit/files.ts";
 import { readPeople } from "../../src/telemetry/audit/people.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";

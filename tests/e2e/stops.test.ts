@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { type FakeBlock, type FakeModelServer, startFakeAnthropic } from "../fakes/anthropic.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
-import { readJournal } from "../../src/queue/session/journal.ts";
+import { readJournal } from "../../src/queue/session/journal/journal.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 import { type FakeSlack, startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";

@@ -1,5 +1,5 @@
 import type { TurnOutcome } from "../../src/agent/events.ts";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { hadItsEnd } from "../../src/queue/turns/stops.ts";
 

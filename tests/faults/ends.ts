@@ -1,4 +1,4 @@
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import type { FakeSlack } from "../fakes/slack/fake-slack.ts";
 
 /** A receipt of a stop. */

@@ -1,5 +1,5 @@
 import { keys } from "../../src/queue/redis/keys.ts";
-import { readJournal } from "../../src/queue/session/journal.ts";
+import { readJournal } from "../../src/queue/session/journal/journal.ts";
 import { visibleText } from "../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";
 import type { Evidence } from "./check.ts";

@@ -2,8 +2,8 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { changesChannel } from "../../src/adapters/console/conversations/conversations.ts";
 import { openClient } from "../../src/queue/redis/client.ts";
 import { parseRedisUrl } from "../../src/queue/redis/url.ts";
-import { listSessions } from "../../src/queue/session/sessions.ts";
-import { readJournal } from "../../src/queue/session/journal.ts";
+import { listSessions } from "../../src/queue/session/lists/sessions.ts";
+import { readJournal } from "../../src/queue/session/journal/journal.ts";
 import { running } from "../e2e/processes.ts";
 import { patienceMs } from "../e2e/program.ts";
 import {

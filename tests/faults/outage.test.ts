@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readJournal } from "../../src/queue/session/journal.ts";
+import { readJournal } from "../../src/queue/session/journal/journal.ts";
 import { processesWith, running } from "../e2e/processes.ts";
 import { patienceMs } from "../e2e/program.ts";
 import { check } from "./check.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readJournal } from "../../src/queue/session/journal.ts";
+import { readJournal } from "../../src/queue/session/journal/journal.ts";
 import { processesWith, running, uniqueSleep } from "../e2e/processes.ts";
 import { patienceMs } from "../e2e/program.ts";
 import { type SilentRelay, startSilentRelay } from "../fakes/silent-relay.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ThreadId } from "../../src/chat/threads.ts";
-import { readJournal } from "../../src/queue/session/journal.ts";
+import { readJournal } from "../../src/queue/session/journal/journal.ts";
 import { patienceMs } from "../e2e/program.ts";
 import type { FakeSlack } from "../fakes/slack/fake-slack.ts";
 import type { FakeMessage } from "../fakes/slack/workspace.ts";

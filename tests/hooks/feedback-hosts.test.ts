@@ -5,7 +5,7 @@ import { repositoriesSchema } from "../../src/config/repositories.ts";
 import type { FeedbackSource } from "../../src/hooks/feedback.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import { readMailbox } from "../../src/queue/session/mailbox.ts";
+import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { rememberThreadBranch } from "../../src/queue/stores/pull-requests.ts";
 import { createStaticCredential } from "../../src/repositories/credential.ts";
 import { createRepositories } from "../../src/repositories/repositories.ts";

@@ -4,7 +4,7 @@ import { createConsoleSurface } from "../../src/adapters/console/conversations/s
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { rememberThreadBranch } from "../../src/queue/stores/pull-requests.ts";
-import { readMailbox } from "../../src/queue/session/mailbox.ts";
+import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 const secret = "a-secret-of-the-repository";

@@ -10,7 +10,7 @@ import { triggersSchema } from "../../src/config/triggers.ts";
 import { createEventReceiver } from "../../src/hooks/receive-event.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import { readMailbox } from "../../src/queue/session/mailbox.ts";
+import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 const secret = "a-secret-of-the-sender";

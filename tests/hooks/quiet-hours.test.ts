@@ -6,7 +6,7 @@ import { findQuietEnd } from "../../src/hooks/quiet-hours.ts";
 import { createHeldRelease } from "../../src/hooks/receive-event.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import { readMailbox } from "../../src/queue/session/mailbox.ts";
+import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;

@@ -13,7 +13,7 @@ import { createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { type BudgetSettings, createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import { createJournalReader } from "../../src/queue/session/journal.ts";
+import { createJournalReader } from "../../src/queue/session/journal/journal.ts";
 import { createSlots } from "../../src/queue/turns/slots.ts";
 import { startTurnWorker } from "../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../src/queue/turns/wake-queue.ts";

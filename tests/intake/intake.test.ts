@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import type { UserMessage } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";
@@ -14,7 +14,7 @@ import { createRatings, ratingActionId } from "../../src/queue/budgets/ratings.t
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../src/queue/session/continue-offer.ts";
-import { rememberMessages } from "../../src/queue/session/message-threads.ts";
+import { rememberMessages } from "../../src/queue/session/mailbox/message-threads.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { toInboundFact } from "../../src/telemetry/audit/fact.ts";

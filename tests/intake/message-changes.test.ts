@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { InboundDeletion, InboundEdit } from "../../src/chat/inbound.ts";
 import { receiveMessageChange } from "../../src/intake/receive-message-change.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
-import { deliver, readMailbox } from "../../src/queue/session/mailbox.ts";
+import { deliver, readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;

@@ -6,7 +6,7 @@ import { threadId } from "../../src/chat/threads.ts";
 import { listOpenQuestions } from "../../src/intake/open-questions-list.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
-import { askQuestion, decide, postedField } from "../../src/queue/session/open-questions.ts";
+import { askQuestion, decide, postedField } from "../../src/queue/session/questions/open-questions.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 

@@ -8,7 +8,7 @@ import { createIntake, type IntakeAuditEvent } from "../../src/intake/intake.ts"
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
-import { listWaiting } from "../../src/queue/session/waiting-messages.ts";
+import { listWaiting } from "../../src/queue/session/mailbox/waiting-messages.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";

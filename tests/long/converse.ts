@@ -1,8 +1,8 @@
 /** A conversation of many rounds with a service that refuses what is too long, and what became of it. */
 import { createHash } from "node:crypto";
 import { createContextWindow } from "../../src/agent/context/compaction.ts";
-import { replay } from "../../src/agent/replay.ts";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import { replay } from "../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { createAnthropicModel } from "../../src/agent/llm/anthropic/anthropic.ts";
 import { createOpenAIChatModel } from "../../src/agent/llm/openai/chat.ts";
 import { isFromPerson } from "../../src/agent/messages.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { replay } from "../../src/agent/replay.ts";
-import type { JournalRecord } from "../../src/agent/journal.ts";
+import { replay } from "../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../src/agent/journal/journal.ts";
 import { type Enclosed, type UserMessage, formatUserText } from "../../src/agent/messages.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";
 import { createMessageExtras } from "../../src/message-extras/message-extras.ts";

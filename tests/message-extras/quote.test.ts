@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { removeHidden } from "../../src/agent/hidden-characters.ts";
+import { removeHidden } from "../../src/agent/text/hidden-characters.ts";
 import { formatQuotations } from "../../src/message-extras/quote.ts";
 
 // oxlint-disable-next-line no-control-regex -- these are what is looked for

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
-import { createCallIndex } from "../../src/operations/calls.ts";
+import { createCallIndex } from "../../src/operations/timeline/calls.ts";
 import { makeExcerpt } from "../../src/operations/excerpt.ts";
-import { buildTimeline } from "../../src/operations/timeline.ts";
+import { buildTimeline } from "../../src/operations/timeline/timeline.ts";
 import { begin, call, calling, write } from "../adapters/console/sessions.ts";
 import { startRedis } from "../fakes/redis.ts";
 

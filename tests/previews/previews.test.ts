@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { PreviewAccess } from "../../src/agent/previews.ts";
+import type { PreviewAccess } from "../../src/agent/contracts/previews.ts";
 import { createPreviewTools } from "../../src/agent/tools/previews.ts";
 import { openPreviews, type PreviewOptions, type Previews } from "../../src/previews/previews.ts";
 import type { Exposure, Sandbox } from "../../src/sandbox/sandbox.ts";

@@ -9,7 +9,7 @@ import {
 import { noUsage } from "../../src/agent/model.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
-import type { Verbosity } from "../../src/queue/session/verbosity.ts";
+import type { Verbosity } from "../../src/queue/session/choices/verbosity.ts";
 import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import type { Question } from "../../src/agent/questions.ts";
 import type { ToolMessage } from "../../src/agent/messages.ts";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
-import type { Dispatcher } from "../../src/agent/tools/dispatch.ts";
+import type { Dispatcher } from "../../src/agent/tools/dispatch/dispatch.ts";
 import { createRepositoryTools } from "../../src/agent/tools/repositories/repositories.ts";
 import { createStaticCredential, type RepositoryCredential } from "../../src/repositories/credential.ts";
 import {

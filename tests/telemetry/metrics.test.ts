@@ -8,7 +8,7 @@ import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { ConnectionSilent, silences } from "../../src/queue/redis/silence.ts";
-import { deliver } from "../../src/queue/session/mailbox.ts";
+import { deliver } from "../../src/queue/session/mailbox/mailbox.ts";
 import { noChanges, type Receipt } from "../../src/queue/turns/contracts.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { observeAll } from "../../src/telemetry/observer.ts";

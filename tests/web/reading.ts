@@ -1,6 +1,6 @@
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import { createWebTools } from "../../src/agent/tools/web-search.ts";
-import type { JournalReader } from "../../src/agent/journal.ts";
+import type { JournalReader } from "../../src/agent/journal/journal.ts";
 import type { LanguageModel } from "../../src/agent/model.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { processCounter } from "../../src/sandbox/egress/allowance.ts";

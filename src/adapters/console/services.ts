@@ -1,5 +1,5 @@
 import type { Act, Role } from "../../chat/roles.ts";
-import type { WorkspaceFiles } from "../../operations/files.ts";
+import type { WorkspaceFiles } from "../../operations/threads/files.ts";
 import type { IdempotentRequest } from "../../operations/idempotency.ts";
 import type { Operations } from "../../operations/operations.ts";
 import type { Problem } from "../../sandbox/sandbox.ts";

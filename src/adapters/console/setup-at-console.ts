@@ -1,5 +1,5 @@
 import type { Speaker } from "../../agent/messages.ts";
-import type { HeardMessage } from "../../operations/heard.ts";
+import type { HeardMessage } from "../../operations/installation/heard.ts";
 
 /** What the set-up connects when it is gone through at the console. */
 export const consoleSetupSteps = ["model", "slack", "discord"] as const;

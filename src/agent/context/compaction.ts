@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../events.ts";
-import type { JournalReader } from "../journal.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import type { Message } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
 import { findEntries } from "./intents.ts";

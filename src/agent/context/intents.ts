@@ -1,5 +1,5 @@
 import { formatUserText, isCompactOrder, isFromPerson, type Message } from "../messages.ts";
-import type { JournalReader } from "../journal.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** What a person asked, as a summary carries it. */

@@ -1,4 +1,4 @@
-import { type LearntWindow, refusalMs } from "../learnt-window.ts";
+import { type LearntWindow, refusalMs } from "../contracts/learnt-window.ts";
 import type { LanguageModel, Usage } from "../model.ts";
 import { readRefusedWindow } from "./refused-window.ts";
 

@@ -1,4 +1,4 @@
-import { cutText } from "../text.ts";
+import { cutText } from "../text/text.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** How the parts of a summary's text are headed. What people asked is indented, so none of them stands there by chance. */

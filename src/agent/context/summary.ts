@@ -1,6 +1,6 @@
 import { heddle, type Message, type SummaryMessage, textOf, toolCalls } from "../messages.ts";
 import { type LanguageModel, noUsage, type Usage } from "../model.ts";
-import { cutText } from "../text.ts";
+import { cutText } from "../text/text.ts";
 import { collectIntents, fitIntents, isCut } from "./intents.ts";
 import { collectLoaded, fitLoaded, isFoundTool } from "./loaded.ts";
 import { cutToTokens, extractState, headings } from "./summary-text.ts";

@@ -1,5 +1,5 @@
 import { formatUserText, isFromPerson, type Message, textOf, toolCalls } from "../messages.ts";
-import { cutText } from "../text.ts";
+import { cutText } from "../text/text.ts";
 import { cutToTokens, extractState } from "./summary-text.ts";
 import { estimateTokens, type TokenCounter } from "./tokens.ts";
 

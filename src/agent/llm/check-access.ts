@@ -1,5 +1,5 @@
 import { ModelError } from "../model.ts";
-import { readNetworkCode } from "../network-code.ts";
+import { readNetworkCode } from "../network/network-code.ts";
 import type { ModelFacts } from "./catalogue.ts";
 import { isOpenAI, type EndpointProtocol } from "./endpoints.ts";
 import type { ServiceAnswer } from "./errors.ts";

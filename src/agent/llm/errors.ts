@@ -1,5 +1,5 @@
 import type { ModelErrorKind } from "../model.ts";
-import { readNetworkCode } from "../network-code.ts";
+import { readNetworkCode } from "../network/network-code.ts";
 import { AttemptFailed } from "./attempt-failed.ts";
 
 /** What a service said when it refused a request or broke off an answer. */

@@ -9,7 +9,7 @@ import {
   noUsage,
   type Usage,
 } from "../model.ts";
-import type { BudgetExhausted, TurnBudget } from "../turn-budget.ts";
+import type { BudgetExhausted, TurnBudget } from "../contracts/turn-budget.ts";
 import { computeCallUsage, computeSearchCost } from "./cost.ts";
 
 /** The call was not made because it does not fit the turn's budget. */

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { Stream } from "@anthropic-ai/sdk/streaming";
-import { AnswerTooLarge } from "../bounded-answer.ts";
+import { AnswerTooLarge } from "../network/bounded-answer.ts";
 
 /** The longest answer of a model service that is read whole, and the longest event of one that is streamed. */
 export const answerBytes = 16 * 1_048_576;

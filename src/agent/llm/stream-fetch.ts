@@ -1,7 +1,7 @@
 import { type Duplex, pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import type { Dispatcher } from "undici";
-import { boundAnswer } from "../bounded-answer.ts";
+import { boundAnswer } from "../network/bounded-answer.ts";
 import { answerBytes, openReadable } from "./server-sent-events.ts";
 
 const load = () => import("undici");

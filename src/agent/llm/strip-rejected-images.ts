@@ -1,4 +1,4 @@
-import { readImageSize } from "../image-size.ts";
+import { readImageSize } from "../images/image-size.ts";
 import type { Image, Message } from "../messages.ts";
 import type { ModelRequest } from "../model.ts";
 import type { AttemptFailed } from "./attempt-failed.ts";

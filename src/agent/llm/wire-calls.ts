@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ToolCall } from "../messages.ts";
-import { isTooDeep } from "../nesting.ts";
+import { isTooDeep } from "../text/nesting.ts";
 
 /** A tool call as a service sends it. */
 export interface WireCall {

@@ -1,11 +1,11 @@
 import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, TurnAbort } from "../events.ts";
-import type { OpenCall } from "../history.ts";
+import type { OpenCall } from "../journal/history.ts";
 import type { ToolCall, ToolMessage } from "../messages.ts";
 import type { Asking, NamedFile, Question } from "../questions.ts";
-import { listChanged } from "../tools/named-files.ts";
-import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
-import { answerNow } from "../unfinished-calls.ts";
+import { listChanged } from "../tools/files/named-files.ts";
+import type { CallOutcome, Dispatcher } from "../tools/dispatch/dispatch.ts";
+import { answerNow } from "../journal/unfinished-calls.ts";
 import { answerCut } from "./cut-calls.ts";
 import type { SharedBudget } from "./limits.ts";
 

@@ -1,10 +1,10 @@
 import { posix } from "node:path";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
-import { removeHidden } from "../hidden-characters.ts";
-import type { Masker } from "../masker.ts";
+import { removeHidden } from "../text/hidden-characters.ts";
+import type { Masker } from "../secrets/masker.ts";
 import { type AssistantMessage, isNudge, type Message, toolCalls, type UserMessage } from "../messages.ts";
-import { quoteLines } from "../quote-lines.ts";
-import { listPaths } from "../tools/named-files.ts";
+import { quoteLines } from "../text/quote-lines.ts";
+import { listPaths } from "../tools/files/named-files.ts";
 import { quoteArgument } from "../tools/quote.ts";
 
 /**

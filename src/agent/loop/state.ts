@@ -1,9 +1,9 @@
 import { joinFixed } from "../context/fixed-part.ts";
 import type { TurnOutcome } from "../events.ts";
-import { measureWorkedMs, type OpenCall } from "../history.ts";
+import { measureWorkedMs, type OpenCall } from "../journal/history.ts";
 import { type AssistantMessage, type Message, toolCalls, type UserMessage } from "../messages.ts";
 import { addUsage, type LanguageModel, noUsage, type Usage } from "../model.ts";
-import type { CallOutcome, Dispatcher } from "../tools/dispatch.ts";
+import type { CallOutcome, Dispatcher } from "../tools/dispatch/dispatch.ts";
 import { defaultTurnLimits, type Spent, type TurnLimits } from "./limits.ts";
 import type { Turn, TurnOffer } from "./turn.ts";
 

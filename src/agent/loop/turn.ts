@@ -1,9 +1,9 @@
 import type { ContextWindow } from "../context/compaction.ts";
-import type { History } from "../history.ts";
-import type { JournalReader } from "../journal.ts";
+import type { History } from "../journal/history.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import type { UserMessage } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
-import type { Dispatcher } from "../tools/dispatch.ts";
+import type { Dispatcher } from "../tools/dispatch/dispatch.ts";
 import type { SharedBudget, TurnLimits } from "./limits.ts";
 import type { ReadProjectInstructions } from "./project-instructions.ts";
 import type { Situation } from "./situation.ts";

@@ -9,7 +9,7 @@ import {
 import { z } from "zod";
 import { startDeadline } from "./deadline.ts";
 import { describeError, isForbidden, isNetworkFailure, isUnreachable, readStatus } from "./failure.ts";
-import { type Link, withoutOwnTimeout } from "./link.ts";
+import { type Link, withoutOwnTimeout } from "./transport/link.ts";
 import { type CallResult, callResultSchema } from "./result.ts";
 
 /** `tool` and `prompt` are the server's own names; `uri` asks for a resource. */

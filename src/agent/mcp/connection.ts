@@ -3,13 +3,13 @@ import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline, waitFor } from "./deadline.ts";
 import { describeError } from "./failure.ts";
-import type { Link, ServerEra } from "./link.ts";
-import { createLink } from "./open-link.ts";
-import { type Listing, nothingListed } from "./listing.ts";
-import { toParamHeaders } from "./param-headers.ts";
-import { type FreshListing, readListing } from "./read-listing.ts";
+import type { Link, ServerEra } from "./transport/link.ts";
+import { createLink } from "./transport/open-link.ts";
+import { type Listing, nothingListed } from "./listing/listing.ts";
+import { toParamHeaders } from "./transport/param-headers.ts";
+import { type FreshListing, readListing } from "./listing/read-listing.ts";
 import { RunningCalls } from "./running-calls.ts";
-import type { AccountStore } from "../mcp-account.ts";
+import type { AccountStore } from "../contracts/mcp-account.ts";
 
 /**
  * The state of a connection. It is opened on first use and reopened on the next use after it was lost; nothing runs in

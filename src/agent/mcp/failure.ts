@@ -1,8 +1,8 @@
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { InsufficientScopeError, SdkHttpError } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { cutText } from "../text.ts";
-import { AnswerTooLarge } from "../bounded-answer.ts";
+import { cutText } from "../text/text.ts";
+import { AnswerTooLarge } from "../network/bounded-answer.ts";
 
 /** Codes of failures that happen before a request is sent: the server cannot have acted on it. */
 const unreachable = new Set([

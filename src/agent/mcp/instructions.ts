@@ -1,5 +1,5 @@
-import { quoteLines } from "../quote-lines.ts";
-import { cutText } from "../text.ts";
+import { quoteLines } from "../text/quote-lines.ts";
+import { cutText } from "../text/text.ts";
 
 /** What a server says about the use of its tools. Nobody has checked it. */
 export interface ServerInstructions {

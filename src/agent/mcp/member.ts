@@ -1,13 +1,13 @@
 import type { Tool, ToolResult } from "../tools/tool.ts";
-import type { Asker } from "./asker.ts";
+import type { Asker } from "./people/asker.ts";
 import type { McpCallOutcome } from "./call.ts";
 import { type EnabledServer, takesPersons } from "./config.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
-import { createConnectTool, ownedBy } from "./connect-tool.ts";
-import type { InputStore } from "../input-store.ts";
-import type { Listing } from "./listing.ts";
-import { nobody } from "./nobody.ts";
-import { openPersonConnections, type PersonConnectionOptions } from "./person-connections.ts";
+import { createConnectTool, ownedBy } from "./people/connect-tool.ts";
+import type { InputStore } from "../contracts/input-store.ts";
+import type { Listing } from "./listing/listing.ts";
+import { nobody } from "./people/nobody.ts";
+import { openPersonConnections, type PersonConnectionOptions } from "./people/person-connections.ts";
 import { createMcpTool, createResourceTool, describeOutcome, resourceTool } from "./tool.ts";
 
 /** A server of the pool. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Tool } from "../tools/tool.ts";
 import type { ServerInstructions } from "./instructions.ts";
-import { type Listing, nothingListed } from "./listing.ts";
+import { type Listing, nothingListed } from "./listing/listing.ts";
 import type { Joined } from "./member.ts";
 
 /** What the servers give to a turn. It changes only when the turn renews it, so that the prompt stays cacheable. */

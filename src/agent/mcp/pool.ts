@@ -3,14 +3,14 @@ import { createMasker } from "../secrets/mask-secrets.ts";
 import type { EnabledServer, McpConfig, McpServer, McpTimeouts } from "./config.ts";
 import type { ConnectionState } from "./connection.ts";
 import { createOffer, type McpOffer } from "./offer.ts";
-import { nothingListed, type ServerPrompt } from "./listing.ts";
+import { nothingListed, type ServerPrompt } from "./listing/listing.ts";
 import type { Joined, Member } from "./member.ts";
-import { nobody } from "./nobody.ts";
-import type { Accounts } from "../mcp-account.ts";
-import type { Asker } from "./asker.ts";
+import { nobody } from "./people/nobody.ts";
+import type { Accounts } from "../contracts/mcp-account.ts";
+import type { Asker } from "./people/asker.ts";
 import type { PromptChoice } from "../messages.ts";
 import type { ToolResult } from "../tools/tool.ts";
-import type { InputStore } from "../input-store.ts";
+import type { InputStore } from "../contracts/input-store.ts";
 
 /** What `/status` shows of one server. */
 export interface McpServerStatus {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { ServiceAccess } from "../../sandbox/service.ts";
 import { isObject } from "../llm/wire-calls.ts";
 import { explainUnreadable } from "../unreadable-file.ts";
-import { findPasswords } from "../url-passwords.ts";
+import { findPasswords } from "../text/url-passwords.ts";
 import {
   type McpConfig,
   McpConfigError,

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { ContentBlockSchema } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { parseJson } from "../text.ts";
-import { imageType, maxImageBytes } from "../images.ts";
+import { parseJson } from "../text/text.ts";
+import { imageType, maxImageBytes } from "../images/images.ts";
 import type { Image } from "../messages.ts";
 import type { ToolResult } from "../tools/tool.ts";
 

@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import type { ElicitRequest, ElicitResult, Progress } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
-import { describeUnanswered } from "./answer-tool.ts";
-import type { Asker } from "./asker.ts";
+import { describeUnanswered } from "./people/answer-tool.ts";
+import type { Asker } from "./people/asker.ts";
 import type { McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import type { Connection } from "./connection.ts";
-import type { InputStore } from "../input-store.ts";
-import { elicit, type Unanswered } from "./elicitation.ts";
-import type { ServerTool } from "./listing.ts";
-import { nameConnectTool, toModelToolName } from "./names.ts";
+import type { InputStore } from "../contracts/input-store.ts";
+import { elicit, type Unanswered } from "./people/elicitation.ts";
+import type { ServerTool } from "./listing/listing.ts";
+import { nameConnectTool, toModelToolName } from "./listing/names.ts";
 import { toToolResult } from "./result.ts";
 
 /** A server's tool as the agent calls it. The server validates the input; we only make sure that it is an object. */

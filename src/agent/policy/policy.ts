@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { cutText } from "../text.ts";
+import { cutText } from "../text/text.ts";
 import type { Tool, ToolEffect } from "../tools/tool.ts";
 import {
   type CommandPattern,

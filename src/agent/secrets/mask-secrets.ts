@@ -1,4 +1,4 @@
-import type { Masker } from "../masker.ts";
+import type { Masker } from "./masker.ts";
 import { createMaskedStream } from "./masked-stream.ts";
 import { findNamedSecrets, findOpenName, type Span } from "./named-secrets.ts";
 import { listSecretForms, secretShapes } from "./secret-forms.ts";

@@ -1,4 +1,4 @@
-import { cutText } from "../text.ts";
+import { cutText } from "../text/text.ts";
 import type { Skill } from "./library.ts";
 
 const heading =

@@ -1,18 +1,18 @@
 import { createTokenCounter } from "../context/tokens.ts";
-import { attachFile } from "./attach-file.ts";
+import { attachFile } from "./files/attach-file.ts";
 import { bash } from "./bash.ts";
-import { editFile } from "./edit-file.ts";
-import type { FileKnowledge } from "./file-knowledge.ts";
+import { editFile } from "./files/edit-file.ts";
+import type { FileKnowledge } from "./files/file-knowledge.ts";
 import { bashKill, bashOutput } from "./jobs.ts";
-import { listFiles } from "./list-files.ts";
+import { listFiles } from "./files/list-files.ts";
 import { forgetNote, recallNotes, recordNote, updateNote } from "./note-tools.ts";
-import { readFile } from "./read-file.ts";
+import { readFile } from "./files/read-file.ts";
 import { schedule } from "./schedule.ts";
-import { searchFiles } from "./search-files.ts";
+import { searchFiles } from "./files/search-files.ts";
 import { searchHistory } from "./search-history.ts";
 import { todo } from "./todo.ts";
 import type { Tool } from "./tool.ts";
-import { writeFile } from "./write-file.ts";
+import { writeFile } from "./files/write-file.ts";
 
 /** One for the process: its caches are worth more the longer they live. */
 const counter = createTokenCounter();

@@ -1,4 +1,4 @@
-import type { Note, NoteStore } from "../note-store.ts";
+import type { Note, NoteStore } from "../contracts/note-store.ts";
 
 /** Notes that live as long as the process, for programs that use the agent without a database. */
 export function createMemoryNotes(options: { author: string; now(): number }): NoteStore {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type Note, noteScopes } from "../note-store.ts";
-import { cutText } from "../text.ts";
+import { type Note, noteScopes } from "../contracts/note-store.ts";
+import { cutText } from "../text/text.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
 /** A scope with more is no memory any more: the agent tidies up instead. */

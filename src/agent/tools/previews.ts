@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Exposure } from "../../sandbox/sandbox.ts";
-import type { PreviewAccess } from "../previews.ts";
-import { formatInstant } from "../schedule-store.ts";
+import type { PreviewAccess } from "../contracts/previews.ts";
+import { formatInstant } from "../contracts/schedule-store.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "./tool.ts";
 
 const minutes = z

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { describeSchedule, formatInstant, type ScheduleStore, type When } from "../schedule-store.ts";
+import {
+  describeSchedule,
+  formatInstant,
+  type ScheduleStore,
+  type When,
+} from "../contracts/schedule-store.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
 const minuteMs = 60_000;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JournalReader, JournalRecord } from "../journal.ts";
+import type { JournalReader, JournalRecord } from "../journal/journal.ts";
 import { textOf, toolCalls } from "../messages.ts";
 import { defineTool } from "./tool.ts";
 

@@ -2,17 +2,17 @@ import type { z } from "zod";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TextLimits } from "../context/truncate.ts";
 import type { InnerCalls } from "../events.ts";
-import type { JournalReader } from "../journal.ts";
+import type { JournalReader } from "../journal/journal.ts";
 import type { SharedBudget } from "../loop/limits.ts";
 import type { Image, NotRun, Speaker, ToolStatus } from "../messages.ts";
 import type { Usage } from "../model.ts";
-import type { NoteStore } from "../note-store.ts";
+import type { NoteStore } from "../contracts/note-store.ts";
 import type { PolicyDecision } from "../policy-decision.ts";
-import type { PreviewAccess } from "../previews.ts";
+import type { PreviewAccess } from "../contracts/previews.ts";
 import type { NamedFile } from "../questions.ts";
-import type { RepositoryAccess } from "../repositories.ts";
-import type { ScheduleStore } from "../schedule-store.ts";
-import type { WebAccess } from "../web.ts";
+import type { RepositoryAccess } from "../contracts/repositories.ts";
+import type { ScheduleStore } from "../contracts/schedule-store.ts";
+import type { WebAccess } from "../contracts/web.ts";
 
 /**
  * What a tool does to the world, declared by its author and used for every policy.

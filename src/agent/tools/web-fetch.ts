@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { formatInstant } from "../schedule-store.ts";
-import { quoteLines } from "../quote-lines.ts";
-import { addressLine, type WebFile, type WebPage, webFetchName, type WebPages } from "../web.ts";
-import { writeOwnFile } from "./output-file.ts";
-import { pdfStart, readPdfText } from "./pdf.ts";
+import { formatInstant } from "../contracts/schedule-store.ts";
+import { quoteLines } from "../text/quote-lines.ts";
+import { addressLine, type WebFile, type WebPage, webFetchName, type WebPages } from "../contracts/web.ts";
+import { writeOwnFile } from "./files/output-file.ts";
+import { pdfStart, readPdfText } from "./files/pdf.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 /** What one call shows of a page, in characters. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { toOneLine } from "../text.ts";
-import { quoteLines } from "../quote-lines.ts";
-import { addressLine, type WebAccess, type WebSearch, webSearchName } from "../web.ts";
-import type { WebResult } from "../web-result.ts";
+import { toOneLine } from "../text/text.ts";
+import { quoteLines } from "../text/quote-lines.ts";
+import { addressLine, type WebAccess, type WebSearch, webSearchName } from "../contracts/web.ts";
+import type { WebResult } from "../contracts/web-result.ts";
 import { defineTool, type Tool } from "./tool.ts";
 import { createWebFetch } from "./web-fetch.ts";
 

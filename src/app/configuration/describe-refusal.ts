@@ -1,4 +1,4 @@
-import { cutText } from "../../agent/text.ts";
+import { cutText } from "../../agent/text/text.ts";
 
 /** Failures whose message is for the operator; of everything else only the kind of defect is told. */
 const expected = new Set(["ConfigError", "McpConfigError", "ModelError", "DemoScriptError"]);

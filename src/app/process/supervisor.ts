@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { proxyVariables } from "../../agent/proxy-environment.ts";
+import { proxyVariables } from "../../agent/network/proxy-environment.ts";
 import { beatMs, type Report, supervisedMark } from "./supervised.ts";
 
 /** Until the first sign of life, the program is being loaded. */

@@ -1,6 +1,6 @@
 import type { PlatformHearing } from "../../adapters/console/setup-at-console.ts";
 import { connections } from "../../chat/adapter.ts";
-import type { HeardMessage, HeardMessages } from "../../operations/heard.ts";
+import type { HeardMessage, HeardMessages } from "../../operations/installation/heard.ts";
 import type { SilenceReasons } from "./find-reasons.ts";
 
 /** Whether people are heard on the platforms that this process is connected to. */

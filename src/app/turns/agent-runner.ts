@@ -1,7 +1,7 @@
 import { createLearntWindows } from "../../agent/context/learnt-windows.ts";
 import { createTokenCounter } from "../../agent/context/tokens.ts";
 import { listUnplanned } from "../../agent/planning.ts";
-import { createCircuitBreaker } from "../../agent/tools/circuit-breaker.ts";
+import { createCircuitBreaker } from "../../agent/tools/dispatch/circuit-breaker.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { noChanges, type TurnRunner } from "../../queue/turns/contracts.ts";
 import { nothingKilled } from "../../sandbox/sandbox.ts";

@@ -1,5 +1,5 @@
-import { createAnswerTool } from "../../agent/mcp/answer-tool.ts";
-import type { Asker } from "../../agent/mcp/asker.ts";
+import { createAnswerTool } from "../../agent/mcp/people/answer-tool.ts";
+import type { Asker } from "../../agent/mcp/people/asker.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { Tool } from "../../agent/tools/tool.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";

@@ -5,7 +5,7 @@ import { readNames } from "../../operations/names.ts";
 import type { Previews } from "../../previews/previews.ts";
 import type { ScheduleClock } from "../../queue/schedules/clock.ts";
 import { createThreadSchedules, type ScheduleLimits } from "../../queue/schedules/schedules.ts";
-import { createJournalReader } from "../../queue/session/journal.ts";
+import { createJournalReader } from "../../queue/session/journal/journal.ts";
 import { createRedisNotes } from "../../queue/session/notes.ts";
 import { createLearntWindowStore } from "../../queue/stores/learnt-windows.ts";
 import { createInputStore } from "../../queue/stores/mcp-inputs.ts";

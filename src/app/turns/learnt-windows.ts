@@ -1,5 +1,5 @@
 import { createLearntWindows, type LearntWindows } from "../../agent/context/learnt-windows.ts";
-import type { LearntWindow } from "../../agent/learnt-window.ts";
+import type { LearntWindow } from "../../agent/contracts/learnt-window.ts";
 import type { LearntWindowStore } from "../../queue/stores/learnt-windows.ts";
 
 /** What is known to other processes is asked for at most so often, ms. */

@@ -11,7 +11,7 @@ import { createGetSkillTool } from "../../agent/skills/get-skill.ts";
 import type { Skill } from "../../agent/skills/library.ts";
 import { askUser } from "../../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../../agent/tools/built-in.ts";
-import { deferTools } from "../../agent/tools/deferred-tools.ts";
+import { deferTools } from "../../agent/tools/dispatch/deferred-tools.ts";
 import { describeTool } from "../../agent/tools/definition.ts";
 import { usefulPrograms } from "../../sandbox/sandbox.ts";
 

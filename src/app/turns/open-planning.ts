@@ -1,5 +1,5 @@
-import type { OpenTurn } from "../../agent/history.ts";
-import type { JournalReader } from "../../agent/journal.ts";
+import type { OpenTurn } from "../../agent/journal/history.ts";
+import type { JournalReader } from "../../agent/journal/journal.ts";
 import { isFromPerson, type UserMessage } from "../../agent/messages.ts";
 import { createPlanning, isApprovedPlan, type Planning, type PlanningOptions } from "../../agent/planning.ts";
 import { isContinueCommand } from "../../intake/continue-paused.ts";

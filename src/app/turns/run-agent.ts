@@ -14,12 +14,12 @@ import { isFromPerson, type Message, type UserMessage } from "../../agent/messag
 import type { LanguageModel } from "../../agent/model.ts";
 import { limitToPlanning, type Planning } from "../../agent/planning.ts";
 import { formatSkillCatalogue } from "../../agent/skills/catalogue.ts";
-import type { CircuitBreaker } from "../../agent/tools/circuit-breaker.ts";
+import type { CircuitBreaker } from "../../agent/tools/dispatch/circuit-breaker.ts";
 import type { Skill } from "../../agent/skills/library.ts";
 import { provideSkillFolder } from "../../agent/skills/skill-folder.ts";
 import { createProposePlan } from "../../agent/tools/propose-plan.ts";
 import type { ToolServices } from "../../agent/tools/tool.ts";
-import { webFetchName } from "../../agent/web.ts";
+import { webFetchName } from "../../agent/contracts/web.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { Reading } from "../../message-extras/message-extras.ts";
 import type { Budgets } from "../../queue/budgets/budgets.ts";

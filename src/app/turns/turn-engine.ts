@@ -11,9 +11,9 @@ import { createLivePublisher } from "../../queue/outbox/live-events.ts";
 import { markMessage } from "../../queue/outbox/message-marks.ts";
 import type { RateLimiter } from "../../queue/outbox/rate-limit.ts";
 import type { SessionLease } from "../../queue/session/lease.ts";
-import { rememberMessages } from "../../queue/session/message-threads.ts";
-import { enqueueForSweep } from "../../queue/session/sweep-list.ts";
-import type { Verbosity } from "../../queue/session/verbosity.ts";
+import { rememberMessages } from "../../queue/session/mailbox/message-threads.ts";
+import { enqueueForSweep } from "../../queue/session/lists/sweep-list.ts";
+import type { Verbosity } from "../../queue/session/choices/verbosity.ts";
 import { createBackgroundJobs } from "../../queue/turns/background-jobs.ts";
 import type {
   SessionRunnerOptions,

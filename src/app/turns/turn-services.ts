@@ -3,7 +3,7 @@ import { createProjectReader } from "../../agent/loop/project-instructions.ts";
 import type { SubAgentOptions } from "../../agent/loop/sub-agent.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { LanguageModel } from "../../agent/model.ts";
-import type { NoteStore } from "../../agent/note-store.ts";
+import type { NoteStore } from "../../agent/contracts/note-store.ts";
 import type { Planning } from "../../agent/planning.ts";
 import type { ToolServices } from "../../agent/tools/tool.ts";
 import { SurfaceError } from "../../chat/surface.ts";

@@ -5,8 +5,12 @@ import { createGetSkillTool } from "../../agent/skills/get-skill.ts";
 import type { Skill } from "../../agent/skills/library.ts";
 import { askUser } from "../../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../../agent/tools/built-in.ts";
-import { areFound, createDeferredAccess, deferTools } from "../../agent/tools/deferred-tools.ts";
-import { createDispatcher, type Dispatcher, type DispatcherOptions } from "../../agent/tools/dispatch.ts";
+import { areFound, createDeferredAccess, deferTools } from "../../agent/tools/dispatch/deferred-tools.ts";
+import {
+  createDispatcher,
+  type Dispatcher,
+  type DispatcherOptions,
+} from "../../agent/tools/dispatch/dispatch.ts";
 import { createPreviewTools } from "../../agent/tools/previews.ts";
 import { createRepositoryTools } from "../../agent/tools/repositories/repositories.ts";
 import type { Tool } from "../../agent/tools/tool.ts";

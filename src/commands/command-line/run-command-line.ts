@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { proxyVariables } from "../../agent/proxy-environment.ts";
+import { proxyVariables } from "../../agent/network/proxy-environment.ts";
 import { asTyped } from "../../app/process/package-info.ts";
 import { silences } from "../../queue/redis/silence.ts";
 import { explainRefusal } from "../../queue/redis/unavailable.ts";

@@ -18,6 +18,6 @@ async function read(): Promise<string[]> {
   const { openRedis } = await import("../../app/redis.ts");
   const log = { info() {}, warn() {} };
   const server = await openRedis(config, log, { adopts: false, patienceMs });
-  const { listSessions } = await import("../../queue/session/sessions.ts");
+  const { listSessions } = await import("../../queue/session/lists/sessions.ts");
   return (await listSessions(server.connect(), offered)).map(({ thread }) => thread);
 }

@@ -1,4 +1,4 @@
-import { readNetworkCode } from "../../agent/network-code.ts";
+import { readNetworkCode } from "../../agent/network/network-code.ts";
 import type { CommandContext } from "../../app/command-context.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import { patienceMs } from "./check.ts";

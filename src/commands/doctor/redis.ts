@@ -1,10 +1,13 @@
-import { findConfigurationProblems, readConfigurations } from "../../operations/configurations.ts";
+import {
+  findConfigurationProblems,
+  readConfigurations,
+} from "../../operations/installation/configurations.ts";
 import type { CommandContext } from "../../app/command-context.ts";
 import { openRedis } from "../../app/redis.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import { measureClockAheadMs } from "../../queue/redis/inspect.ts";
 import { listUnreadable } from "../../queue/redis/unreadable.ts";
-import { type ListSize, readSizes, type StorageSizes } from "../../queue/session/sizes.ts";
+import { type ListSize, readSizes, type StorageSizes } from "../../queue/session/lists/sizes.ts";
 import { listAuditProblems } from "../../telemetry/audit/problems.ts";
 import { checkClockSkew } from "./clock.ts";
 import { redisPatienceMs } from "./check.ts";

@@ -7,8 +7,8 @@ import { readQueueCommand } from "../../intake/text-commands/queue.ts";
 import { readScheduleCommand } from "../../intake/text-commands/schedules.ts";
 import { isStatusCommand } from "../../intake/text-commands/status.ts";
 import { keys } from "../../queue/redis/keys.ts";
-import { readOpenQuestions } from "../../queue/session/open-questions.ts";
-import { readSessionStatus } from "../../queue/session/sessions.ts";
+import { readOpenQuestions } from "../../queue/session/questions/open-questions.ts";
+import { readSessionStatus } from "../../queue/session/lists/sessions.ts";
 import { UsageError } from "../context.ts";
 
 /** Where a task is given: its thread, and how long the journal was before it. */

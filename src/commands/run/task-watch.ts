@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
-import { startReplay } from "../../agent/replay.ts";
-import { isUndecided } from "../../agent/history.ts";
+import { startReplay } from "../../agent/journal/replay.ts";
+import { isUndecided } from "../../agent/journal/history.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { LiveEvent } from "../../progress/live-event.ts";
 import { renderClosing } from "../../progress/receipt.ts";
 import { hasUnsentEnding } from "../../queue/outbox/flush.ts";
-import { readForward } from "../../queue/session/journal.ts";
-import { readOpenQuestions } from "../../queue/session/open-questions.ts";
-import { readSessionStatus } from "../../queue/session/sessions.ts";
+import { readForward } from "../../queue/session/journal/journal.ts";
+import { readOpenQuestions } from "../../queue/session/questions/open-questions.ts";
+import { readSessionStatus } from "../../queue/session/lists/sessions.ts";
 import { noChanges } from "../../queue/turns/contracts.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 

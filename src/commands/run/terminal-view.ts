@@ -1,5 +1,5 @@
 import { readFailedExit } from "../../agent/exit-code.ts";
-import type { Masker } from "../../agent/masker.ts";
+import type { Masker } from "../../agent/secrets/masker.ts";
 import { describeNotRun } from "../../chat/call-text.ts";
 import {
   describeCompaction,

@@ -1,4 +1,4 @@
-import { cutText } from "../../agent/text.ts";
+import { cutText } from "../../agent/text/text.ts";
 import type { HookEvent } from "../template.ts";
 import type { Proof } from "../verify.ts";
 

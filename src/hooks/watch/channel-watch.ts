@@ -7,7 +7,7 @@ import type { WatchSettings } from "../../config/watch.ts";
 import { nameWatch } from "../../queue/budgets/usage.ts";
 import { daySeconds, keys } from "../../queue/redis/keys.ts";
 import { loadScript } from "../../queue/redis/script.ts";
-import { readListedAt } from "../../queue/session/sweep-list.ts";
+import { readListedAt } from "../../queue/session/lists/sweep-list.ts";
 import type { TurnQueue } from "../../queue/turns/wake-queue.ts";
 import { takeFromHour } from "../hour-limit.ts";
 import { takeFromWindow } from "../loop-limit.ts";

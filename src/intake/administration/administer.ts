@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Speaker } from "../../agent/messages.ts";
-import { cutText } from "../../agent/text.ts";
+import { cutText } from "../../agent/text/text.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import type { InboundMessage } from "../../chat/inbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";

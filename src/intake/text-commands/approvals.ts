@@ -6,7 +6,7 @@ import {
   listApprovals,
   takeBackApprovals,
   type ThreadApproval,
-} from "../../queue/session/thread-approvals.ts";
+} from "../../queue/session/questions/thread-approvals.ts";
 import { formatAge } from "./queue.ts";
 
 /** A text command about what is approved for a whole thread. */

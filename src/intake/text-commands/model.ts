@@ -1,6 +1,6 @@
 import { type Effort, efforts } from "../../agent/model.ts";
 import type { ChoiceMenu } from "../../chat/outbound.ts";
-import type { ThreadModel } from "../../queue/session/thread-model.ts";
+import type { ThreadModel } from "../../queue/session/choices/thread-model.ts";
 
 /** The models of a thread: the one that answers where nobody chooses, and those that people may choose. */
 export interface ModelOffer {

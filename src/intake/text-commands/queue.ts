@@ -1,7 +1,7 @@
 import type { UserMessage } from "../../agent/messages.ts";
-import { cutText } from "../../agent/text.ts";
+import { cutText } from "../../agent/text/text.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
-import { handleOf } from "../../queue/session/waiting-messages.ts";
+import { handleOf } from "../../queue/session/mailbox/waiting-messages.ts";
 import type { WaitingThread } from "../../queue/turns/channel-queue.ts";
 
 /** What people do with a message that waits. `to`: its new place, counted from 1. */

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { Schedule } from "../../agent/schedule-store.ts";
+import type { Schedule } from "../../agent/contracts/schedule-store.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { cancelSchedule } from "../../queue/schedules/schedules.ts";

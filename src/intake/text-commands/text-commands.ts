@@ -5,7 +5,7 @@ import type { ChatSurface } from "../../chat/surface.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { listSchedules, type ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
-import { setVerbosity, type Verbosity } from "../../queue/session/verbosity.ts";
+import { setVerbosity, type Verbosity } from "../../queue/session/choices/verbosity.ts";
 import { readStop } from "../../queue/turns/stops.ts";
 import { administer, type AdministerOptions, type SettingAuditEvent } from "../administration/administer.ts";
 import { type AdminCommand, readAdminCommand } from "../administration/commands.ts";

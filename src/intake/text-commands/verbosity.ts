@@ -1,4 +1,4 @@
-import type { Verbosity } from "../../queue/session/verbosity.ts";
+import type { Verbosity } from "../../queue/session/choices/verbosity.ts";
 
 const pattern = /^[/!](quiet|normal|full)$/i;
 

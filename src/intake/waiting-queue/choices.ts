@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ActionButton, ChoiceMenu } from "../../chat/outbound.ts";
-import { handleOf } from "../../queue/session/waiting-messages.ts";
+import { handleOf } from "../../queue/session/mailbox/waiting-messages.ts";
 import { firstWords, formatAge, type QueueChange } from "../text-commands/queue.ts";
 
 /** What a choice asks for: a change, or first the list of places to which a message can be moved. */

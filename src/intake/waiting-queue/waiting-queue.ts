@@ -3,7 +3,12 @@ import { isFromPerson, type Speaker, type UserMessage } from "../../agent/messag
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import type { InboundAction, InboundMessage, IntakeResult } from "../../chat/inbound.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
-import { handleOf, listWaiting, moveWaiting, removeWaiting } from "../../queue/session/waiting-messages.ts";
+import {
+  handleOf,
+  listWaiting,
+  moveWaiting,
+  removeWaiting,
+} from "../../queue/session/mailbox/waiting-messages.ts";
 import type { Replies } from "../replies.ts";
 import { firstWords, type QueueChange, type QueueCommand } from "../text-commands/queue.ts";
 import { offerPlaces, readChoiceId } from "./choices.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import type { OpenTurn } from "../../agent/history.ts";
+import type { OpenTurn } from "../../agent/journal/history.ts";
 import { isFromPerson } from "../../agent/messages.ts";
 import type { Usage } from "../../agent/model.ts";
-import type { BudgetExhausted, Estimate, TurnBudget } from "../../agent/turn-budget.ts";
+import type { BudgetExhausted, Estimate, TurnBudget } from "../../agent/contracts/turn-budget.ts";
 import { mayKeepSilent } from "../../agent/silence.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { daySeconds, keys } from "../redis/keys.ts";

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
-import { readBackward } from "../session/journal.ts";
+import { readBackward } from "../session/journal/journal.ts";
 import { formatDay, type Rating, subjects } from "./usage.ts";
 
 /** What people think of answers: counted by model, beside what was used on the day of the answer. */

@@ -3,7 +3,7 @@ import { SurfaceError } from "../../chat/surface.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
-import { rememberMessages } from "../session/message-threads.ts";
+import { rememberMessages } from "../session/mailbox/message-threads.ts";
 import { readMessageRef } from "../session/stored.ts";
 import { type OutboxOptions, settledSeconds } from "./contracts.ts";
 

@@ -4,8 +4,8 @@ import { type MessageRef, parseThreadId, type ThreadRef } from "../../chat/threa
 import { failpoint } from "../redis/failpoint.ts";
 import { readContinueAction } from "../session/continue-offer.ts";
 import type { Change, HeadFields, SessionLease } from "../session/lease.ts";
-import { rememberMessages } from "../session/message-threads.ts";
-import { dropQuestion, postedField } from "../session/open-questions.ts";
+import { rememberMessages } from "../session/mailbox/message-threads.ts";
+import { dropQuestion, postedField } from "../session/questions/open-questions.ts";
 import type { OutboxEntry, OutboxOptions } from "./contracts.ts";
 import type { StoredEntry } from "./stored-entries.ts";
 import { wait } from "./wait.ts";

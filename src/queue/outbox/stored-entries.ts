@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import type { Fields } from "../../agent/schemas.ts";
+import type { Fields } from "../../agent/journal/schemas.ts";
 import { messageMarkSchema, messageRefSchema, outboundMessageSchema } from "../../chat/schemas.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import { readStored } from "../redis/unreadable.ts";
 import type { OutboxEntry } from "./contracts.ts";
 

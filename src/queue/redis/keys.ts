@@ -1,4 +1,4 @@
-import type { NoteScope } from "../../agent/note-store.ts";
+import type { NoteScope } from "../../agent/contracts/note-store.ts";
 import type { MessageRef, ThreadId, ThreadRef } from "../../chat/threads.ts";
 
 /**
@@ -199,7 +199,7 @@ export const keys = {
   mentionChoices: "heddle:mention-choices",
   /** Hash: `platform:workspace:id` of a channel or a person to what it is called. */
   names: "heddle:names",
-  /** Hash: platform to JSON of what a gateway has heard there last; see operations/heard.ts. */
+  /** Hash: platform to JSON of what a gateway has heard there last; see operations/installation/heard.ts. */
   heard: "heddle:heard",
 
   /** Which thread a message belongs to, for stops by reaction. */

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { daySeconds, keys } from "./keys.ts";
-import { createStoredParser, type StoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser, type StoredParser } from "../../agent/text/parse-stored.ts";
 
 /**
  * Whoever reads from Redis what cannot be read leaves it where it is and goes on without it. That this has happened is

@@ -1,4 +1,4 @@
-import { decodePercent } from "../../agent/url-passwords.ts";
+import { decodePercent } from "../../agent/text/url-passwords.ts";
 import type { ClientOptions, Place, Target } from "./target.ts";
 import { RedisUnavailable } from "./unavailable.ts";
 

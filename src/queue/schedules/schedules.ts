@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { CronExpressionParser } from "cron-parser";
 import type { Redis } from "ioredis";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
-import type { Schedule, ScheduleStore, When } from "../../agent/schedule-store.ts";
+import type { Schedule, ScheduleStore, When } from "../../agent/contracts/schedule-store.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";

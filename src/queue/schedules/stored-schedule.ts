@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Speaker } from "../../agent/messages.ts";
-import type { When } from "../../agent/schedule-store.ts";
-import { type Fields, speakerSchema } from "../../agent/schemas.ts";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import type { When } from "../../agent/contracts/schedule-store.ts";
+import { type Fields, speakerSchema } from "../../agent/journal/schemas.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 
 /**
  * What is planned in a thread: a hash in its slot, which expires with its session. It is the truth; the clock

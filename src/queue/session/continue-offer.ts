@@ -1,14 +1,14 @@
 import type { Redis } from "ioredis";
 import type { TurnOutcome } from "../../agent/events.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import { keys } from "../redis/keys.ts";
 import { readUndone } from "../undo/stored.ts";
-import { readLastRecord } from "./journal.ts";
-import type { TurnEnd } from "./snapshot.ts";
-import { postedField } from "./open-questions.ts";
+import { readLastRecord } from "./journal/journal.ts";
+import type { TurnEnd } from "./journal/snapshot.ts";
+import { postedField } from "./questions/open-questions.ts";
 
 /** A turn that a limit has ended, and that can be gone on with. */
 export interface PausedTurn {

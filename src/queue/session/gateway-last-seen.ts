@@ -3,8 +3,8 @@ import { type Downtime, heartbeatMs } from "../../chat/downtime.ts";
 import { parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readRedisTime } from "../redis/time.ts";
-import { listOpenMessages } from "./open-messages.ts";
-import { listThreadsOf } from "./sessions.ts";
+import { listOpenMessages } from "./mailbox/open-messages.ts";
+import { listThreadsOf } from "./lists/sessions.ts";
 
 /** An event can be lost on its way although somebody listened, for instance by a gateway that died with it. */
 const marginMs = 60_000;

@@ -1,9 +1,9 @@
 import type { StopOrder } from "../../agent/events.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { Claim } from "../../sandbox/sandbox.ts";
-import type { FoundJournal } from "./snapshot.ts";
+import type { FoundJournal } from "./journal/snapshot.ts";
 
 /** Thrown by every write of a worker whose session another worker has claimed. It must end silently. */
 export class LeaseLost extends Error {

@@ -3,7 +3,7 @@ import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
 import { isBranchOf } from "../stores/pull-requests.ts";
 import { claimUnheldSession } from "./claim.ts";
-import { readSessionStatus } from "./sessions.ts";
+import { readSessionStatus } from "./lists/sessions.ts";
 
 /** What people call the thread, and since when it is put away, ms; an empty text removes either. */
 export interface SessionFacts {

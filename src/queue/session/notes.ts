@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { Speaker } from "../../agent/messages.ts";
-import { type Note, type NoteScope, noteScopes, type NoteStore } from "../../agent/note-store.ts";
+import { type Note, type NoteScope, noteScopes, type NoteStore } from "../../agent/contracts/note-store.ts";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 

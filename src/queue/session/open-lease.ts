@@ -1,14 +1,14 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript, type Script } from "../redis/script.ts";
-import { listAsking } from "./asking-threads.ts";
-import { charsOf } from "./journal.ts";
+import { listAsking } from "./questions/asking-threads.ts";
+import { charsOf } from "./journal/journal.ts";
 import { type Dequeued, type Hint, LeaseLost, type SessionLease } from "./lease.ts";
-import { asksPeople } from "./open-questions.ts";
-import { stageSnapshot } from "./snapshot.ts";
+import { asksPeople } from "./questions/open-questions.ts";
+import { stageSnapshot } from "./journal/snapshot.ts";
 import { readMessage, readRecords, readStopOrder } from "./stored.ts";
 
 const confirmScript = loadScript(new URL("scripts/confirm.lua", import.meta.url));

@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { heddle, type UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { readJournalSlice } from "./journal.ts";
+import { readJournalSlice } from "./journal/journal.ts";
 import { readMessage } from "./stored.ts";
 
 const page = 100;

@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { StopOrder } from "../../agent/events.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { heddle, type UserMessage } from "../../agent/messages.ts";
-import { journalRecordSchema } from "../../agent/journal-schema.ts";
-import { decisionSchema, questionSchema } from "../../agent/question-schemas.ts";
-import { stopOrderSchema } from "../../agent/schemas.ts";
+import { journalRecordSchema } from "../../agent/journal/journal-schema.ts";
+import { decisionSchema, questionSchema } from "../../agent/journal/question-schemas.ts";
+import { stopOrderSchema } from "../../agent/journal/schemas.ts";
 import { messageRefSchema } from "../../chat/schemas.ts";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
 import { compileGuard } from "../redis/compile-guard.ts";
-import { createStoredParser, type StoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser, type StoredParser } from "../../agent/text/parse-stored.ts";
 import { readStored, reportUnreadable } from "../redis/unreadable.ts";
 
 /** What a session has stored, as its readers get it. What cannot be read is reported, and stays where it is. */

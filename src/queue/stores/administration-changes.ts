@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { Speaker } from "../../agent/messages.ts";
-import { createStoredParser } from "../../agent/parse-stored.ts";
-import { speakerSchema } from "../../agent/schemas.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
+import { speakerSchema } from "../../agent/journal/schemas.ts";
 import { channels, keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
 

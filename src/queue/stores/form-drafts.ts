@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { type WrittenFields, writtenFieldsSchema } from "../../agent/server-input.ts";
-import { parseJson } from "../../agent/text.ts";
+import { parseJson } from "../../agent/text/text.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 

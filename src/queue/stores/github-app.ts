@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createSealedBox } from "../../agent/sealed-box.ts";
+import { createSealedBox } from "../../agent/secrets/sealed-box.ts";
 import { keys } from "../redis/keys.ts";
 
 /** The GitHub App that was registered from the console, with what it signs in with. */

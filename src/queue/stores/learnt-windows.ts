@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
-import { type LearntWindow, learntWindowSchema, refusalMs } from "../../agent/learnt-window.ts";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import { type LearntWindow, learntWindowSchema, refusalMs } from "../../agent/contracts/learnt-window.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import { keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
 

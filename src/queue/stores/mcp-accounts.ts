@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { accountSchema, type Accounts, type AccountStore } from "../../agent/mcp-account.ts";
-import { createSealedBox, type SealedBox } from "../../agent/sealed-box.ts";
-import { parseJson } from "../../agent/text.ts";
+import { accountSchema, type Accounts, type AccountStore } from "../../agent/contracts/mcp-account.ts";
+import { createSealedBox, type SealedBox } from "../../agent/secrets/sealed-box.ts";
+import { parseJson } from "../../agent/text/text.ts";
 import { keys } from "../redis/keys.ts";
 import { takeLock } from "../redis/lock.ts";
 

@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { z } from "zod";
-import type { InputStore } from "../../agent/input-store.ts";
-import { inputRequestSchema } from "../../agent/question-schemas.ts";
+import type { InputStore } from "../../agent/contracts/input-store.ts";
+import { inputRequestSchema } from "../../agent/journal/question-schemas.ts";
 import { inputAnswerSchema } from "../../agent/server-input.ts";
-import { parseJson } from "../../agent/text.ts";
+import { parseJson } from "../../agent/text/text.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
 
 /** An answer counts for the call that follows it, not for one of another day, seconds. */

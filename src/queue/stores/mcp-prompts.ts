@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { OfferedPrompt } from "../../chat/prompt-choice.ts";
-import { parseJson } from "../../agent/text.ts";
+import { parseJson } from "../../agent/text/text.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
 
 /** A server that no turn has met for so long is left out, ms; with as much the key goes. */

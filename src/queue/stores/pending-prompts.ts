@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../../agent/parse-stored.ts";
-import { inputFieldSchema } from "../../agent/question-schemas.ts";
-import { attachmentSchema, type Fields, promptChoiceSchema } from "../../agent/schemas.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
+import { inputFieldSchema } from "../../agent/journal/question-schemas.ts";
+import { attachmentSchema, type Fields, promptChoiceSchema } from "../../agent/journal/schemas.ts";
 import type { InputField } from "../../agent/server-input.ts";
 import type { Author, ContextMessage, InboundMessage } from "../../chat/inbound.ts";
 import { messageRefSchema } from "../../chat/schemas.ts";

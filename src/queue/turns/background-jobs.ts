@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { StopOrder } from "../../agent/events.ts";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { type HostProcesses, type KillReport, noProcesses, nothingKilled } from "../../sandbox/sandbox.ts";

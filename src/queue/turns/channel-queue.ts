@@ -2,8 +2,8 @@ import type { Redis } from "ioredis";
 import type { UserMessage } from "../../agent/messages.ts";
 import { parseThreadId, type ThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
-import { readMailboxEnds } from "../session/mailbox.ts";
-import { readSessionStatus } from "../session/sessions.ts";
+import { readMailboxEnds } from "../session/mailbox/mailbox.ts";
+import { readSessionStatus } from "../session/lists/sessions.ts";
 import { countRunning } from "./slots.ts";
 
 /** What waits in a channel besides one of its threads. */

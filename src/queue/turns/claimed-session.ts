@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { StopOrder } from "../../agent/events.ts";
-import type { History, OpenTurn } from "../../agent/history.ts";
+import type { History, OpenTurn } from "../../agent/journal/history.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
-import { type CancelledMessages, listUnnotified } from "../session/cancelled-messages.ts";
+import { type CancelledMessages, listUnnotified } from "../session/mailbox/cancelled-messages.ts";
 import type { SessionLease } from "../session/lease.ts";
-import { addTail, type LoadedJournal, loadJournal } from "../session/load-journal.ts";
-import { charsOf } from "../session/journal.ts";
-import { serializeSnapshot } from "../session/snapshot.ts";
+import { addTail, type LoadedJournal, loadJournal } from "../session/journal/load-journal.ts";
+import { charsOf } from "../session/journal/journal.ts";
+import { serializeSnapshot } from "../session/journal/snapshot.ts";
 import { readHeadNumber } from "../session/stored.ts";
 import { readUndone } from "../undo/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
-import type { History, MessageExtrasRecord, OpenTurn } from "../../agent/history.ts";
+import type { History, MessageExtrasRecord, OpenTurn } from "../../agent/journal/history.ts";
 import type { ToolCall, UserMessage } from "../../agent/messages.ts";
 import type { Question } from "../../agent/questions.ts";
 import type { OutboundMessage } from "../../chat/outbound.ts";
@@ -9,9 +9,9 @@ import type { Claim, FileChanges, HostProcesses, KillReport } from "../../sandbo
 import type { OutboxEntry } from "../outbox/contracts.ts";
 import type { PausedTurn } from "../session/continue-offer.ts";
 import type { SessionLease } from "../session/lease.ts";
-import type { RenderDecision } from "../session/open-questions.ts";
-import type { ThreadModel } from "../session/thread-model.ts";
-import type { Verbosity } from "../session/verbosity.ts";
+import type { RenderDecision } from "../session/questions/open-questions.ts";
+import type { ThreadModel } from "../session/choices/thread-model.ts";
+import type { Verbosity } from "../session/choices/verbosity.ts";
 import type { MentionChoice } from "../stores/mention-choices.ts";
 import type { UndoDeps } from "../undo/contracts.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";

@@ -1,14 +1,14 @@
 import type { Redis } from "ioredis";
 import type { StopOrder } from "../../agent/events.ts";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { claimUnheldSession } from "../session/claim.ts";
 import { LeaseLost, type SessionLease } from "../session/lease.ts";
-import { readMailbox } from "../session/mailbox.ts";
+import { readMailbox } from "../session/mailbox/mailbox.ts";
 import { readLastTurn } from "../session/requesters.ts";
-import { enqueueForSweep, readListedAt, unlist } from "../session/sweep-list.ts";
+import { enqueueForSweep, readListedAt, unlist } from "../session/lists/sweep-list.ts";
 import type { BackgroundJobs, JobReports } from "./background-jobs.ts";
 import { openSession, type SessionDeps } from "./claimed-session.ts";
 import { endUnheldTurn } from "./end-unheld-turn.ts";

@@ -1,8 +1,8 @@
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
-import { measureWorkedMs } from "../../agent/history.ts";
-import { answerNow } from "../../agent/unfinished-calls.ts";
+import { measureWorkedMs } from "../../agent/journal/history.ts";
+import { answerNow } from "../../agent/journal/unfinished-calls.ts";
 import { nothingKilled } from "../../sandbox/sandbox.ts";
-import { listUnnotified } from "../session/cancelled-messages.ts";
+import { listUnnotified } from "../session/mailbox/cancelled-messages.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import {
   type CurrentTurn,

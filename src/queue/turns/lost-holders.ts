@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import type { OpenCall } from "../../agent/history.ts";
-import { createStoredParser } from "../../agent/parse-stored.ts";
-import { cutText } from "../../agent/text.ts";
+import type { OpenCall } from "../../agent/journal/history.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
+import { cutText } from "../../agent/text/text.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";

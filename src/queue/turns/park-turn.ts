@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
-import { type History, isUndecided } from "../../agent/history.ts";
+import { type History, isUndecided } from "../../agent/journal/history.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { touchSession } from "../session/expiry.ts";
-import { unlist } from "../session/sweep-list.ts";
+import { unlist } from "../session/lists/sweep-list.ts";
 import { awaitPendingEdits, type ClaimedSession, type CurrentTurn } from "./claimed-session.ts";
 import { endsTurn, readStop } from "./stops.ts";
 

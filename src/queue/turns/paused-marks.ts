@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import { messageRefSchema } from "../../chat/schemas.ts";
 import type { MessageRef, ThreadId } from "../../chat/threads.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";

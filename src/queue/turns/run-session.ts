@@ -1,8 +1,8 @@
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { monotonicMs } from "../../sandbox/monotonic.ts";
 import { tryClaimSession } from "../session/claim.ts";
 import { LeaseLost, type SessionLease } from "../session/lease.ts";
-import { readListedAt, unlist } from "../session/sweep-list.ts";
+import { readListedAt, unlist } from "../session/lists/sweep-list.ts";
 import { carryOutUndo } from "../undo/carry-out.ts";
 import {
   awaitPendingEdits,

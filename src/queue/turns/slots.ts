@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import { readMailboxEnds } from "../session/mailbox.ts";
+import { readMailboxEnds } from "../session/mailbox/mailbox.ts";
 import type { TurnQueue } from "./wake-queue.ts";
 
 const enterSlotScript = loadScript(new URL("scripts/enter-slot.lua", import.meta.url));

@@ -1,7 +1,7 @@
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
 import { noUsage } from "../../agent/model.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
-import { listUnnotified, markNotified, setNotified } from "../session/cancelled-messages.ts";
+import { listUnnotified, markNotified, setNotified } from "../session/mailbox/cancelled-messages.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import type { HeldSession } from "./claimed-session.ts";
 import type { Receipt } from "./contracts.ts";

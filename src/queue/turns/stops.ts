@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { StopOrder, TurnOutcome } from "../../agent/events.ts";
-import type { OpenTurn } from "../../agent/history.ts";
+import type { OpenTurn } from "../../agent/journal/history.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { queueName, queuePrefix } from "../redis/keys.ts";
-import { readMailboxEnds } from "../session/mailbox.ts";
+import { readMailboxEnds } from "../session/mailbox/mailbox.ts";
 
 /** Wakes threads: the queue carries no data, only the fact that a thread has something to do. */
 export interface TurnQueue {

@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
-import type { JournalRecord } from "../../agent/journal.ts";
+import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { isFromPerson, type ToolCall, toolCalls, type UserMessage } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import { readBackward } from "../session/journal.ts";
+import { readBackward } from "../session/journal/journal.ts";
 import { partsOutside, type Span } from "./spans.ts";
 
 /** A turn of a thread, as an undo needs it. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
-import { cutText } from "../../agent/text.ts";
+import { cutText } from "../../agent/text/text.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { FileDifference } from "../../sandbox/checkpoints.ts";
 import type { PastTurn } from "./find-turns.ts";

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
-import { enqueueForSweep } from "../session/sweep-list.ts";
+import { enqueueForSweep } from "../session/lists/sweep-list.ts";
 import { readRedo, readUndoOrder, type Redo, type UndoOrder } from "./stored.ts";
 
 const orderScript = loadScript(new URL("scripts/order-undo.lua", import.meta.url));

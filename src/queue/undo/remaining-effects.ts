@@ -1,7 +1,7 @@
-import { openPullRequestName, openRepositoryName } from "../../agent/repositories.ts";
+import { openPullRequestName, openRepositoryName } from "../../agent/contracts/repositories.ts";
 import { proposePlanName } from "../../agent/planning.ts";
-import { cutText } from "../../agent/text.ts";
-import { webFetchName, webSearchName } from "../../agent/web.ts";
+import { cutText } from "../../agent/text/text.ts";
+import { webFetchName, webSearchName } from "../../agent/contracts/web.ts";
 import type { PastTurn } from "./find-turns.ts";
 
 /** Tools whose effects, if they have any, lie in the workspace or in the conversation. */

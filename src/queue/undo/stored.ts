@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../../agent/parse-stored.ts";
-import { speakerSchema } from "../../agent/schemas.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
+import { speakerSchema } from "../../agent/journal/schemas.ts";
 import { outboundMessageSchema } from "../../chat/schemas.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { readHeadField } from "../session/stored.ts";

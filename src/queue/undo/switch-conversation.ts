@@ -1,7 +1,7 @@
-import { charsOf } from "../session/journal.ts";
+import { charsOf } from "../session/journal/journal.ts";
 import type { HeadFields } from "../session/lease.ts";
-import { loadWithoutSnapshot } from "../session/load-journal.ts";
-import { serializeSnapshot } from "../session/snapshot.ts";
+import { loadWithoutSnapshot } from "../session/journal/load-journal.ts";
+import { serializeSnapshot } from "../session/journal/snapshot.ts";
 import type { HeldSession } from "../turns/claimed-session.ts";
 import type { Span } from "./spans.ts";
 

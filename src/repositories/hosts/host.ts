@@ -1,5 +1,5 @@
-import { parseJson } from "../../agent/text.ts";
-import type { OpenedPullRequest, PullRequestProposal } from "../../agent/repositories.ts";
+import { parseJson } from "../../agent/text/text.ts";
+import type { OpenedPullRequest, PullRequestProposal } from "../../agent/contracts/repositories.ts";
 
 /** How pull requests are opened where a repository is kept. */
 export interface RepositoryHost {

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { type Link, parseEntry } from "./chain.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFailedExit } from "../../agent/exit-code.ts";
 import type { ToolCall, ToolMessage } from "../../agent/messages.ts";
-import { cutText } from "../../agent/text.ts";
+import { cutText } from "../../agent/text/text.ts";
 import type { AuditFact } from "./fact.ts";
 
 /** How much of a call's arguments is in the log, in characters. */

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../../agent/parse-stored.ts";
+import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import { keys } from "../../queue/redis/keys.ts";
 import { parseEntry } from "./chain.ts";
 

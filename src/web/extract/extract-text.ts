@@ -1,4 +1,4 @@
-import { formatJson } from "../../agent/format-json.ts";
+import { formatJson } from "../../agent/text/format-json.ts";
 import { decodeText } from "./charset.ts";
 import type { Extracted, ExtractOrder } from "./extracted.ts";
 

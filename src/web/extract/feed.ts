@@ -1,6 +1,6 @@
 import { DOMParser } from "linkedom";
 import { z } from "zod";
-import { toOneLine } from "../../agent/text.ts";
+import { toOneLine } from "../../agent/text/text.ts";
 import type { DomDocument, DomElement } from "./dom.ts";
 import type { Extracted } from "./extracted.ts";
 import { stripTags } from "./nesting.ts";

@@ -1,7 +1,7 @@
 import { isProbablyReaderable, Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import TurndownService from "turndown";
-import { toOneLine } from "../../agent/text.ts";
+import { toOneLine } from "../../agent/text/text.ts";
 import type { DomDocument, DomNode } from "./dom.ts";
 import type { Extracted } from "./extracted.ts";
 import { measureNesting, stripTags } from "./nesting.ts";

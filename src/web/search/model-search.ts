@@ -1,4 +1,4 @@
-import type { Masker } from "../../agent/masker.ts";
+import type { Masker } from "../../agent/secrets/masker.ts";
 import { heddle } from "../../agent/messages.ts";
 import {
   type LanguageModel,
@@ -8,7 +8,7 @@ import {
   type ServiceSearch,
   type Usage,
 } from "../../agent/model.ts";
-import type { WebFindings, WebQuery, WebSearch } from "../../agent/web.ts";
+import type { WebFindings, WebQuery, WebSearch } from "../../agent/contracts/web.ts";
 import { holdsSecret, secretMessage, tidyResult } from "./results.ts";
 
 export interface ModelSearchOptions {

@@ -1,6 +1,6 @@
-import type { Masker } from "../../agent/masker.ts";
-import type { WebQuery } from "../../agent/web.ts";
-import type { WebResult } from "../../agent/web-result.ts";
+import type { Masker } from "../../agent/secrets/masker.ts";
+import type { WebQuery } from "../../agent/contracts/web.ts";
+import type { WebResult } from "../../agent/contracts/web-result.ts";
 import { decodeAll } from "../addresses.ts";
 import { stripTags } from "../extract/nesting.ts";
 

@@ -1,7 +1,7 @@
-import { parseJson } from "../../agent/text.ts";
-import type { Masker } from "../../agent/masker.ts";
-import type { WebFindings, WebQuery, WebSearch } from "../../agent/web.ts";
-import type { WebResult } from "../../agent/web-result.ts";
+import { parseJson } from "../../agent/text/text.ts";
+import type { Masker } from "../../agent/secrets/masker.ts";
+import type { WebFindings, WebQuery, WebSearch } from "../../agent/contracts/web.ts";
+import type { WebResult } from "../../agent/contracts/web-result.ts";
 import { brave } from "./brave.ts";
 import { holdsSecret, secretMessage, tidyResult } from "./results.ts";
 import { searxng } from "./searxng.ts";

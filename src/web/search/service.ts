@@ -1,5 +1,5 @@
-import type { WebQuery } from "../../agent/web.ts";
-import type { WebResult } from "../../agent/web-result.ts";
+import type { WebQuery } from "../../agent/contracts/web.ts";
+import type { WebResult } from "../../agent/contracts/web-result.ts";
 
 /** A search service: how it is asked, and how its answer is read. */
 export interface SearchService {

@@ -5,7 +5,7 @@ import { routes } from "../../../src/adapters/console/api/api.ts";
 import type { Need } from "../../../src/adapters/console/api/question-routes.ts";
 import type { Act, Role } from "../../../src/chat/roles.ts";
 import type { AuditPage, ThreadPage } from "../../../src/operations/finding.ts";
-import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../../src/operations/people/access-tokens.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call, openStream } from "./requests.ts";

@@ -3,7 +3,7 @@ import type { GithubAppForm } from "../../../src/adapters/console/github-app.ts"
 import { openRepositories } from "../../../src/app/repositories/repositories.ts";
 import { environmentSchema } from "../../../src/config/environment.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
-import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../../src/operations/people/access-tokens.ts";
 import { type FakeGithub, startGithub } from "../../fakes/github.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call } from "./requests.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../../src/operations/people/access-tokens.ts";
 import { announceSession } from "../../../src/queue/outbox/live-events.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call, openStream } from "./requests.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ThreadPage } from "../../../src/operations/finding.ts";
 import { findThreadBranch, rememberThreadBranch } from "../../../src/queue/stores/pull-requests.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { rememberMessages } from "../../../src/queue/session/message-threads.ts";
+import { rememberMessages } from "../../../src/queue/session/mailbox/message-threads.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { call as request } from "./requests.ts";
 import { begin, call, calling, end, resultOf, usageOf, write } from "./sessions.ts";

@@ -2,7 +2,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Role } from "../../../src/chat/roles.ts";
-import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../../src/operations/people/access-tokens.ts";
 import { announceSession } from "../../../src/queue/outbox/live-events.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call } from "./requests.ts";

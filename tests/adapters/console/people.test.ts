@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../../src/adapters/console/api/api.ts";
 import type { Role } from "../../../src/chat/roles.ts";
-import { type AccessTokens, createAccessTokens } from "../../../src/operations/access-tokens.ts";
+import { type AccessTokens, createAccessTokens } from "../../../src/operations/people/access-tokens.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { call, openStream } from "./requests.ts";

@@ -1,11 +1,11 @@
 /** Sessions as workers leave them, written by the same code. */
 import type { Redis } from "ioredis";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { noUsage, type Usage } from "../../../src/agent/model.ts";
 import type { AssistantPart, ToolStatus } from "../../../src/agent/messages.ts";
 import type { Asking, Question } from "../../../src/agent/questions.ts";
-import { askQuestion } from "../../../src/queue/session/open-questions.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { askQuestion } from "../../../src/queue/session/questions/open-questions.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import type { SessionLease } from "../../../src/queue/session/lease.ts";
 

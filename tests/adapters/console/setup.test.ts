@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { parse } from "yaml";
 import type { SetupRun } from "../../../src/adapters/console/setup-at-console.ts";
 import type { SetupState } from "../../../src/adapters/console/streams/setup-streams.ts";
-import { createAccessTokens } from "../../../src/operations/access-tokens.ts";
+import { createAccessTokens } from "../../../src/operations/people/access-tokens.ts";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";

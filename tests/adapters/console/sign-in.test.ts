@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { signInCallbackPath } from "../../../src/adapters/console/server/origin.ts";
 import type { OpenIdOptions } from "../../../src/adapters/console/server/sign-in-routes.ts";
-import { endSignInsOf } from "../../../src/operations/sign-ins.ts";
+import { endSignInsOf } from "../../../src/operations/people/sign-ins.ts";
 import { clientId, clientSecret, type FakeOpenId, startFakeOpenId } from "../../fakes/open-id.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";

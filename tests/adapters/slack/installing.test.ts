@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { createSealedBox } from "../../../src/agent/sealed-box.ts";
+import { createSealedBox } from "../../../src/agent/secrets/sealed-box.ts";
 import { createInstallations } from "../../../src/adapters/slack/installation/installations.ts";
 import type { OAuthClient } from "../../../src/adapters/slack/installation/oauth-client.ts";
 import { createTeamsSurface } from "../../../src/adapters/slack/surface/teams-surface.ts";

@@ -4,9 +4,9 @@ import { type CompactionPolicy, createContextWindow } from "../../../src/agent/c
 import { createLearntWindows } from "../../../src/agent/context/learnt-windows.ts";
 import { createTokenCounter } from "../../../src/agent/context/tokens.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/replay.ts";
-import { toRecord } from "../../../src/agent/history.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import { toRecord } from "../../../src/agent/journal/history.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { createFallbackModel } from "../../../src/agent/llm/fallback.ts";
 import { heddle, type Message, toolCalls, type UserMessage } from "../../../src/agent/messages.ts";
 import { ModelError, noUsage } from "../../../src/agent/model.ts";

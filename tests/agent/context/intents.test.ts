@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { fitIntents } from "../../../src/agent/context/intents.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import type { Message, SummaryMessage, UserMessage } from "../../../src/agent/messages.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";

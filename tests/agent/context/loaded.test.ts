@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { type LanguageModel, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 import { counter, run, say, tool } from "../turn.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/replay.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import type { Message } from "../../../src/agent/messages.ts";
 import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";

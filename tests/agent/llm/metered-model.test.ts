@@ -9,7 +9,7 @@ import {
   noUsage,
   type Usage,
 } from "../../../src/agent/model.ts";
-import type { BudgetExhausted, Estimate, TurnBudget } from "../../../src/agent/turn-budget.ts";
+import type { BudgetExhausted, Estimate, TurnBudget } from "../../../src/agent/contracts/turn-budget.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";
 import { asking, counter, run, say, tool } from "../turn.ts";

@@ -4,7 +4,7 @@ import { createBrotliCompress, createDeflate, createGzip, createZstdCompress, gz
 import { expect, test } from "vitest";
 import { readServerSentEvents } from "../../../src/agent/llm/server-sent-events.ts";
 import { streamFetch } from "../../../src/agent/llm/stream-fetch.ts";
-import { readNetworkCode } from "../../../src/agent/network-code.ts";
+import { readNetworkCode } from "../../../src/agent/network/network-code.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import { listenForTest } from "../../fakes/listen-for-test.ts";
 

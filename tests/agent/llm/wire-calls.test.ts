@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseArguments, readCall } from "../../../src/agent/llm/wire-calls.ts";
-import { toWellFormed } from "../../../src/agent/text.ts";
+import { toWellFormed } from "../../../src/agent/text/text.ts";
 
 const nested = (levels: number) => `{"x":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
 

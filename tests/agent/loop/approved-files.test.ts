@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/replay.ts";
-import type { OpenCall } from "../../../src/agent/history.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import type { OpenCall } from "../../../src/agent/journal/history.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { runCalls } from "../../../src/agent/loop/calls.ts";
 import { shareBudget } from "../../../src/agent/loop/limits.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { Policy } from "../../../src/agent/policy/policy.ts";
-import type { DispatcherOptions } from "../../../src/agent/tools/dispatch.ts";
+import type { DispatcherOptions } from "../../../src/agent/tools/dispatch/dispatch.ts";
 import { createAsker, type Question } from "../../../src/agent/questions.ts";
 import { parseQuestion } from "../../../src/queue/session/stored.ts";
 import { createSandboxTools } from "../../../src/agent/tools/built-in.ts";

@@ -3,7 +3,7 @@ import { runCalls } from "../../../src/agent/loop/calls.ts";
 import { shareBudget } from "../../../src/agent/loop/limits.ts";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import type { AgentEvent, TurnAbort } from "../../../src/agent/events.ts";
-import type { OpenCall } from "../../../src/agent/history.ts";
+import type { OpenCall } from "../../../src/agent/journal/history.ts";
 import type { Policy } from "../../../src/agent/policy/policy.ts";
 import { createAsker, type Question } from "../../../src/agent/questions.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";

@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import type { ModelRequest } from "../../../src/agent/model.ts";
-import { areFound, createDeferredAccess, deferTools } from "../../../src/agent/tools/deferred-tools.ts";
+import {
+  areFound,
+  createDeferredAccess,
+  deferTools,
+} from "../../../src/agent/tools/dispatch/deferred-tools.ts";
 import { describeTool } from "../../../src/agent/tools/definition.ts";
 import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
 import { scriptedModel } from "../../fakes/scripted-model.ts";

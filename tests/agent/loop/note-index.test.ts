@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { formatNoteIndex } from "../../../src/agent/loop/note-index.ts";
-import type { Note } from "../../../src/agent/note-store.ts";
+import type { Note } from "../../../src/agent/contracts/note-store.ts";
 import { recordNote } from "../../../src/agent/tools/note-tools.ts";
 import { memoryNotes } from "../tools/services.ts";
 import { asking, run } from "../turn.ts";

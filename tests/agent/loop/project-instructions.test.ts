@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { createProjectReader } from "../../../src/agent/loop/project-instructions.ts";
 import type { Message } from "../../../src/agent/messages.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";

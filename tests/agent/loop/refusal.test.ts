@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { TurnOutcome } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/replay.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { createAnthropicModel } from "../../../src/agent/llm/anthropic/anthropic.ts";
 import { type LanguageModel, ModelError, noUsage } from "../../../src/agent/model.ts";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AgentEvent, TurnAbort } from "../../../src/agent/events.ts";
-import { replay } from "../../../src/agent/replay.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { assertPaired } from "../../../src/agent/llm/wire-history.ts";
 import { type Message, toolCalls } from "../../../src/agent/messages.ts";
 import { type LanguageModel, ModelError, type ModelRequest, noUsage } from "../../../src/agent/model.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { replay } from "../../../src/agent/replay.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { formatUserText, type Message, type UserMessage } from "../../../src/agent/messages.ts";
 import { isSilence } from "../../../src/agent/silence.ts";
 import { run, type RunOptions, say, tool } from "../turn.ts";

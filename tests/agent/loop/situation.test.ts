@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { replay } from "../../../src/agent/replay.ts";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { createDemoModel } from "../../../src/agent/llm/demo/demo.ts";
 import type { Message } from "../../../src/agent/messages.ts";
 import { asking, run, type RunOptions, say, tool } from "../turn.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
-import { replay } from "../../../src/agent/replay.ts";
+import { replay } from "../../../src/agent/journal/replay.ts";
 import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/sub-agent.ts";
 import type { Message } from "../../../src/agent/messages.ts";
 import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";

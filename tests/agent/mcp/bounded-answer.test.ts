@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { createServer, type ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { AnswerTooLarge, boundAnswer } from "../../../src/agent/bounded-answer.ts";
-import { fetchWithLimits } from "../../../src/agent/mcp/http.ts";
+import { AnswerTooLarge, boundAnswer } from "../../../src/agent/network/bounded-answer.ts";
+import { fetchWithLimits } from "../../../src/agent/mcp/transport/http.ts";
 import { listTools, poolOf } from "./harness.ts";
 import { listenForTest } from "../../fakes/listen-for-test.ts";
 

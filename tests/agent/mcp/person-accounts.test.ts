@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import type { Asker } from "../../../src/agent/mcp/asker.ts";
+import type { Asker } from "../../../src/agent/mcp/people/asker.ts";
 import type { McpPool } from "../../../src/agent/mcp/pool.ts";
 import { disconnectAccount } from "../../../src/agent/mcp/sign-in/disconnect.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Asker } from "../../../src/agent/mcp/asker.ts";
-import type { ServerPrompt } from "../../../src/agent/mcp/listing.ts";
+import type { Asker } from "../../../src/agent/mcp/people/asker.ts";
+import type { ServerPrompt } from "../../../src/agent/mcp/listing/listing.ts";
 import { never, poolOf, run, stdioFixture, toolNamed, useSandboxes } from "./harness.ts";
 import { startHttpFixture } from "./servers/http.ts";
 import { startStatelessServer } from "./servers/stateless.ts";

@@ -1,7 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAccountStore, UnreadableAccount } from "../../../src/queue/stores/mcp-accounts.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { type Account, accountSchema, type Accounts, listWanted } from "../../../src/agent/mcp-account.ts";
+import {
+  type Account,
+  accountSchema,
+  type Accounts,
+  listWanted,
+} from "../../../src/agent/contracts/mcp-account.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
 import { createSignedFetch } from "../../../src/agent/mcp/sign-in/token-source.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";

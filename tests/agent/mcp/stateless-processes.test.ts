@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Asker } from "../../../src/agent/mcp/asker.ts";
+import type { Asker } from "../../../src/agent/mcp/people/asker.ts";
 import type { McpPool } from "../../../src/agent/mcp/pool.ts";
 import { createInputStore } from "../../../src/queue/stores/mcp-inputs.ts";
 import { startRedis } from "../../fakes/redis.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { Asker } from "../../../src/agent/mcp/asker.ts";
+import type { Asker } from "../../../src/agent/mcp/people/asker.ts";
 import type { McpOffer } from "../../../src/agent/mcp/offer.ts";
 import { createInputStore } from "../../../src/queue/stores/mcp-inputs.ts";
 import { startRedis } from "../../fakes/redis.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { RepositoryAccess } from "../../../src/agent/repositories.ts";
+import type { RepositoryAccess } from "../../../src/agent/contracts/repositories.ts";
 import { createSandboxTools, createSessionTools } from "../../../src/agent/tools/built-in.ts";
-import { createDeferredAccess } from "../../../src/agent/tools/deferred-tools.ts";
+import { createDeferredAccess } from "../../../src/agent/tools/dispatch/deferred-tools.ts";
 import { findSchema } from "../../../src/agent/tools/definition.ts";
 import { createPreviewTools } from "../../../src/agent/tools/previews.ts";
 import { createRepositoryTools } from "../../../src/agent/tools/repositories/repositories.ts";
-import { parseInput } from "../../../src/agent/tools/coerce-input.ts";
+import { parseInput } from "../../../src/agent/tools/dispatch/coerce-input.ts";
 import { createWebTools } from "../../../src/agent/tools/web-search.ts";
 
 /** The part of a channel's repositories that their tools tell the model; each turn has a list of its own. */

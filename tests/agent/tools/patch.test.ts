@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { applyHunks } from "../../../src/agent/tools/apply-hunks.ts";
-import { parsePatch } from "../../../src/agent/tools/patch-text.ts";
+import { applyHunks } from "../../../src/agent/tools/files/apply-hunks.ts";
+import { parsePatch } from "../../../src/agent/tools/files/patch-text.ts";
 import { workspaces } from "./workspace.ts";
 
 const workspace = workspaces();

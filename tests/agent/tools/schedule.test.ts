@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { schedule } from "../../../src/agent/tools/schedule.ts";
-import type { Schedule, When } from "../../../src/agent/schedule-store.ts";
+import type { Schedule, When } from "../../../src/agent/contracts/schedule-store.ts";
 import { dispatcherOf, memoryNotes, run } from "./services.ts";
 
 const now = Date.parse("2026-05-04T12:00:00Z");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
 import { searchHistory } from "../../../src/agent/tools/search-history.ts";

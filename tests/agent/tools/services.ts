@@ -1,11 +1,11 @@
 import type { ToolCall, ToolMessage } from "../../../src/agent/messages.ts";
-import type { NoteStore } from "../../../src/agent/note-store.ts";
+import type { NoteStore } from "../../../src/agent/contracts/note-store.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import {
   createDispatcher,
   type Dispatcher,
   type DispatcherOptions,
-} from "../../../src/agent/tools/dispatch.ts";
+} from "../../../src/agent/tools/dispatch/dispatch.ts";
 import { createMemoryNotes } from "../../../src/agent/tools/memory-notes.ts";
 
 /** Notes that Ann records, all of them at one moment. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { ToolMessage } from "../../../src/agent/messages.ts";
 import { createSandboxTools } from "../../../src/agent/tools/built-in.ts";
-import type { Dispatcher } from "../../../src/agent/tools/dispatch.ts";
+import type { Dispatcher } from "../../../src/agent/tools/dispatch/dispatch.ts";
 import type { ToolServices } from "../../../src/agent/tools/tool.ts";
 import { createBubblewrapBackend } from "../../../src/sandbox/bubblewrap/backend.ts";
 import type { Sandbox, SandboxBackend } from "../../../src/sandbox/sandbox.ts";

@@ -110,7 +110,7 @@ test("the supervisor of a worker loads nothing but itself", async () => {
   expect(code).toBe(2);
   const files = urls.split("\n").filter((url) => url.startsWith("file:"));
   expect(files.map((url) => url.slice(url.indexOf("/src/") + 1)).toSorted()).toEqual([
-    "src/agent/proxy-environment.ts",
+    "src/agent/network/proxy-environment.ts",
     "src/app/process/supervised.ts",
     "src/app/process/supervisor.ts",
     "src/main.ts",

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type HearingOptions, openHearing } from "../../../src/app/setup/hearing.ts";
 import type { InboundMessage } from "../../../src/chat/inbound.ts";
-import { createHeardRecorder, openHeardMessages } from "../../../src/operations/heard.ts";
+import { createHeardRecorder, openHeardMessages } from "../../../src/operations/installation/heard.ts";
 import { createLiveFeed } from "../../../src/queue/outbox/live-events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";

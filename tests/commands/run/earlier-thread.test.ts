@@ -4,7 +4,7 @@ import { noUsage } from "../../../src/agent/model.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { findEarlierThread, parseTerminalThread } from "../../../src/commands/run/earlier-thread.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;

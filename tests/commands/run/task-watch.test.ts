@@ -6,8 +6,8 @@ import { watchTask } from "../../../src/commands/run/task-watch.ts";
 import type { LiveEvent } from "../../../src/progress/live-event.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { askQuestion } from "../../../src/queue/session/open-questions.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
+import { askQuestion } from "../../../src/queue/session/questions/open-questions.ts";
 import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { noonZone } from "../../fakes/noon.ts";
 import { useSetting } from "../hooks.ts";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { OpenTurn } from "../../../src/agent/history.ts";
+import type { OpenTurn } from "../../../src/agent/journal/history.ts";
 import { noUsage, type Usage } from "../../../src/agent/model.ts";
-import type { TurnBudget } from "../../../src/agent/turn-budget.ts";
+import type { TurnBudget } from "../../../src/agent/contracts/turn-budget.ts";
 import {
   type BudgetOptions,
   type BudgetSettings,

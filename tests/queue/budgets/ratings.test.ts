@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import type { AssistantMessage } from "../../../src/agent/messages.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";

@@ -10,7 +10,7 @@ import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { loadScript } from "../../../src/queue/redis/script.ts";
 import { createDowntime } from "../../../src/queue/session/gateway-last-seen.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
-import type { When } from "../../../src/agent/schedule-store.ts";
+import type { When } from "../../../src/agent/contracts/schedule-store.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
 import { parseThreadId } from "../../../src/chat/threads.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
@@ -22,7 +22,7 @@ import {
   type ScheduleLimits,
 } from "../../../src/queue/schedules/schedules.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
-import { deliver, readMailbox } from "../../../src/queue/session/mailbox.ts";
+import { deliver, readMailbox } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { offer } from "../../intake/model-offer.ts";

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
-import { readFirstMessage } from "../../../src/queue/session/journal.ts";
+import { readFirstMessage } from "../../../src/queue/session/journal/journal.ts";
 import { begin, write } from "../../adapters/console/sessions.ts";
 import { startRedis } from "../../fakes/redis.ts";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { JournalRecord } from "../../../src/agent/journal.ts";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 
 /** Any records that a Heddle of the first version writes, with all that they may have. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
-import { moveWaiting } from "../../../src/queue/session/waiting-messages.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
+import { moveWaiting } from "../../../src/queue/session/mailbox/waiting-messages.ts";
 import { readBacklog } from "../../../src/queue/turns/backlog.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

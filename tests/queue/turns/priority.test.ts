@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
 import { type SessionRunner, startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue, type TurnQueue } from "../../../src/queue/turns/wake-queue.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { StopOrder } from "../../../src/agent/events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
-import { deliver } from "../../../src/queue/session/mailbox.ts";
+import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { orderStop, watchStops, watchStopsWhenNeeded } from "../../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 

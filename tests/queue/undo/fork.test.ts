@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createOverview } from "../../../src/queue/session/overview.ts";
+import { createOverview } from "../../../src/queue/session/lists/overview.ts";
 import { shutdown } from "../../../src/queue/turns/turn-worker.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { openUndoHost } from "./undo-host.ts";

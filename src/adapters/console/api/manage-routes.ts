@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { parseThreadId } from "../../../chat/threads.ts";
-import type { ExportFormat } from "../../../operations/export.ts";
-import { exportArchive } from "../../../operations/export-archive.ts";
+import type { ExportFormat } from "../../../operations/threads/export.ts";
+import { exportArchive } from "../../../operations/threads/export-archive.ts";
 import { type Reply, replyJson, replyProblem } from "../server/http.ts";
 import { withQuery, withThread } from "./with-thread.ts";
 import { type ApiCall, type Route, withBody } from "./route.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createStoredParser } from "../../../agent/parse-stored.ts";
+import { createStoredParser } from "../../../agent/text/parse-stored.ts";
 import { messageMarkSchema, outboundMessageFields } from "../../../chat/schemas.ts";
 import type { MessageMark, OutboundMessage } from "../../../chat/outbound.ts";
 

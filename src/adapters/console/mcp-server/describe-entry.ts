@@ -1,5 +1,5 @@
 import type { Excerpt } from "../../../operations/finding.ts";
-import type { TimelineEntry } from "../../../operations/timeline-entry.ts";
+import type { TimelineEntry } from "../../../operations/timeline/timeline-entry.ts";
 
 /** An entry of a thread's journal as an agent reads it: short, and nothing for what has no news in it. */
 export function describeEntry(entry: TimelineEntry): string {

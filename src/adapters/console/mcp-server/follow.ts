@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ThreadId } from "../../../chat/threads.ts";
 import type { ThreadIndex } from "../../../operations/operations.ts";
-import type { TimelineEntry } from "../../../operations/timeline-entry.ts";
+import type { TimelineEntry } from "../../../operations/timeline/timeline-entry.ts";
 import type { ThreadLine } from "../../../operations/finding.ts";
 
 /** What a thread's journal has grown by, and how the thread stands then. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { formatJson } from "../../../agent/format-json.ts";
+import { formatJson } from "../../../agent/text/format-json.ts";
 import type { Act } from "../../../chat/roles.ts";
 import { parseThreadId } from "../../../chat/threads.ts";
 import { messageText } from "../api/conversation-routes.ts";

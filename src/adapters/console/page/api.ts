@@ -19,11 +19,11 @@ import type {
 } from "../../../operations/operations.ts";
 import type { SettingsReport, SystemReport, UsageReport } from "../../../operations/reports.ts";
 import type { ThreadLine } from "../../../operations/finding.ts";
-import type { TimelinePage, TransientEvent } from "../../../operations/timeline-entry.ts";
+import type { TimelinePage, TransientEvent } from "../../../operations/timeline/timeline-entry.ts";
 import type { FileEntry } from "../../../sandbox/sandbox.ts";
 import type { ConsoleMessage } from "../conversations/console-message.ts";
 import type { ThreadSummary } from "../conversations/conversations.ts";
-import type { ExportFormat } from "../../../operations/export.ts";
+import type { ExportFormat } from "../../../operations/threads/export.ts";
 import type { Done } from "../api/manage-routes.ts";
 import type { Need } from "../api/question-routes.ts";
 import type { ConsoleStatus, SignedIn } from "../services.ts";

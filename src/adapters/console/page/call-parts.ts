@@ -1,6 +1,6 @@
 /** What a call was given and what came of it, as a person reads it. */
 import type { Excerpt } from "../../../operations/finding.ts";
-import type { InnerCallList } from "../../../operations/timeline-entry.ts";
+import type { InnerCallList } from "../../../operations/timeline/timeline-entry.ts";
 import { copyButton } from "./copy.ts";
 import { type Child, element } from "./dom.ts";
 import { pluralize } from "./format.ts";

@@ -5,8 +5,8 @@ import {
   type AccessTokens,
   isAccessToken,
   looksLikeAccessToken,
-} from "../../../operations/access-tokens.ts";
-import type { Identity, SignIns } from "../../../operations/sign-ins.ts";
+} from "../../../operations/people/access-tokens.ts";
+import type { Identity, SignIns } from "../../../operations/people/sign-ins.ts";
 import { createAttemptLimit } from "./attempt-limit.ts";
 import { type AddressList, createAddressList } from "./client-address.ts";
 import { consoleCookie, isSecure, readCookies, writeCookie } from "./cookies.ts";

@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import type { IDToken, UserInfoResponse } from "openid-client";
 import { z } from "zod";
-import { createSealedBox } from "../../../agent/sealed-box.ts";
-import { type Identity, readSignInSecret } from "../../../operations/sign-ins.ts";
+import { createSealedBox } from "../../../agent/secrets/sealed-box.ts";
+import { type Identity, readSignInSecret } from "../../../operations/people/sign-ins.ts";
 import {
   configureClient,
   isWebAddress,

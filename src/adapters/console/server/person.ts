@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Author } from "../../../chat/inbound.ts";
 import type { Role } from "../../../chat/roles.ts";
-import type { Identity } from "../../../operations/sign-ins.ts";
+import type { Identity } from "../../../operations/people/sign-ins.ts";
 import type { AddressList } from "./client-address.ts";
 import { consoleAuthor } from "../conversations/intake.ts";
 

@@ -1,7 +1,7 @@
 import type { ThreadId } from "../../../chat/threads.ts";
 import type { ThreadQuery } from "../../../operations/finding.ts";
 import type { ThreadIndex } from "../../../operations/operations.ts";
-import type { TransientEvent } from "../../../operations/timeline-entry.ts";
+import type { TransientEvent } from "../../../operations/timeline/timeline-entry.ts";
 import { type SharedEvent, type StreamRequest, Streams } from "./streams.ts";
 
 /** The list is sent at most this often. */

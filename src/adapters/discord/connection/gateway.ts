@@ -6,7 +6,7 @@ import {
   Options,
   SimpleShardingStrategy,
 } from "discord.js";
-import { namesProxy } from "../../../agent/proxy-environment.ts";
+import { namesProxy } from "../../../agent/network/proxy-environment.ts";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
 import { type GatewayTunnel, openGatewayTunnel } from "./gateway-tunnel.ts";
 import { type DiscordAccess, restOptions } from "./rest.ts";

@@ -1,6 +1,6 @@
 import { DiscordAPIError, GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
-import { readNetworkCode } from "../../../agent/network-code.ts";
+import { readNetworkCode } from "../../../agent/network/network-code.ts";
 import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
 import type { Identity } from "../inbound/events.ts";

@@ -5,7 +5,7 @@ import {
   readCommandTask,
   readThreadCommand,
 } from "../../../chat/thread-command.ts";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import { type OfferedPrompt, readPromptChoice, writePrompt } from "../../../chat/prompt-choice.ts";
 import { threadOfMessageIn } from "../connection/channels.ts";
 import { attachmentHandle } from "../surface/attachments.ts";

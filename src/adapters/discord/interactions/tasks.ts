@@ -1,6 +1,6 @@
 import { InteractionResponseType } from "discord.js";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import type { Author, ContextMessage, InboundMessage } from "../../../chat/inbound.ts";
 import { lacksChoice } from "../../../chat/task-choices.ts";
 import { type ChannelInfo, parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";

@@ -7,7 +7,7 @@ import {
   ComponentType,
   TextInputStyle,
 } from "discord.js";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import type { ActionButton, ChoiceMenu, OutboundMessage } from "../../../chat/outbound.ts";
 
 /**

@@ -12,7 +12,7 @@ import {
   type InputField,
   listFieldOptions,
 } from "../../../agent/server-input.ts";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import type { Form } from "../../../chat/outbound.ts";
 
 /** https://docs.discord.com/developers/components/reference#label */

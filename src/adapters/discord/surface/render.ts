@@ -1,5 +1,5 @@
 import { MessageFlags, type RESTPostAPIChannelMessageJSONBody } from "discord.js";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import { keepWholeAnswer } from "../../../chat/markdown.ts";
 import type { OutboundMessage } from "../../../chat/outbound.ts";
 import { cutForDiscord, escapeForDiscord, splitForDiscord } from "../markdown/markdown.ts";

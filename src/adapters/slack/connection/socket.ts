@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BaseLogger } from "pino";
 import { EnvHttpProxyAgent } from "undici";
-import { namesProxy } from "../../../agent/proxy-environment.ts";
+import { namesProxy } from "../../../agent/network/proxy-environment.ts";
 import { type Reconnect, reconnects } from "../../../chat/adapter.ts";
 import { createSlackTokenError } from "../installation/check.ts";
 import { SocketModeReceiver } from "./bolt-modules.ts";

@@ -7,7 +7,7 @@ import {
   listFieldOptions,
   type WrittenFields,
 } from "../../../agent/server-input.ts";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import type { Form } from "../../../chat/outbound.ts";
 import type { PressState } from "./modals.ts";
 

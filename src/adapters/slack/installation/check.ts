@@ -1,7 +1,7 @@
 import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { pino } from "pino";
-import { readNetworkCode } from "../../../agent/network-code.ts";
-import { cutText } from "../../../agent/text.ts";
+import { readNetworkCode } from "../../../agent/network/network-code.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";

@@ -1,8 +1,8 @@
 import type { InstallationStore } from "@slack/bolt";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { createStoredParser } from "../../../agent/parse-stored.ts";
-import { createSealedBox, type SealedBox } from "../../../agent/sealed-box.ts";
+import { createStoredParser } from "../../../agent/text/parse-stored.ts";
+import { createSealedBox, type SealedBox } from "../../../agent/secrets/sealed-box.ts";
 import { createWebClient, type SlackServer } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import { installPath } from "./manifest.ts";

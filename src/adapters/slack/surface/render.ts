@@ -1,5 +1,5 @@
 import type { types } from "@slack/bolt";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import { describeEarlier, describeNotRun, quoteOutput } from "../../../chat/call-text.ts";
 import { cutMarkdown, splitMarkdown } from "../../../chat/markdown.ts";
 import type { CallList, OutboundMessage, ShownCall } from "../../../chat/outbound.ts";

@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import type { BaseLogger } from "pino";
-import { cutText } from "../../../agent/text.ts";
+import { cutText } from "../../../agent/text/text.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../../chat/threads.ts";
 import { refusalCode } from "../connection/web.ts";
 

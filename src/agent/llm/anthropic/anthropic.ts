@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
-import { AnswerTooLarge } from "../../bounded-answer.ts";
+import { AnswerTooLarge } from "../../network/bounded-answer.ts";
 import type { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage, computeSearchCost } from "../cost.ts";
 import {

@@ -19,7 +19,7 @@ import {
   type UserMessage,
 } from "../../messages.ts";
 import { findOutputLimit, type ModelLimits, type ModelRequest, type ToolDefinition } from "../../model.ts";
-import { toWellFormed } from "../../text.ts";
+import { toWellFormed } from "../../text/text.ts";
 import { findEffort, type RequestSettings } from "../request-settings.ts";
 import { isObject } from "../wire-calls.ts";
 import {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ServiceSearch } from "../../model.ts";
-import type { WebResult } from "../../web-result.ts";
+import type { WebResult } from "../../contracts/web-result.ts";
 
 /**
  * What the service finds when it searches the web itself. A result tells title, address and age; what stands on the page

@@ -14,7 +14,7 @@ import {
   type ToolMessage,
 } from "../../messages.ts";
 import type { ModelRequest } from "../../model.ts";
-import { toWellFormed } from "../../text.ts";
+import { toWellFormed } from "../../text/text.ts";
 import {
   assertPaired,
   formatSummary,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { boundAnswer } from "../../bounded-answer.ts";
+import { boundAnswer } from "../../network/bounded-answer.ts";
 import type { TokenPrice } from "../../model.ts";
 import type { ModelFacts } from "../catalogue.ts";
 import { answerBytes } from "../server-sent-events.ts";

@@ -6,7 +6,7 @@ import {
   type Image,
   type Message,
 } from "../../messages.ts";
-import { toWellFormed } from "../../text.ts";
+import { toWellFormed } from "../../text/text.ts";
 import {
   assertPaired,
   formatSummary,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ServiceSearch } from "../../model.ts";
-import type { WebResult } from "../../web-result.ts";
+import type { WebResult } from "../../contracts/web-result.ts";
 
 /** https://developers.openai.com/api/docs/guides/tools-web-search */
 const searchCall = z.looseObject({

@@ -1,7 +1,7 @@
 import OpenAI, { APIConnectionError, APIError, type ClientOptions } from "openai";
 import { z } from "zod";
 import type { ModelLimits } from "../../model.ts";
-import { AnswerTooLarge } from "../../bounded-answer.ts";
+import { AnswerTooLarge } from "../../network/bounded-answer.ts";
 import { AttemptFailed } from "../attempt-failed.ts";
 import { isLocal, isOpenAI, resolveBaseUrl } from "../endpoints.ts";
 import {

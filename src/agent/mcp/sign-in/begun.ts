@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createGuardedFetch, type GuardedFetch } from "../../../sandbox/guarded-fetch.ts";
-import { accountSchema } from "../../mcp-account.ts";
+import { accountSchema } from "../../contracts/mcp-account.ts";
 
 /** What there is to say of a sign-in without the protocol's SDK, which takes its time to load. */
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { type Account, type AccountStore, changeAccount } from "../../mcp-account.ts";
+import { type Account, type AccountStore, changeAccount } from "../../contracts/mcp-account.ts";
 import { isProtected, openSignInFetch } from "./begun.ts";
 
 /** How long the authorization server may take to revoke a token, ms. */

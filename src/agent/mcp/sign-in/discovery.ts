@@ -6,7 +6,7 @@ import {
 import { checkResourceAllowed } from "@modelcontextprotocol/sdk/shared/auth-utils.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { z } from "zod";
-import { boundAnswer } from "../../bounded-answer.ts";
+import { boundAnswer } from "../../network/bounded-answer.ts";
 import { isProtected, openSignInFetch, SignInError } from "./begun.ts";
 
 /** The longest answer of a sign-in that is read: metadata, a registration or tokens are a few KiB. */

@@ -10,7 +10,7 @@ import type {
   OAuthTokens,
 } from "@modelcontextprotocol/sdk/shared/auth.js";
 import type { SignInSettings } from "../config.ts";
-import type { Account } from "../../mcp-account.ts";
+import type { Account } from "../../contracts/mcp-account.ts";
 import { type BegunSignIn, SignInError } from "./begun.ts";
 import { createSignInFetch, discoverSignIn, type FoundSignIn, type SignInServer } from "./discovery.ts";
 

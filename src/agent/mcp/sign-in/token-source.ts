@@ -1,8 +1,8 @@
 import { extractWWWAuthenticateParams, refreshAuthorization } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
-import { type Account, type AccountStore, isUsable } from "../../mcp-account.ts";
-import { boundAnswer } from "../../bounded-answer.ts";
+import { type Account, type AccountStore, isUsable } from "../../contracts/mcp-account.ts";
+import { boundAnswer } from "../../network/bounded-answer.ts";
 import { openSignInFetch } from "./begun.ts";
 import { signInBytes } from "./discovery.ts";
 import { takeTokens } from "./sign-in.ts";

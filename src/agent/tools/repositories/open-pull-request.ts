@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { createFailure } from "../run-tool.ts";
+import { createFailure } from "../dispatch/run-tool.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import type { PolicyDecision } from "../../policy-decision.ts";
-import { openPullRequestName, type Repository, type RepositoryAccess } from "../../repositories.ts";
+import { openPullRequestName, type Repository, type RepositoryAccess } from "../../contracts/repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "../tool.ts";
 import { cannotPropose, commitScript, pushScript } from "./git-scripts.ts";
 import { cacheByNames } from "./cache-by-names.ts";

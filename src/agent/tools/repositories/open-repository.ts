@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { unusableMirror } from "../../../sandbox/sandbox.ts";
-import { openRepositoryName, type Repository, type RepositoryAccess } from "../../repositories.ts";
+import { openRepositoryName, type Repository, type RepositoryAccess } from "../../contracts/repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool } from "../tool.ts";
 import { cacheByNames } from "./cache-by-names.ts";
 import { cloneScript, unpackScript } from "./git-scripts.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ExecRequest, Sandbox } from "../../../sandbox/sandbox.ts";
 import { workspaceRoot } from "../../../sandbox/sandbox.ts";
-import { removeHidden } from "../../hidden-characters.ts";
-import type { Repository } from "../../repositories.ts";
+import { removeHidden } from "../../text/hidden-characters.ts";
+import type { Repository } from "../../contracts/repositories.ts";
 import { quoteArgument } from "../quote.ts";
 import { differenceScript, proposeScript } from "./git-scripts.ts";
 

@@ -1,4 +1,4 @@
-import type { RepositoryAccess } from "../../repositories.ts";
+import type { RepositoryAccess } from "../../contracts/repositories.ts";
 import type { Tool } from "../tool.ts";
 import { createOpenPullRequest } from "./open-pull-request.ts";
 import { createOpenRepository } from "./open-repository.ts";

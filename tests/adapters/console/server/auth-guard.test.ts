@@ -3,7 +3,7 @@ import { connect, Socket } from "node:net";
 import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AuthGuard, createAuthGuard } from "../../../../src/adapters/console/server/auth-guard.ts";
-import { createSignIns } from "../../../../src/operations/sign-ins.ts";
+import { createSignIns } from "../../../../src/operations/people/sign-ins.ts";
 import {
   type AddressList,
   createAddressList,

@@ -10,7 +10,7 @@ import {
   type ToolMessage,
   type UserMessage,
 } from "../../../../src/agent/messages.ts";
-import { toWellFormed } from "../../../../src/agent/text.ts";
+import { toWellFormed } from "../../../../src/agent/text/text.ts";
 import { parseBody, refusalOf, type Turn, turnsOf } from "../../../fakes/anthropic-rules.ts";
 import { type FakeBlock, startFakeAnthropic } from "../../../fakes/anthropic.ts";
 

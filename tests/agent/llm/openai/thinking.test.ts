@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { assistantMessageSchema } from "../../../../src/agent/schemas.ts";
+import { assistantMessageSchema } from "../../../../src/agent/journal/schemas.ts";
 import { textOf } from "../../../../src/agent/messages.ts";
 import { answered, ask, called, chunks, fake, model, redirectedTo, user } from "./run.ts";
 

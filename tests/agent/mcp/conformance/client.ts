@@ -8,14 +8,14 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { createAnswerTool } from "../../../../src/agent/mcp/answer-tool.ts";
-import type { Asker } from "../../../../src/agent/mcp/asker.ts";
+import { createAnswerTool } from "../../../../src/agent/mcp/people/answer-tool.ts";
+import type { Asker } from "../../../../src/agent/mcp/people/asker.ts";
 import type { SignInSettings } from "../../../../src/agent/mcp/config.ts";
 import { parseMcpConfig } from "../../../../src/agent/mcp/read-config.ts";
 import { openMcpPool } from "../../../../src/agent/mcp/pool.ts";
 import { beginSignIn } from "../../../../src/agent/mcp/sign-in/sign-in.ts";
-import { type Account, type Accounts, listWanted } from "../../../../src/agent/mcp-account.ts";
-import type { InputStore } from "../../../../src/agent/input-store.ts";
+import { type Account, type Accounts, listWanted } from "../../../../src/agent/contracts/mcp-account.ts";
+import type { InputStore } from "../../../../src/agent/contracts/input-store.ts";
 import { type InputAnswer, type InputRequest, parseForm } from "../../../../src/agent/server-input.ts";
 import type { Tool } from "../../../../src/agent/tools/tool.ts";
 

@@ -14,7 +14,7 @@ import { compact } from "../../../../src/queue/redis/local/embedded/files.ts";
 import { serveEmbedded } from "../../../../src/queue/redis/local/embedded/server.ts";
 import type { RedisServer } from "../../../../src/queue/redis/server.ts";
 import { readRedisTime } from "../../../../src/queue/redis/time.ts";
-import { deliver } from "../../../../src/queue/session/mailbox.ts";
+import { deliver } from "../../../../src/queue/session/mailbox/mailbox.ts";
 import { orderStop, watchStops } from "../../../../src/queue/turns/stops.ts";
 
 let dataDir = "";

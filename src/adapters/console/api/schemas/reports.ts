@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { processReport } from "../../../../operations/configurations.ts";
+import { processReport } from "../../../../operations/installation/configurations.ts";
 import type { AuditPage } from "../../../../operations/finding.ts";
 import type { SettingsReport, SystemReport, UsageReport } from "../../../../operations/reports.ts";
 import { excerpt, figureFields, problem, time } from "./common.ts";

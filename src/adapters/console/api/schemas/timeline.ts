@@ -12,7 +12,7 @@ import type {
   TimelineEntry,
   TimelinePage,
   TransientEvent,
-} from "../../../../operations/timeline-entry.ts";
+} from "../../../../operations/timeline/timeline-entry.ts";
 import { excerpt, figures, time } from "./common.ts";
 import { ending, threadLine } from "./threads.ts";
 

@@ -2,7 +2,7 @@
  * The part of a thread's journal that is on the page, as a rule its end at first; spaces above and below stand for the
  * rest, and who scrolls there finds it.
  */
-import type { TimelinePage, TransientEvent } from "../../../../operations/timeline-entry.ts";
+import type { TimelinePage, TransientEvent } from "../../../../operations/timeline/timeline-entry.ts";
 import { recordAddress } from "../addresses.ts";
 import { getTimeline } from "../api.ts";
 import { messageOf } from "../transport.ts";

@@ -1,5 +1,5 @@
 /** A thread of any platform as a timeline of its journal, read from its end, and live. */
-import type { TransientEvent, TimelinePage } from "../../../../operations/timeline-entry.ts";
+import type { TransientEvent, TimelinePage } from "../../../../operations/timeline/timeline-entry.ts";
 import type { ThreadLine } from "../../../../operations/finding.ts";
 import { type ThreadGoal, threadAddress } from "../addresses.ts";
 import { getTimeline, watchSession } from "../api.ts";
