@@ -46,6 +46,9 @@ const secretNames = [
   "REDIS_SENTINEL_PASSWORD",
 ] as const satisfies readonly (keyof Environment)[];
 
+/** What was stored with a key does not open with a part of it: these are taken as they are. */
+const exactNames: ReadonlySet<string> = new Set(["HEDDLE_AUDIT_KEY", "HEDDLE_SEAL_KEY"]);
+
 /**
  * Reads the environment, `.env` in the working directory (the environment wins) and the settings file.
  * An empty variable counts as absent, because compose files and CI systems set them so. Blanks and line breaks around a
@@ -58,8 +61,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const dotenv = resolve(cwd, ".env");
   const fromFile = parseEnv(readText(dotenv) ?? "");
   const present = Object.entries({ ...fromFile, ...env })
-    .map(([name, value = ""]) => [name, value.trim()] as const)
-    .filter(([, value]) => value !== "");
+    .map(([name, value = ""]) => [name, exactNames.has(name) ? value : value.trim()] as const)
+    .filter(([, value]) => value.trim() !== "");
   const variables = Object.fromEntries(present);
   const environment = check(environmentSchema, variables, "the environment");
 

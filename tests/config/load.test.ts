@@ -199,6 +199,12 @@ models:
     expect(secrets).toContain("sk-ant-from-a-secret");
   });
 
+  test("takes the keys of what is stored as they are: a version before took the line break for a part of them", () => {
+    const key = `${"k".repeat(40)}\n`;
+    const { environment } = load({ HEDDLE_SEAL_KEY: key, HEDDLE_AUDIT_KEY: key });
+    expect([environment.HEDDLE_SEAL_KEY, environment.HEDDLE_AUDIT_KEY]).toEqual([key, key]);
+  });
+
   test("says when the named file does not exist or is not YAML", () => {
     expect(() => load({ HEDDLE_CONFIG: "nowhere.yaml" })).toThrow(/nowhere\.yaml, which does not exist/);
     writeFileSync(join(folder, ".env"), "HEDDLE_CONFIG=elsewhere.yaml\n");
