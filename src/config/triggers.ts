@@ -10,8 +10,8 @@ const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const path = z
   .string()
   .regex(
-    /^(@event|[\w-]+(\.[\w-]+)*)$/,
-    "expected @event or names with dots between them, e.g. pull_request.number",
+    /^(@event|[\w-]+(\.[\w-]+|\[\d+\])*)$/,
+    "expected @event or names with dots between them, e.g. pull_request.number or commits[0].id",
   );
 
 const condition = z

@@ -14,7 +14,7 @@ export interface HookEvent {
 const valueChars = 20_000;
 const allChars = 60_000;
 
-const places = /\{\{\s*(@?[\w.-]+)\s*\}\}/g;
+const places = /\{\{\s*(@?[\w.-]+(?:\[\d+\][\w.-]*)*)\s*\}\}/g;
 
 /** Whether all conditions hold. A value that is an object or missing fits none. */
 export function fits(when: TriggerSettings["when"], event: HookEvent): boolean {
@@ -60,11 +60,12 @@ export function fillPrompt(template: string, event: HookEvent): string {
   return [task.trimEnd(), "", note, ...values].join("\n");
 }
 
+/** @param path names and positions from the body on: `commits[0].id`, or `commits.0.id` */
 function readPath({ kind, payload }: HookEvent, path: string): unknown {
   if (path === "@event") return kind;
   if (path === "body") return payload;
   let value = payload;
-  for (const name of path.split(".")) {
+  for (const name of path.replaceAll(/\[(\d+)\]/g, ".$1").split(".")) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
     // Checked above: it is an object's own member.
     value = (value as Record<string, unknown>)[name];

@@ -13,6 +13,13 @@ test("A body is quoted with each member on a line of its own", () => {
   ).toEqual(["[body] is:", "> {", '>   "title": "Disk",', '>   "tags": [', '>     "a"', ">   ]", "> }"]);
 });
 
+test("Members of lists are named as in JavaScript, or with a dot", () => {
+  const payload = { commits: [{ id: 7, on: [["a"]] }] };
+  const template =
+    "{{commits[0].id}} {{commits.0.id}} {{ commits[0].on[0][0] }} {{commits[1].id}} {{commits[x]}}";
+  expect(fillKey(template, { kind: "", payload })).toBe("7 7 a  {{commits[x]}}");
+});
+
 test.each([
   [300, 20_000],
   [50_000, 0],
