@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { imageType, maxImageBytes } from "../agent/images/images.ts";
 import type { AttachmentHandle, Image } from "../agent/messages.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
@@ -33,6 +34,10 @@ const shownImages = 8;
 
 /** Their bytes: what the model sees is kept in the journal, in Redis, and goes along with each request. */
 const shownImageBytes = 8 * 1024 * 1024;
+
+/** How often one file is tried, and the pause before the second time, in milliseconds, which doubles. */
+const mostTries = 3;
+const firstPauseMs = 1_000;
 
 /** How many files one process holds in memory at a time. */
 const atOnce = 4;
@@ -89,6 +94,7 @@ export function createFileFetcher(
   };
 }
 
+/** Tries again while the platform fails and time is left. */
 async function fetchFile(
   file: AttachmentHandle,
   { surface, signal }: Destination,
@@ -97,30 +103,51 @@ async function fetchFile(
 ): Promise<{ handle: AttachmentHandle; data: Buffer }> {
   const deadline = AbortSignal.timeout(limits.downloadMs);
   const either = AbortSignal.any([signal, deadline]);
-  try {
-    const handle = (await surface.details?.(file, either)) ?? file;
-    const most = Math.min(limits.fileBytes, left);
-    const tooLarge = () => {
-      const limit = most === limits.fileBytes ? "the limit of a file" : "what is left for one message";
-      return new FileProblem(`it is larger than ${formatMegabytes(most)}, ${limit}`);
-    };
-    if (handle.bytes > most) throw tooLarge();
-    if (!surface.download) throw new FileProblem("files of this platform cannot be read");
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of surface.download(handle, either)) {
-      bytes += chunk.length;
-      if (bytes > most) throw tooLarge();
-      chunks.push(chunk);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await fetchOnce(file, surface, either, limits.fileBytes, left);
+    } catch (error) {
+      if (error instanceof SurfaceError) {
+        const pauseMs = Math.max(error.retryAfterMs, firstPauseMs * 2 ** (tries - 1));
+        if (error.isPassing && tries < mostTries && (await waits(pauseMs, either))) continue;
+        throw new FileProblem(error.message);
+      }
+      if (deadline.aborted && !signal.aborted) {
+        throw new FileProblem(`it did not arrive within ${limits.downloadMs / 1_000} seconds`);
+      }
+      throw error;
     }
-    return { handle, data: Buffer.concat(chunks) };
-  } catch (error) {
-    if (error instanceof SurfaceError) throw new FileProblem(error.message);
-    if (deadline.aborted && !signal.aborted) {
-      throw new FileProblem(`it did not arrive within ${limits.downloadMs / 1_000} seconds`);
-    }
-    throw error;
   }
+}
+
+async function fetchOnce(
+  file: AttachmentHandle,
+  surface: ChatSurface,
+  signal: AbortSignal,
+  fileBytes: number,
+  left: number,
+): Promise<{ handle: AttachmentHandle; data: Buffer }> {
+  const handle = (await surface.details?.(file, signal)) ?? file;
+  const most = Math.min(fileBytes, left);
+  const tooLarge = () => {
+    const limit = most === fileBytes ? "the limit of a file" : "what is left for one message";
+    return new FileProblem(`it is larger than ${formatMegabytes(most)}, ${limit}`);
+  };
+  if (handle.bytes > most) throw tooLarge();
+  if (!surface.download) throw new FileProblem("files of this platform cannot be read");
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of surface.download(handle, signal)) {
+    bytes += chunk.length;
+    if (bytes > most) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return { handle, data: Buffer.concat(chunks) };
+}
+
+/** Whether the time has passed before the signal was aborted. */
+async function waits(ms: number, signal: AbortSignal): Promise<boolean> {
+  return await sleep(ms, true, { signal }).catch(() => false);
 }
 
 /** Writes the file and says in one line where it is. */

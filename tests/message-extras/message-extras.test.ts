@@ -187,6 +187,28 @@ describe("Files that came with a message", () => {
     expect(problems).toEqual([expect.any(TypeError)]);
   });
 
+  test("are asked for again while the platform fails, three times at most, and what it refuses is not", async () => {
+    const { sandbox } = await workspace();
+    const chat = memoryChat({ files: { late: [Buffer.from("late")] } });
+    const { download } = chat.surface;
+    const asked: string[] = [];
+    chat.surface.download = (handle, signal) => {
+      asked.push(handle.name);
+      if (handle.name === "down") throw new SurfaceError("uncertain", "It fails (HTTP 503).");
+      if (handle.name === "closed") throw new SurfaceError("rejected", "It is refused.");
+      if (asked.length === 1) throw new SurfaceError("uncertain", "It fails (HTTP 502).");
+      if (!download) throw new Error("There is no download.");
+      return download(handle, signal);
+    };
+    const files = [file("late"), file("down"), file("closed")];
+    const { text, problems } = await read({ files }, { sandbox, chat });
+    expect(asked).toEqual(["late", "late", "down", "down", "down", "closed"]);
+    expect(text).toContain("- attachments/late (text/csv, 4 bytes)");
+    expect(text).toContain("- not brought: down: It fails (HTTP 503).");
+    expect(text).toContain("- not brought: closed: It is refused.");
+    expect(problems).toEqual([]);
+  });
+
   test("that say themselves that they are too large are not fetched", async () => {
     const { text } = await read({ files: [file("never", "never", 5_000)] });
     expect(text).toContain("it is larger than");

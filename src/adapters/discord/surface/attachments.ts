@@ -1,7 +1,7 @@
 import type { REST } from "discord.js";
 import { z } from "zod";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
-import { SurfaceError } from "../../../chat/surface.ts";
+import { mayPass, SurfaceError } from "../../../chat/surface.ts";
 import { toSurfaceError } from "./errors.ts";
 
 export const attachmentSchema = z.object({
@@ -37,6 +37,7 @@ export async function* downloadAttachment(
   try {
     let response = await load(handle, name, cdnUrl, signal);
     if (response.status === 403 || response.status === 404) {
+      await response.body?.cancel();
       const answer = await rest.post("/attachments/refresh-urls", {
         body: { attachment_urls: [handle] },
         signal,
@@ -44,12 +45,21 @@ export async function* downloadAttachment(
       const [{ refreshed }] = refreshedSchema.parse(answer).refreshed_urls;
       response = await load(refreshed, name, cdnUrl, signal);
     }
-    if (!response.ok || !response.body) {
-      throw new SurfaceError("gone", `Discord no longer has the file ${name} (HTTP ${response.status}).`);
+    const { ok, status, body } = response;
+    if (!ok || !body) {
+      await body?.cancel();
+      throw mayPass(status)
+        ? new SurfaceError("uncertain", `Discord does not give the file ${name} (HTTP ${status}).`)
+        : new SurfaceError("gone", `Discord no longer has the file ${name} (HTTP ${status}).`);
     }
-    for await (const chunk of response.body) yield chunk;
+    for await (const chunk of body) yield chunk;
   } catch (error) {
     signal.throwIfAborted();
+    // What `fetch` says of a connection.
+    if (error instanceof TypeError) {
+      const problem = `The connection to Discord broke while the file ${name} was fetched.`;
+      throw new SurfaceError("uncertain", problem, { cause: error });
+    }
     throw toSurfaceError(`the file ${name}`, error);
   }
 }

@@ -1,7 +1,7 @@
 import type { WebClient } from "@slack/web-api";
 import { z } from "zod";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
-import { SurfaceError } from "../../../chat/surface.ts";
+import { mayPass, SurfaceError } from "../../../chat/surface.ts";
 import type { SlackAccess } from "../connection/web.ts";
 import { toSurfaceError } from "./errors.ts";
 
@@ -88,8 +88,9 @@ export async function* downloadFile(
   );
   if (!response.ok || !response.body) {
     await response.body?.cancel();
-    const kind = response.status === 404 ? "gone" : "rejected";
-    throw new SurfaceError(kind, `Slack does not give the file (HTTP ${response.status}).`);
+    const { status } = response;
+    const kind = status === 404 ? "gone" : mayPass(status) ? "uncertain" : "rejected";
+    throw new SurfaceError(kind, `Slack does not give the file (HTTP ${status}).`);
   }
   // An unauthorised request is answered with the login page, and with 200.
   const isPage = response.headers.get("content-type")?.startsWith("text/html");
