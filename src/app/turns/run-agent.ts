@@ -24,13 +24,13 @@ import type { ThreadId } from "../../chat/threads.ts";
 import type { Reading } from "../../message-extras/message-extras.ts";
 import type { Budgets } from "../../queue/budgets/budgets.ts";
 import type { TurnRunner } from "../../queue/turns/contracts.ts";
-import { type Probe, type Sandbox, usefulPrograms } from "../../sandbox/sandbox.ts";
-import { hasErrorCode } from "../../sandbox/system-error.ts";
+import { type Probe, usefulPrograms } from "../../sandbox/sandbox.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { isListed } from "../channel-settings.ts";
 import { addAnswering, findAsker } from "./asker.ts";
 import { catalogueTokens } from "./offer-size.ts";
 import { openPlanning } from "./open-planning.ts";
+import { openWorkspace, settleWorkspace } from "./open-workspace.ts";
 import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
 import { noteAttached } from "./attached-files.ts";
 import type { SharedByTurns, TurnFiles, TurnRunnerOptions } from "./turn-runner-options.ts";
@@ -188,26 +188,6 @@ function createMeter(
   return (model) => createMeteredModel({ model, turnBudget, counter });
 }
 
-/** The thread's sandbox, or why it has none. A disk that takes nothing is no reason to leave people without an answer. */
-async function openWorkspace(
-  { backend }: TurnRunnerOptions["sandbox"],
-  { thread, claim, probe, log }: Pick<RunInput, "thread" | "claim"> & { probe: Probe; log: Logger },
-): Promise<{ sandbox?: Sandbox; noSandbox: string }> {
-  if (!probe.ok) return { noSandbox: probe.problems.map(({ what, fix }) => `${what} ${fix}`).join(" ") };
-  try {
-    return { sandbox: await backend.open(thread, claim), noSandbox: "" };
-  } catch (error) {
-    if (!hasErrorCode(error, "ENOSPC", "EDQUOT", "EROFS")) throw error;
-    const code = String(error.code);
-    log.error(
-      { err: error },
-      `The disk of the workspaces takes nothing (${code}), so the turn goes on without files: make room on it, or make it writable.`,
-    );
-    const why = code === "EROFS" ? "is read-only" : "is full";
-    return { noSandbox: `The disk of Heddle's workspaces ${why}; its operator must put that right.` };
-  }
-}
-
 /** What the system prompt says of place and operator, whatever the tools. */
 function describeSurroundings(
   { channel, instructions, sandbox, web }: TurnRunnerOptions,
@@ -279,14 +259,6 @@ function planTurn(
     always: channel(thread).plan === "ask",
     onApproved: (planned) => void (files.planned = planned),
   });
-}
-
-async function settleWorkspace({ sandbox, log }: TurnRunnerOptions, thread: ThreadId): Promise<void> {
-  try {
-    await sandbox.backend.settle(thread);
-  } catch (error) {
-    log.error({ err: error, thread }, "the workspace could not be saved for other workers");
-  }
 }
 
 /** Tells the operator, once, of tools that the model's service has no room for, and of parts that are too large. */

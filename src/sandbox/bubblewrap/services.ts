@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Egress, WaysOut } from "../egress/egress.ts";
 import { workspaceRoot } from "../sandbox.ts";
 import type { Service, ServiceEnd, ServiceRequest, ServiceStart } from "../service.ts";
-import type { ServiceRunner } from "../thread/backend.ts";
+import type { ServiceRunner } from "../thread/driver.ts";
 import type { DiskFloor } from "../thread/disk-floor.ts";
 import { watchDisk } from "../thread/disk.ts";
 import { type Host, makeFolder, type ThreadFolder } from "../thread/host.ts";

@@ -10,7 +10,6 @@ import {
 import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend, Workspaces } from "../sandbox.ts";
-import type { Mirrors } from "../mirrors/mirrors.ts";
 import type { ServiceHost, ServiceStart } from "../service.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
@@ -18,15 +17,13 @@ import { createStaging } from "../workspaces/staging.ts";
 import { createFolderStore, type WorkspaceStore } from "../workspaces/store.ts";
 import { createHostProcesses } from "../running/host-processes.ts";
 import type { FenceTimes } from "../running/fence.ts";
-import type { RunningRegistry } from "../running/registry.ts";
 import { createArchiver } from "./archive.ts";
-import { type DiskFloor, watchDiskFloor } from "./disk-floor.ts";
-import type { Host, ThreadFolder } from "./host.ts";
-import type { ThreadNetwork } from "./network.ts";
+import { watchDiskFloor } from "./disk-floor.ts";
+import type { BackendDriver, HostRuntime, ServiceRunner } from "./driver.ts";
+import type { ThreadFolder } from "./host.ts";
 import { createReadOnlyView, type ReadOnlyMount, type ReadOnlyView } from "./read-only.ts";
-import type { Spawner } from "./spawner.ts";
 import { createThreadSandbox, type SandboxDeps, type ThreadSandbox } from "./thread-sandbox.ts";
-import type { ToolChainSettings, ToolChains } from "./tool-chains.ts";
+import type { ToolChainSettings } from "./tool-chains.ts";
 
 export interface BackendOptions {
   /** Where the workspaces are kept, unless sandbox users cannot reach it there. */
@@ -53,35 +50,6 @@ export interface BackendOptions {
   /** Takes what an operator should know, one line at a time. */
   log?(line: string): void;
   now?(): number;
-}
-
-/** What a kind of sandbox brings; the rest is the same for all of them. */
-export interface BackendDriver {
-  name: string;
-  /** Finds out what the machine offers, without starting anything of a tenant. */
-  prepare(): Promise<{ ok: true; runtime: HostRuntime } | { ok: false; problem: Problem }>;
-  note(threadId: string): string;
-}
-
-export interface ServiceRunner extends ServiceHost {
-  /** Ends them all. */
-  close(): Promise<void>;
-}
-
-export interface HostRuntime {
-  host: Host;
-  /** What runs here, by whatever process it was started. */
-  running: RunningRegistry;
-  spawner: Spawner;
-  networkOf(threadId: string, folder: ThreadFolder): ThreadNetwork;
-  /** Absent where nothing isolates them. */
-  openServices?(floor: DiskFloor): ServiceRunner;
-  /** Absent where threads see the host's programs anyway. */
-  toolChains?: ToolChains;
-  /** Absent where nothing isolates what git reads. */
-  openMirrors?(floor: DiskFloor): Mirrors;
-  /** Runs the real thing with canaries. */
-  probe(deps: SandboxDeps): Promise<Probe>;
 }
 
 /**
