@@ -16,9 +16,19 @@ const laughs = [
   "]>",
 ].join("\n");
 
-/** A page of a gigabyte of drawing, in some kilobytes (ISO 32000-1, 7.4.4). */
-function pdfBomb(): Buffer {
-  const content = deflateSync(deflateSync(Buffer.alloc(256 * 1_048_576, "BT /F 9 Tf (x) Tj ET\n")));
+let pdf: Buffer | undefined;
+
+/**
+ * A page of 256 MB of drawing, in some kilobytes (ISO 32000-1, 7.4.4). It takes seconds to make: a test that fetches it
+ * makes it first, so that the site does not take them.
+ */
+export function pdfBomb(): Buffer {
+  return (pdf ??= makePdfBomb());
+}
+
+function makePdfBomb(): Buffer {
+  const text = Buffer.alloc(256 * 1_048_576, "BT /F 9 Tf (x) Tj ET\n");
+  const content = deflateSync(deflateSync(text, { level: 1 }));
   return Buffer.concat([
     Buffer.from(
       [

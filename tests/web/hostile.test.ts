@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { workspaces } from "../agent/tools/workspace.ts";
 import { countAttacks } from "../attacks.ts";
+import { pdfBomb } from "../fakes/hostile-pages.ts";
 import { openWebSite, type WebSite } from "../fakes/web-site.ts";
 import { openReading } from "./reading.ts";
 
@@ -192,6 +193,7 @@ test("a PDF that unpacks to hundreds of megabytes is ended or read in the sandbo
 }) => {
   skip(!existsSync("/usr/bin/pdftotext"), "pdftotext is not installed: apt install poppler-utils");
   const { sandbox } = await newWorkspace();
+  pdfBomb();
   const before = process.memoryUsage().rss;
   const { text } = await openReading(site, { sandbox }).fetch("http://site.example/pdf-bomb");
   expect(text).toMatch(/^Address: |is a PDF, /);
