@@ -214,15 +214,10 @@ export class SurfaceError extends Error {
     this.isLiftable = options.isLiftable ?? false;
   }
 
-  /** The same call may succeed in a while: the platform has refused nothing. See {@link mayPass}. */
+  /** The same call may succeed in a while: the platform has refused nothing. */
   get isPassing(): boolean {
     return this.kind === "rate-limited" || this.kind === "uncertain";
   }
-}
-
-/** Whether a server that answers with this status may give another answer in a while: it fails, or is asked too often. */
-export function mayPass(status: number): boolean {
-  return status >= 500 || status === 429;
 }
 
 /**

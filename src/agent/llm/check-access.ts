@@ -1,5 +1,6 @@
 import { ModelError } from "../model.ts";
 import { readNetworkCode } from "../network/network-code.ts";
+import { mayPass } from "../network/passing-status.ts";
 import type { ModelFacts } from "./catalogue.ts";
 import { isOpenAI, type EndpointProtocol } from "./endpoints.ts";
 import type { ServiceAnswer } from "./errors.ts";
@@ -104,7 +105,7 @@ export async function checkAccess(account: ServiceAccount, signal: AbortSignal):
     const message = `The model service does not let this key in (HTTP ${status}): check ${key}.`;
     return { kind: "refused", message };
   }
-  if (status === undefined || status === 429 || status >= 500) {
+  if (status === undefined || mayPass(status)) {
     const why = status === undefined ? describeConnectionProblem(cause, signal) : `HTTP ${status}`;
     const message = `The model service cannot be used now (${why}): check the network and ${baseUrl}, or try again later.`;
     return { kind: "unreachable", message };

@@ -1,3 +1,4 @@
+import { mayPass } from "../../agent/network/passing-status.ts";
 import { parseJson } from "../../agent/text/text.ts";
 import type { Masker } from "../../agent/secrets/masker.ts";
 import type { WebFindings, WebQuery, WebSearch } from "../../agent/contracts/web.ts";
@@ -66,7 +67,7 @@ async function ask(
   const body = await readLimited(response);
   if (!response.ok) {
     const message = explainStatus(response.status, service);
-    const outage = response.status === 429 || response.status >= 500;
+    const outage = mayPass(response.status);
     return { ok: false, message, ...(outage && { outage }) };
   }
   const found = body === undefined ? undefined : service.parse(body);

@@ -1,7 +1,8 @@
 import type { REST } from "discord.js";
 import { z } from "zod";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
-import { mayPass, SurfaceError } from "../../../chat/surface.ts";
+import { mayPass } from "../../../agent/network/passing-status.ts";
+import { SurfaceError } from "../../../chat/surface.ts";
 import { toSurfaceError } from "./errors.ts";
 
 export const attachmentSchema = z.object({
