@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { explainUnreadable } from "../agent/unreadable-file.ts";
+import { explainUnreadable } from "../agent/file-problems.ts";
 import { ConfigError } from "./config-error.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { explainUnreadable } from "../agent/unreadable-file.ts";
+import { explainUnreadable, explainUnusableFolder } from "../agent/file-problems.ts";
 import { ConfigError } from "./config-error.ts";
 
 /** A secret that Heddle makes for itself: 64 hexadecimal digits in a file of the data folder that only its owner reads. */
@@ -44,10 +44,7 @@ export async function openSecretFile(dataDir: string, name: string): Promise<str
   } catch (error) {
     const other = hasCode(error, "EEXIST") ? await readSecretFile(dataDir, name) : undefined;
     if (other !== undefined) return other;
-    const words = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(
-      `The data folder ${dataDir} cannot be used (${words}): make it writable for the user that runs Heddle, or set HEDDLE_DATA_DIR to a folder that is.`,
-    );
+    throw new ConfigError(explainUnusableFolder(dataDir, error));
   } finally {
     await rm(part, { force: true }).catch(() => undefined);
   }

@@ -3,7 +3,7 @@ import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
 import type { ServiceAccess } from "../../sandbox/service.ts";
 import { isObject } from "../llm/wire-calls.ts";
-import { explainUnreadable } from "../unreadable-file.ts";
+import { explainUnreadable } from "../file-problems.ts";
 import { findPasswords } from "../text/url-passwords.ts";
 import {
   type McpConfig,

@@ -8,7 +8,7 @@ import type { ModelFailure, WorkerReport } from "../reports.ts";
 /** Of a model service's words, in characters. */
 const mostDetail = 500;
 
-/** What this worker says of itself to the console, see queue/presence.ts. */
+/** What this worker says of itself to the console, see queue/turns/worker-presence.ts. */
 export interface WorkerStatus {
   /** The same, but noted while it runs a session. */
   track(runSession: SessionRunner): SessionRunner;

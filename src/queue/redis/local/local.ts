@@ -1,5 +1,6 @@
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { explainUnusableFolder } from "../../../agent/file-problems.ts";
 import { hasErrorCode } from "../../../sandbox/system-error.ts";
 import { connectWithRetry } from "../connect-with-retry.ts";
 import { type RedisLog, type RedisServer, redisServer } from "../server.ts";
@@ -23,16 +24,14 @@ export async function connectLocal(settings: LocalSettings): Promise<RedisServer
     return await connectIn(settings);
   } catch (error) {
     if (!hasErrorCode(error, ...notWritable) && !isRefusedFolder(error)) throw error;
-    throw new RedisUnavailable(
-      `The data folder ${settings.dataDir} cannot be used (${error.message}): make it writable for the user that runs Heddle, or set HEDDLE_DATA_DIR to a folder that is.`,
-    );
+    throw new RedisUnavailable(explainUnusableFolder(settings.dataDir, error));
   }
 }
 
 const notWritable = ["EACCES", "EPERM", "EROFS", "ENOSPC", "ENOTDIR", "EEXIST"];
 
 /** Of a new folder on a disk that is read-only, Node says that it is not there. */
-function isRefusedFolder(error: unknown): error is Error {
+function isRefusedFolder(error: unknown): boolean {
   return hasErrorCode(error, "ENOENT") && "syscall" in error && error.syscall === "mkdir";
 }
 

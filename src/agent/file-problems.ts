@@ -7,3 +7,9 @@ export function explainUnreadable(path: string, error: unknown): string | undefi
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   return `${path} cannot be read (${code}); make it and its folder readable for the user that runs Heddle.`;
 }
+
+/** Why the data folder cannot be used and what to do, in one sentence for the operator. */
+export function explainUnusableFolder(dataDir: string, error: unknown): string {
+  const words = error instanceof Error ? error.message : String(error);
+  return `The data folder ${dataDir} cannot be used (${words}): make it writable for the user that runs Heddle, or set HEDDLE_DATA_DIR to a folder that is.`;
+}
