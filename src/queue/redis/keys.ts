@@ -20,13 +20,13 @@ export const keys = {
   head: (thread: ThreadId) => session(thread, "head"),
   /** List of journal records, which only grows. */
   log: (thread: ThreadId) => session(thread, "log:0"),
-  /** List: what the records up to a position leave to the next turn; see session/snapshot.ts. */
+  /** List: what the records up to a position leave to the next turn; see session/journal/snapshot.ts. */
   snapshot: (thread: ThreadId) => session(thread, "snapshot"),
   /** The same, while the claim of that epoch writes it. */
   stagedSnapshot: (thread: ThreadId, epoch: number) => session(thread, `snapshot:${epoch}`),
   /** List of `user` records that no turn has taken. */
   mail: (thread: ThreadId) => session(thread, "mail"),
-  /** List: what people without permission wrote since a turn took messages; see session/unauthorized.ts. */
+  /** List: what people without permission wrote since a turn took messages; see session/mailbox/unauthorized.ts. */
   unauthorized: (thread: ThreadId) => session(thread, "overheard"),
   /** Set: ids of the messages that the running turn works on. */
   asked: (thread: ThreadId) => session(thread, "asked"),
@@ -213,7 +213,7 @@ export const keys = {
    * time when their questions expire. The sweeper walks what is not in the future.
    */
   waiting: "heddle:waiting",
-  /** Sorted set: threads that ask people something, or have done so, by when; see session/asking-threads.ts. */
+  /** Sorted set: threads that ask people something, or have done so, by when; see session/questions/asking-threads.ts. */
   asking: "heddle:asking",
   /** Present for ten minutes after that set was made whole. */
   askingWhole: "heddle:asking:whole",
