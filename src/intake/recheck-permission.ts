@@ -1,9 +1,10 @@
 import type { Speaker } from "../agent/messages.ts";
+import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, type ThreadId } from "../chat/threads.ts";
 import type { Access } from "./access.ts";
 
-/** `why` is a sentence for the thread. */
+/** `why` is a sentence for the thread, in CommonMark. */
 type StillAllowed = { allowed: true } | { allowed: false; why: string };
 
 /**
@@ -26,5 +27,5 @@ export async function checkPermission(
     if (!isFinal) throw error;
     return { allowed: false, why: error.message };
   }
-  return { allowed: false, why: `${name} may not give me work here any more.` };
+  return { allowed: false, why: `${escapeMarkdown(name)} may not give me work here any more.` };
 }
