@@ -96,6 +96,8 @@ const rewritten: readonly [old: string, sentence: string][] = [
   ["This file is no text", "Not a text file"],
   ["No thread is like that", "No matching threads"],
   ["Single keys do something", "Enable single-key shortcuts"],
+  ['"Look again"', "Refresh"],
+  ["As the system", "System"],
   ["what the sessions are, and what was said", "list threads or print a transcript"],
   ["while this host's Heddle serves", "if Heddle is running on this host"],
 ];

@@ -376,7 +376,7 @@ describe("the console's pages for operators", () => {
     const { page } = at;
     const radio = (name: string) =>
       page.getByRole("group", { name: "Appearance" }).getByRole("radio", { name });
-    expect(await radio("As the system has it").isChecked()).toBe(true);
+    expect(await radio("System").isChecked()).toBe(true);
     await radio("Dark").click();
     // In each frame that is drawn, the first one included.
     await page.addInitScript(`
@@ -393,7 +393,7 @@ describe("the console's pages for operators", () => {
       return await page.evaluate("[...window.backgrounds].filter((color) => color !== 'rgba(0, 0, 0, 0)')");
     };
     expect(await seen()).toEqual(["rgb(20, 22, 27)"]);
-    await radio("As the system has it").click();
+    await radio("System").click();
     expect(await seen()).toEqual(["rgb(246, 242, 233)"]);
     await page.emulateMedia({ colorScheme: "dark" });
     expect(await seen()).toEqual(["rgb(20, 22, 27)"]);

@@ -47,7 +47,7 @@ function describeApp(app: KnownApp, reload: () => void): Child[] {
       "div",
       { class: "tools" },
       away(app.installAt, "Install it, or change its repositories", "action"),
-      element("button", { type: "button", class: "action", onclick: look }, "Look again"),
+      element("button", { type: "button", class: "action", onclick: look }, "Refresh"),
       forgetButton(app, reload),
     ),
   ];
