@@ -12,7 +12,7 @@ export function isHelpCommand({ text, addressed, thread, ref }: InboundMessage):
 
 /** The answer, in words that hold on every platform. */
 export const helpReply = [
-  "Write what you need, with files if it takes some, and I work on it here. What you write meanwhile I read with the next step.",
+  "Write what you need, with files if it takes some, and I work on it here. Anything you write in the meantime I read with the next step.",
   "A message that is nothing but one of these is a command:",
   [
     "- `stop`, the Stop button or 🛑 on a message of the work ends it, and I say what has ended",
