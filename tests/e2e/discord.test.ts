@@ -145,3 +145,34 @@ test("A 🛑 by somebody who may not stop the turn stops nothing, and is refused
   expect(receipt.content).toContain("0 left alive");
   expect(discord.transcript().split("You may not stop this")).toHaveLength(2);
 });
+
+test("While Discord takes no edits, answers, questions, decisions and receipts come at once", async () => {
+  // Its output changes what is shown all the time.
+  const command = "while sleep 0.2; do echo tick; done";
+  model.push(runs(command), says("Quick."), runs("git push origin main"), says("Pushed."));
+  const settings = {
+    access: { discord: { guilds: [discord.guild.id] } },
+    tools: { rules: [{ tool: "bash", command: "*git push*", action: "ask", why: "It leaves." }] },
+  };
+  await writeFile(join(place.folder, "heddle.yaml"), JSON.stringify(settings));
+  await heddle();
+  const general = discord.channel("general");
+  const [ada, bob, eve] = [discord.user("ada"), discord.user("bob"), discord.user("eve")];
+  const busy = ada.says(general, "<@BOT> work");
+  await discord.message(({ content }) => content.includes(command));
+  const isEdit = /^PATCH .*\/messages\//;
+  discord.fail(isEdit, { kind: "rate-limit", retryAfterSeconds: 20 }, 1_000);
+  const before = discord.calls.length;
+  await discord.until(() => discord.calls.slice(before).some(({ call }) => isEdit.test(call)));
+  const startedAt = performance.now();
+  bob.says(general, "<@BOT> be quick");
+  await discord.message(({ content }) => content.includes("Quick."));
+  eve.says(general, "<@BOT> push it");
+  const question = await discord.message(({ content }) => content.includes("May I run"));
+  eve.presses("Approve", question);
+  await discord.message(({ content }) => content.includes("Pushed."));
+  ada.reacts("🛑", busy);
+  const receipt = await discord.message(({ content }) => content.includes("Stopped by ada"));
+  expect(receipt.channel).toBe(discord.threadOf(busy));
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+});
