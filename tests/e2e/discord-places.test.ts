@@ -49,13 +49,31 @@ async function heddle(): Promise<string> {
 
 type Channel = ReturnType<FakeDiscord["channel"]>;
 
-test.each<[what: string, remove: (discord: FakeDiscord, general: Channel, thread: Channel) => void]>([
-  ["Its thread is deleted", ({ deleteThread }, _general, thread) => deleteThread(thread)],
-  ["Its channel is deleted", ({ deleteChannel }, general) => deleteChannel(general)],
-  ["Its server removes the bot", ({ removeBot, guild }) => removeBot(guild)],
+type Removal = (discord: FakeDiscord, general: Channel, thread: Channel) => void;
+test.each<[what: string, why: string, remove: Removal]>([
+  [
+    "Its thread is deleted",
+    "the thread was deleted",
+    ({ deleteThread }, _general, thread) => deleteThread(thread),
+  ],
+  [
+    "Its channel is deleted",
+    "the channel was deleted",
+    ({ deleteChannel }, general) => deleteChannel(general),
+  ],
+  [
+    "Its channel is hidden from the bot",
+    "the bot may no longer see the channel",
+    ({ deny }, general) => deny(general, "ViewChannel"),
+  ],
+  [
+    "Its server removes the bot",
+    "the bot was removed from the server",
+    ({ removeBot, guild }) => removeBot(guild),
+  ],
 ])(
-  "%s: no process of the turn is left, no model is called, and its session is free",
-  async (_what, remove) => {
+  "%s: no process of the turn is left, no model is called, its session is free, and log and console say why",
+  async (_what, why, remove) => {
     const { command, seconds } = uniqueSleep();
     model.push(runs(`for i in 1 2 3; do setsid sleep ${seconds} & done; ${command}`));
     const url = await heddle();
@@ -71,6 +89,9 @@ test.each<[what: string, remove: (discord: FakeDiscord, general: Channel, thread
     };
     await expect.poll(sessions, { timeout: patienceMs }).toMatch(/"state":"idle".*"ended":"stopped"/);
     expect(model.bodies).toHaveLength(1);
+    expect(place.outputs()).toContain(`of Discord whatever works is stopped: ${why}.`);
+    const timeline = `${url}/api/v1/sessions/discord:${discord.guild.id}:${general.id}:${question.id}/timeline`;
+    expect(await (await fetch(timeline)).text()).toContain(`Discord, where ${why}`);
   },
 );
 
