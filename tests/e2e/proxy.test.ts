@@ -7,10 +7,11 @@ import { startProxy } from "../fakes/proxy.ts";
 import { startFakeSlack } from "../fakes/slack/fake-slack.ts";
 import { modelEnvironment, slackEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
+import { examine } from "./program.ts";
 
 const here = useSetting();
 
-test("where a proxy is the only way out, a mention arrives by Slack's socket and is answered by the model", async () => {
+test("where a proxy is the only way out, a mention arrives by Slack's socket and is answered by the model, and doctor finds all well", async () => {
   const [proxy, slack, model] = await Promise.all([
     startProxy(),
     startFakeSlack({ host: "slack.test" }),
@@ -19,14 +20,18 @@ test("where a proxy is the only way out, a mention arrives by Slack's socket and
   onTestFinished(async () => {
     await Promise.all([proxy.close(), slack.close(), model.close()]);
   });
-  const program = here.place.start(["start"], {
+  const environment = {
     REDIS_URL: here.redis.path,
     HTTP_PROXY: proxy.url,
     HTTPS_PROXY: proxy.url,
     ...slackEnvironment(slack),
     ...modelEnvironment(model),
     ANTHROPIC_BASE_URL: model.url.replace("127.0.0.1", "model.test"),
-  });
+  };
+  const doctor = await examine(() => here.place.start(["doctor"], environment));
+  expect(doctor.output()).toMatch(/^✓ slack/m);
+  expect(doctor.output()).toMatch(/^✓ model/m);
+  const program = here.place.start(["start"], environment);
   await program.line(/Heddle is ready/);
   await slack.user("ada").says(slack.channel("general"), "<@BOT> hello");
   await slack.message(({ text }) => text.includes("Hello from inside."));
