@@ -103,3 +103,8 @@ test("no name is exported twice in one room, so that go-to-definition leads some
   const twice = [...places].filter(([, paths]) => paths.length > 1).map(([at]) => at);
   expect(twice).toEqual([]);
 });
+
+test("every file and folder is named after what it is about", () => {
+  const vague = /(?:^|\/)(?:utils?|helpers?|common|shared|misc|base|managers?)(?:\/|\.ts$)/;
+  expect(files.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from "vitest";
 import type { z } from "zod";
-import type { fileList, intakeResult } from "../../src/adapters/console/api/schemas/common.ts";
+import type { fileList, intakeResult } from "../../src/adapters/console/api/schemas/answers.ts";
 import type { threadDetails } from "../../src/adapters/console/api/schemas/conversation.ts";
 import type { decision } from "../../src/adapters/console/api/schemas/requests.ts";
 import type { threadEvents } from "../../src/adapters/console/api/schemas/timeline.ts";

@@ -5,7 +5,7 @@ import { type Reply, replyJson, replyProblem } from "../server/http.ts";
 import { claimRequest, readIdempotencyKey } from "./idempotent.ts";
 import { consoleThread, isThreadId } from "../conversations/refs.ts";
 import { type ApiCall, replyNotFound, type Route, withBody } from "./route.ts";
-import { intakeResult } from "./schemas/common.ts";
+import { intakeResult } from "./schemas/answers.ts";
 import { consoleEvents, threadSummary } from "./schemas/conversation.ts";
 import type { Services } from "../services.ts";
 

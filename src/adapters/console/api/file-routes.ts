@@ -14,7 +14,7 @@ import {
 } from "../server/http.ts";
 import { consoleThread, isSession, isThreadId } from "../conversations/refs.ts";
 import { type ApiCall, replyNotFound, type Route } from "./route.ts";
-import { fileList } from "./schemas/common.ts";
+import { fileList } from "./schemas/answers.ts";
 import type { Services } from "../services.ts";
 import { withQuery } from "./with-thread.ts";
 import { maxThumbnailBytes, maxUploadBytes } from "../conversations/uploads.ts";

@@ -12,7 +12,7 @@ import type { Person } from "../server/person.ts";
 import { consoleThread } from "../conversations/refs.ts";
 import { hideQuestion, mayRead } from "./role-check.ts";
 import { type ApiCall, type Caller, type Route, withBody } from "./route.ts";
-import { intakeResult } from "./schemas/common.ts";
+import { intakeResult } from "./schemas/answers.ts";
 import { threadDetails } from "./schemas/conversation.ts";
 import { decision, follow } from "./schemas/requests.ts";
 import { threadEvents } from "./schemas/timeline.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
-import { error } from "./schemas/common.ts";
+import { error } from "./schemas/answers.ts";
 
 type Json = Record<string, unknown>;
 

@@ -7,7 +7,7 @@ import { type Reply, replyJson, replyProblem } from "../server/http.ts";
 import type { Services } from "../services.ts";
 import { hideDirect, hideQuestion, mayRead } from "./role-check.ts";
 import { type ApiCall, type Caller, type Route, withBody } from "./route.ts";
-import { intakeResult } from "./schemas/common.ts";
+import { intakeResult } from "./schemas/answers.ts";
 import { decision } from "./schemas/requests.ts";
 import { need, questionLine } from "./schemas/threads.ts";
 import { withThread } from "./with-thread.ts";

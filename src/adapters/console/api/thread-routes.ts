@@ -4,7 +4,7 @@ import { type Reply, replyJson, replyProblem } from "../server/http.ts";
 import type { Services } from "../services.ts";
 import { mayRead } from "./role-check.ts";
 import { type ApiCall, type Caller, type Route, withBody } from "./route.ts";
-import { intakeResult } from "./schemas/common.ts";
+import { intakeResult } from "./schemas/answers.ts";
 import {
   callKey,
   empty,

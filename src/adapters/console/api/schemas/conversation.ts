@@ -4,7 +4,7 @@ import { messageMarkSchema, outboundMessageFields } from "../../../../chat/schem
 import type { ConsoleMessage, ShownFile } from "../../conversations/console-message.ts";
 import type { ThreadSummary } from "../../conversations/conversations.ts";
 import type { ConsoleStatus, SignedIn } from "../../services.ts";
-import { problem, time } from "./common.ts";
+import { problem, time } from "./answers.ts";
 import { questionLine, threadLine } from "./threads.ts";
 
 const signedIn: z.ZodType<SignedIn> = z.strictObject({

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { processReport } from "../../../../operations/installation/configurations.ts";
 import type { AuditPage } from "../../../../operations/finding.ts";
 import type { SettingsReport, SystemReport, UsageReport } from "../../../../operations/reports.ts";
-import { excerpt, figureFields, problem, time } from "./common.ts";
+import { excerpt, figureFields, problem, time } from "./answers.ts";
 
 const count = z.number();
 const text = z.string();

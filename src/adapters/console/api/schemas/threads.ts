@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { SearchPage, ThreadFacets, ThreadPage } from "../../../../operations/finding.ts";
 import type { NeedLine, QuestionLine, WaitingLine } from "../../../../operations/operations.ts";
 import type { ThreadLine } from "../../../../operations/finding.ts";
-import { excerpt, time } from "./common.ts";
+import { excerpt, time } from "./answers.ts";
 
 export const ending = z.literal([
   "answered",

@@ -13,7 +13,7 @@ import type {
   TimelinePage,
   TransientEvent,
 } from "../../../../operations/timeline/timeline-entry.ts";
-import { excerpt, figures, time } from "./common.ts";
+import { excerpt, figures, time } from "./answers.ts";
 import { ending, threadLine } from "./threads.ts";
 
 const count = z.number();
