@@ -1,6 +1,11 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ChatAdapter, PlatformUnreachable } from "../chat/adapter.ts";
+import {
+  type ChatAdapter,
+  type ConnectionChange,
+  connections,
+  PlatformUnreachable,
+} from "../chat/adapter.ts";
 import type { Intake } from "../chat/inbound.ts";
 import type { Logger } from "../telemetry/log.ts";
 
@@ -75,6 +80,8 @@ export async function startAdapters(
     if (result.status === "fulfilled" || !adapter) continue;
     if (result.reason instanceof PlatformUnreachable) {
       log.warn(`${result.reason.message} Heddle keeps trying, and serves everything else.`);
+      const { platform } = adapter;
+      connections.publish({ platform, isConnected: undefined } satisfies ConnectionChange);
       retrying.set(adapter, retry(adapter));
     } else {
       failures.push(result.reason);

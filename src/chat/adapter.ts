@@ -42,10 +42,13 @@ export interface Reconnect {
 /** Carries every {@link Reconnect} of this process, for metrics. */
 export const reconnects = diagnostics.channel("heddle:reconnects");
 
-/** A connection to a platform was made, or is lost or closed. Adapters publish it on {@link connections}. */
+/**
+ * A connection to a platform was made, or is lost or closed, as adapters publish on {@link connections}. Undefined: there
+ * was none so far, because the platform was not reached.
+ */
 export interface ConnectionChange {
   platform: string;
-  isConnected: boolean;
+  isConnected: boolean | undefined;
 }
 
 /** Carries every {@link ConnectionChange} of this process, for metrics. */

@@ -159,7 +159,9 @@ function countConnections(
   const onSilence = () => silent.inc();
   const onConnection = (message: unknown) => {
     const { platform, isConnected } = message as ConnectionChange;
-    connected.inc({ platform }, isConnected ? 1 : -1);
+    // A figure of 0 is one that an alert finds.
+    const by = isConnected ? 1 : -1;
+    connected.inc({ platform }, isConnected === undefined ? 0 : by);
   };
   reconnects.subscribe(onReconnect);
   silences.subscribe(onSilence);

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { startAdapters } from "../../src/app/start-adapters.ts";
-import { type ChatAdapter, PlatformUnreachable } from "../../src/chat/adapter.ts";
+import { type ChatAdapter, connections, PlatformUnreachable } from "../../src/chat/adapter.ts";
 import type { Intake } from "../../src/chat/inbound.ts";
 import { adapterFor, nobodyWasHere } from "../adapters/slack/connected-adapter.ts";
 import { adapterFor as discordAdapterFor } from "../adapters/discord/connected-adapter.ts";
@@ -43,6 +43,10 @@ test("a Slack that is not reached keeps nothing else from serving, is named, and
   onTestFinished(() => slack.close());
   slack.fail("auth.test", { kind: "lost-request" }, 3);
   const local = localAdapter();
+  const changes: unknown[] = [];
+  const onChange = (change: unknown) => changes.push(change);
+  connections.subscribe(onChange);
+  onTestFinished(() => void connections.unsubscribe(onChange));
   const { log, said, connected } = recordingLog();
   const started = await startAdapters([adapterFor(slack, nobodyWasHere), local], {
     intake,
@@ -52,9 +56,12 @@ test("a Slack that is not reached keeps nothing else from serving, is named, and
   onTestFinished(() => started.close());
   expect(local.isServing).toBe(true);
   expect(started.unreached()).toEqual(["slack"]);
+  // So that an alert on a platform of which nothing is heard has a figure.
+  expect(changes).toEqual([{ platform: "slack", isConnected: undefined }]);
   expect(said()).toMatch(/Slack was not reached .*Heddle keeps trying, and serves everything else/);
   await connected;
   expect(slack.connections).toBe(1);
+  expect(changes.at(-1)).toEqual({ platform: "slack", isConnected: true });
   expect(started.unreached()).toEqual([]);
 });
 

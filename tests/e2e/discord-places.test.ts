@@ -95,14 +95,20 @@ test.each<[what: string, why: string, remove: Removal]>([
   },
 );
 
-test("A gateway that Discord closed for good makes /readyz say why, until Discord takes it again", async () => {
+test("A gateway that Discord closed for good makes /readyz say why, and is counted no more, until Discord takes it again", async () => {
   const url = await heddle();
   const readiness = async () => {
     const probe = await fetch(`${url}/readyz`);
     return `${probe.status} ${await probe.text()}`;
   };
-  expect(await readiness()).toMatch(/^200 /);
+  const connections = async () => {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return /^heddle_connections\{platform="discord"\} (\d)$/m.exec(metrics)?.[1];
+  };
+  expect([await readiness(), await connections()]).toEqual([expect.stringMatching(/^200 /), "1"]);
   discord.gateway.cut(4004);
   await expect.poll(readiness, { timeout: patienceMs }).toMatch(/^503 .*Nothing is heard from discord/);
+  expect(await connections()).toBe("0");
   await expect.poll(readiness, { timeout: patienceMs }).toMatch(/^200 /);
+  expect(await connections()).toBe("1");
 });

@@ -3,7 +3,7 @@ import { createAuthGuard } from "../../src/adapters/console/server/auth-guard.ts
 import { createAddressList } from "../../src/adapters/console/server/client-address.ts";
 import { serveMetrics } from "../../src/adapters/console/server/metrics.ts";
 import { type LanguageModel, ModelError, type ModelEvent, noUsage } from "../../src/agent/model.ts";
-import { reconnects } from "../../src/chat/adapter.ts";
+import { type ConnectionChange, connections, reconnects } from "../../src/chat/adapter.ts";
 import { type ChatSurface, SurfaceError } from "../../src/chat/surface.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
@@ -143,6 +143,22 @@ describe("The metrics", () => {
     expect(lines).toContain('heddle_rate_limits_total{platform="memory"} 1');
     expect(lines).toContain('heddle_reconnects_total{platform="memory"} 1');
     expect(lines).toContain("heddle_redis_silences_total 1");
+  });
+
+  test("tell for each platform how many connections bring events, down to none", async () => {
+    const { metrics } = measuring();
+    const change = (platform: string, isConnected: boolean | undefined) =>
+      connections.publish({ platform, isConnected } satisfies ConnectionChange);
+    // At boot the network is often late; the next one is cut, the last two are shards.
+    for (const isConnected of [undefined, undefined]) change("late", isConnected);
+    for (const isConnected of [true, false]) change("cut", isConnected);
+    for (const isConnected of [undefined, true, true]) change("sharded", isConnected);
+    const text = await metrics.render();
+    expect(text.match(/^heddle_connections.*$/gm)).toEqual([
+      'heddle_connections{platform="late"} 0',
+      'heddle_connections{platform="cut"} 0',
+      'heddle_connections{platform="sharded"} 2',
+    ]);
   });
 
   test("tell what waits in Redis, for all processes", async () => {

@@ -608,7 +608,7 @@ describe("the connection", () => {
 
   test("comes back once Discord takes it again, and tells by then that nothing is heard", async () => {
     const discord = await fakeDiscord();
-    const states: boolean[] = [];
+    const states: ConnectionChange["isConnected"][] = [];
     const onChange = (change: unknown) => states.push((change as ConnectionChange).isConnected);
     connections.subscribe(onChange);
     onTestFinished(() => {
