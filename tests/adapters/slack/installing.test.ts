@@ -72,6 +72,16 @@ describe("workspaces that install the app", () => {
     }
   });
 
+  test("get threads that begin with a message of the bot's, as a trigger opens them", async () => {
+    const { two, surface, install } = await scene();
+    await install(two);
+    const general = two.channel("general");
+    const channel = { platform: "slack", workspace: "T0TWO", channel: general.id };
+    const opened = await surface.openThread?.(channel, "🔔 Trigger deploys", "hook:1");
+    expect(two.transcript(general)).toContain("heddle: 🔔 Trigger deploys");
+    expect(opened?.thread).toEqual({ ...channel, thread: opened?.ref.message });
+  });
+
   test("have their tokens sealed in Redis, for this secret and this workspace only", async () => {
     const { one, two, install, client, installations } = await scene();
     await Promise.all([install(one), install(two)]);

@@ -51,12 +51,17 @@ const answerInPlaceChars = 8_000;
 /** No channel is called so. */
 const wholeWorkspace = "*";
 
+/** What Slack has of a surface. */
+export type SlackSurface = Required<
+  Omit<ChatSurface, "ownCommands" | "addressOf" | "replyTo" | "release" | "isOpenThread">
+>;
+
 /**
  * A way to write into Slack threads. It needs no socket, so it works in worker processes too, and it neither retries nor
  * waits: the caller does. Every message carries its key, so that it can be found when the response to its post is lost
  * with the connection or with the process.
  */
-export function createSlackSurface(access: SlackAccess): ChatSurface {
+export function createSlackSurface(access: SlackAccess): SlackSurface {
   // Separate clients, so that slow edits or uploads never hold up an answer.
   const posts = createWebClient(access, { timeoutMs: 20_000 });
   const edits = createWebClient(access, { timeoutMs: 10_000 });
@@ -172,10 +177,7 @@ export function createSlackSurface(access: SlackAccess): ChatSurface {
 }
 
 /** Opens threads. An earlier attempt, whose answer was lost, is looked for first. */
-function createOpening(
-  posts: WebClient,
-  postMessage: ChatSurface["post"],
-): Required<Pick<ChatSurface, "openThread">>["openThread"] {
+function createOpening(posts: WebClient, postMessage: ChatSurface["post"]): SlackSurface["openThread"] {
   return async ({ workspace, channel }, markdown, key, since) => {
     const place = { platform: "slack", workspace, channel };
     const earlier =
@@ -215,7 +217,7 @@ function createUnlessGrowing(streams: Streams) {
 function createReadings(
   readers: WebClient,
   findPeople: (thread: ThreadRef) => People,
-): Pick<ChatSurface, "earlier" | "channelName" | "linkTo" | "person"> {
+): Pick<SlackSurface, "earlier" | "channelName" | "linkTo" | "person"> {
   return {
     async earlier(thread, before, limit) {
       const messages = await callSlack("conversations.replies", () =>
