@@ -3,7 +3,7 @@
  * where the platform keeps the slash for itself.
  */
 const pattern =
-  /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules|model|prompt|notify(?: (?:on|off|default))?|disconnect(?: [\w.-]{1,64})?|(?:undo|fork)(?: [1-9]\d?)?|redo|queue(?: (?:(?:remove|first|last) m\d+|move m\d+ (?:to )?\d{1,3}))?)$/i;
+  /^[/!]?(stop|status|continue|compact|quiet|normal|full|schedules|model|prompt|notify(?: (?:on|off|default))?|disconnect(?: [\w.-]{1,64})?|(?:undo|fork)(?: \d{1,9})?|redo|queue(?: (?:(?:remove|first|last) m\d+|move m\d+ (?:to )?\d{1,3}))?)$/i;
 
 /** A person as both platforms write one, or an id. */
 const person = /<@!?[A-Za-z0-9]+(?:\|[^<>]*)?>|[UW][A-Z0-9]{5,}|\d{15,21}/.source;
@@ -31,9 +31,17 @@ export function isAboutPeople(text: string): boolean {
 
 const turnCommands = new Set(["continue", "compact"]);
 
-/** Whether that command means something in a channel too, outside of its threads. */
+/** Intake says what is wrong with the number, wherever it is asked. */
+const wrongNumber = /^(?:undo|fork) (?![1-9]\d?$)/;
+
+/** Whether that command is answered in a channel too, outside of its threads. */
 export function isForChannels(command: string): boolean {
-  return command === "queue" || /^(?:notify|disconnect|prompt)\b/.test(command) || adminPattern.test(command);
+  return (
+    command === "queue" ||
+    /^(?:notify|disconnect|prompt)\b/.test(command) ||
+    wrongNumber.test(command) ||
+    adminPattern.test(command)
+  );
 }
 
 /** Whether that command is answered without a turn, so that it may be answered to one person alone. */

@@ -9,6 +9,7 @@ import { readAdminCommand } from "../../src/intake/administration/commands.ts";
 import { isContinueCommand } from "../../src/intake/continue-paused.ts";
 import { readModelCommand } from "../../src/intake/text-commands/model.ts";
 import { readDisconnectCommand } from "../../src/intake/text-commands/disconnect.ts";
+import { explainMistyped } from "../../src/intake/text-commands/mistyped.ts";
 import { readNotifyCommand } from "../../src/intake/text-commands/notify.ts";
 import { isBarePrompt } from "../../src/intake/text-commands/prompt.ts";
 import { readPlanTask } from "../../src/intake/text-commands/plan.ts";
@@ -61,6 +62,22 @@ test.each([
   expect(readThreadCommand(word)).toBe(word);
   expect(readThreadCommand(`!${word.toUpperCase()}`)).toBe(word);
   expect(readings.some((read) => read(`!${word}`))).toBe(true);
+});
+
+test.each(["undo 0", "undo 100", "fork 0"])(
+  "%j is no task, and intake says what is wrong with it",
+  (word) => {
+    expect(readThreadCommand(word)).toBe(word);
+    // In a channel too: no thread could carry it out.
+    expect(isForChannels(word)).toBe(true);
+    expect(readUndoCommand(`/${word}`)).toBeUndefined();
+    expect(explainMistyped(`/${word}`)).toContain("99 is the most");
+  },
+);
+
+test("what may be undone in a thread means nothing in a channel", () => {
+  expect(isForChannels("undo 3")).toBe(false);
+  expect(isForChannels("fork")).toBe(false);
 });
 
 test("the order to compact, which the agent's loop takes, is no task for a new thread", () => {

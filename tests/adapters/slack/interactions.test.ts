@@ -281,6 +281,20 @@ describe("/agent", () => {
     expect([general.messages, intake.events]).toEqual([[], []]);
   });
 
+  test("what no thread could carry out is intake's to answer, to the person alone", async () => {
+    const { slack, intake } = await startAdapter();
+    const general = slack.channel("general");
+    intake.next.push(async (event) => {
+      intake.events.push(event);
+      return { kind: "refused", reply: "99 is the most." };
+    });
+    slack.user("ada").commands(general, "/agent undo 0");
+    await untilAcknowledged(slack);
+    expect(slack.user("ada").ephemerals()).toEqual(["99 is the most."]);
+    expect(intake.events).toMatchObject([{ text: "/undo 0", tellsRefusal: true }]);
+    expect(general.messages).toEqual([]);
+  });
+
   test("queue is answered to the person alone, as intake knows it", async () => {
     const { slack, intake } = await startAdapter();
     const general = slack.channel("general");
