@@ -13,6 +13,7 @@ import { type CatchUpOptions, readMissedEvents } from "./inbound/catch-up.ts";
 import { createEarlyReplies } from "./inbound/early-replies.ts";
 import type { EventReader } from "./inbound/events.ts";
 import { showHome } from "./inbound/home.ts";
+import { createInTime } from "./inbound/in-time.ts";
 import { listenToButtons } from "./inbound/interactions.ts";
 import { listenToStartReactions } from "./inbound/start-reactions.ts";
 import { listenToTasks } from "./inbound/tasks.ts";
@@ -87,8 +88,9 @@ async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ clos
   app.event("app_home_opened", async ({ event, context }) => {
     if (event.tab === "home") await showHome(await connectionOf(context.teamId), event.user, options);
   });
-  listenToButtons(app, connectionOf, intake);
-  listenToTasks(app, connectionOf, { ...options, intake });
+  const inTime = createInTime(log);
+  listenToButtons(app, connectionOf, inTime, intake);
+  listenToTasks(app, connectionOf, inTime, { ...options, intake });
   listenToStartReactions(app, connectionOf, { ...options, intake, reactions: options.startReactions ?? [] });
 
   const closing = new AbortController();
@@ -109,6 +111,7 @@ async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ clos
       intake.close();
       await catchUp.close();
       await transport.close(() => app.finish());
+      await inTime.done();
     },
   };
 }

@@ -1,7 +1,8 @@
 import { pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
+import type { IntakeResult } from "../../../src/chat/inbound.ts";
 import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
@@ -37,6 +38,14 @@ async function scene(options: Parameters<typeof startAdapter>[0] = {}) {
   if (!ref) throw new Error("Nothing was posted.");
   const asked = await slack.message(({ ts }) => ts === ref.message);
   return { slack, intake, general, ada, bob, root, thread, surface, ref, asked };
+}
+
+/** What the next event comes to, once that is said. */
+function takesLong(intake: Awaited<ReturnType<typeof startAdapter>>["intake"]) {
+  const outcome = Promise.withResolvers<IntakeResult>();
+  intake.next.push(() => outcome.promise);
+  onTestFinished(() => outcome.resolve({ kind: "duplicate" }));
+  return outcome;
 }
 
 describe("buttons", () => {
@@ -325,6 +334,33 @@ describe("/agent", () => {
     },
   );
 
+  test("is acknowledged while it still takes long, and what became of it is told afterwards", async () => {
+    const { slack, intake } = await startAdapter({ ackTimeoutMs: 3_000 });
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    const outcome = takesLong(intake);
+    const asked = ada.commands(general, "/agent build it");
+    await untilAcknowledged(slack);
+    expect([asked.hasFailed, general.messages.length, ada.ephemerals()]).toEqual([undefined, 1, []]);
+    outcome.resolve({ kind: "ignored", why: "that channel is closed" });
+    await slack.until(() => ada.ephemerals().length > 0);
+    expect(ada.ephemerals()).toEqual(["That was not taken: that channel is closed."]);
+    expect(general.messages).toEqual([]);
+  });
+
+  test("that failed once it was acknowledged says so, and nothing of it is left", async () => {
+    const { slack, intake, adapter } = await startAdapter({ ackTimeoutMs: 3_000 });
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    const outcome = takesLong(intake);
+    ada.commands(general, "/agent build it");
+    await untilAcknowledged(slack);
+    const stopped = adapter.stop();
+    outcome.reject(new Error("Redis is away"));
+    // What is in hand is finished first.
+    await stopped;
+    expect(ada.ephemerals()).toEqual([expect.stringContaining("nothing was begun")]);
+    expect(general.messages).toEqual([]);
+  });
+
   test("posts the task once, though Slack's answer is lost", async () => {
     const { slack, intake, adapter } = await startAdapter();
     const general = slack.channel("general");
@@ -386,7 +422,7 @@ describe("/agent", () => {
 
 describe("“Ask the agent about this”", () => {
   async function asks(about: (s: Awaited<ReturnType<typeof scene>>) => Promise<FakeMessage>) {
-    const all = await scene();
+    const all = await scene({ ackTimeoutMs: 3_000 });
     const message = await about(all);
     await untilAcknowledged(all.slack);
     all.intake.events.length = 0;
@@ -420,6 +456,17 @@ describe("“Ask the agent about this”", () => {
         addressed: "mention",
       },
     ]);
+  });
+
+  test("closes the modal while the question still takes long, so that nobody sends it again", async () => {
+    const { slack, intake, ada, general } = await asks(async ({ bob, general }) => bob.says(general, "odd"));
+    const outcome = takesLong(intake);
+    const asked = ada.submits("is that true?");
+    await untilAcknowledged(slack);
+    expect([asked.hasFailed, ada.modal()]).toEqual([undefined, undefined]);
+    outcome.resolve({ kind: "accepted", thread: "t", position: 1 });
+    await slack.message(({ text }) => text.includes("is that true?"));
+    expect(slack.transcript(general)).toContain("is that true?");
   });
 
   test("says in the modal what is in the way", async () => {

@@ -6,6 +6,7 @@ import { refusalCode } from "../connection/web.ts";
 import { actNow, askFirst, rateAction, readOfferedAction, stopAction } from "../surface/buttons.ts";
 import { parseTs } from "./events.ts";
 import { createFormModal, formModal, readForm } from "./forms.ts";
+import type { InTime } from "./in-time.ts";
 import {
   askForSentence,
   problemInModal,
@@ -44,7 +45,7 @@ const userSchema = z.object({ user: z.object({ id: z.string() }) });
  *
  * @param connectionOf the connection of the team where it happened
  */
-export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: Intake) {
+export function listenToButtons(app: App, connectionOf: ConnectionOf, inTime: InTime, intake: Intake) {
   /** In a shared channel people of another team see the buttons, and Slack may name theirs. */
   const findPosterOf = async (body: unknown, teamId: string | undefined): Promise<TeamConnection> => {
     const poster = postedSchema.safeParse(body).data?.message.team;
@@ -105,16 +106,20 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, intake: In
       const team = await connectionOf(context.teamId);
       const { user } = userSchema.parse(body);
       const written = read(view);
-      const result = await intake.receive({
-        ...(await readAction(team, user.id, readRemembered(view, pressSchema))),
-        ...written,
-        at: Date.now(),
-      });
-      const problem = explainResult(result);
-      if (!problem) return;
+      const press = readRemembered(view, pressSchema);
+      const take = async () => {
+        const action = await readAction(team, user.id, press);
+        const result = await intake.receive({ ...action, ...written, at: Date.now() });
+        const text = explainResult(result);
+        return text ? { text, field: result.kind === "refused" ? result.field : undefined } : undefined;
+      };
       // Slack shows a problem at an input alone.
       const [first] = Object.keys(written.fields ?? {});
-      await ack(problemInModal(problem, (result.kind === "refused" ? result.field : undefined) ?? first));
+      await inTime.reply(take, {
+        acknowledge: (problem) =>
+          problem ? ack(problemInModal(problem.text, problem.field ?? first)) : ack(),
+        tell: (problem) => team.postEphemeral({ ...press, user: user.id }, problem),
+      });
     });
   listenToModal(formModal, (view) => ({ fields: readForm(view) }));
   listenToModal(sentenceModal, (view) => ({ text: readText(view) }));

@@ -1,4 +1,4 @@
-import type { App } from "@slack/bolt";
+import type { App, types } from "@slack/bolt";
 import type { ChatPostMessageArguments } from "@slack/web-api";
 import { z } from "zod";
 import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat/inbound.ts";
@@ -17,6 +17,7 @@ import { toQuote, writtenSchema } from "../surface/quotes.ts";
 import { toPlainText } from "../surface/plain-text.ts";
 import { escapeMentions, escapeText, messageChars, toMrkdwn } from "../surface/render.ts";
 import { parseTs } from "./events.ts";
+import type { InTime } from "./in-time.ts";
 import { openModal, resolveChannel } from "./interactions.ts";
 import { aboutModal, askAbout, pointSchema, problemInModal, readRemembered, readText } from "./modals.ts";
 import { readableText } from "./text.ts";
@@ -51,22 +52,14 @@ function forThreads(word: string): string {
  *
  * @param connectionOf the connection of the team where it happened
  */
-export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDeps) {
+export function listenToTasks(app: App, connectionOf: ConnectionOf, inTime: InTime, deps: TaskDeps) {
   app.command(slashCommand, async ({ command, context, ack }) => {
     const team = await connectionOf(context.teamId);
-    const { user_id: user, channel_id: channel, text: written } = commandSchema.parse(command);
-    const { text, options } = parseTask(makeReadable(team, written));
-    if (["", "help"].includes(text.toLowerCase())) return ack(help);
-    const word = readThreadCommand(text);
-    if (word && !isForChannels(word)) return ack(forThreads(word));
-    const author = await team.people.author(user);
-    if (word) {
-      const markdown = await answerAlone(team, deps, { author, channel, text: `/${word}` });
-      const blocks = [{ type: "markdown" as const, text: escapeMentions(markdown) }];
-      return ack({ text: toPlainText(markdown), blocks });
-    }
-    const problem = await ask(team, deps, { author, channel, text, options });
-    if (problem) await ack(problem);
+    const { user_id: user, channel_id: channel, text } = commandSchema.parse(command);
+    await inTime.reply(() => runCommand(team, deps, { user, channel, text }), {
+      acknowledge: (answer) => ack(answer),
+      tell: (problem) => team.postEphemeral({ user, channel, thread: undefined }, problem),
+    });
   });
 
   app.shortcut({ type: "message_action", callback_id: aboutShortcut }, async ({ body, context }) => {
@@ -82,14 +75,39 @@ export function listenToTasks(app: App, connectionOf: ConnectionOf, deps: TaskDe
     const team = await connectionOf(context.teamId);
     const { user } = userSchema.parse(body);
     const point = readRemembered(view, pointSchema);
-    const found = await readMessage(team, point);
-    if (typeof found === "string") return ack(problemInModal(found));
-    const { about, thread } = found;
-    const author = await team.people.author(user.id);
     const { channel } = point;
-    const problem = await ask(team, deps, { author, channel, text: readText(view), about, thread });
-    if (problem) await ack(problemInModal(problem));
+    const askAboutMessage = async () => {
+      const found = await readMessage(team, point);
+      if (typeof found === "string") return { text: found };
+      const { about, thread } = found;
+      const author = await team.people.author(user.id);
+      const problem = await ask(team, deps, { author, channel, text: readText(view), about, thread });
+      return problem ? { text: problem } : undefined;
+    };
+    await inTime.reply(askAboutMessage, {
+      acknowledge: (problem) => (problem ? ack(problemInModal(problem.text)) : ack()),
+      tell: (problem) => team.postEphemeral({ user: user.id, channel, thread: undefined }, problem),
+    });
   });
+}
+
+/** Does what the slash command says; gives what the person should read about it. */
+async function runCommand(
+  team: TeamConnection,
+  deps: TaskDeps,
+  { user, channel, text: written }: { user: string; channel: string; text: string },
+): Promise<{ text: string; blocks?: types.KnownBlock[] } | undefined> {
+  const { text, options } = parseTask(makeReadable(team, written));
+  if (["", "help"].includes(text.toLowerCase())) return { text: help };
+  const word = readThreadCommand(text);
+  if (word && !isForChannels(word)) return { text: forThreads(word) };
+  const author = await team.people.author(user);
+  if (word) {
+    const markdown = await answerAlone(team, deps, { author, channel, text: `/${word}` });
+    return { text: toPlainText(markdown), blocks: [{ type: "markdown", text: escapeMentions(markdown) }] };
+  }
+  const problem = await ask(team, deps, { author, channel, text, options });
+  return problem ? { text: problem } : undefined;
 }
 
 export interface TaskDeps {
