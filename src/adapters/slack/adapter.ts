@@ -10,7 +10,7 @@ import type { TeamConnection } from "./connection/team.ts";
 import { openTeamRegistry, type TeamRegistry } from "./connection/teams.ts";
 import { createWebClient } from "./connection/web.ts";
 import { type CatchUpOptions, readMissedEvents } from "./inbound/catch-up.ts";
-import { createEarlyReplies } from "./inbound/early-replies.ts";
+import { createEarlyEvents } from "./inbound/early-events.ts";
 import type { EventReader } from "./inbound/events.ts";
 import { showHome } from "./inbound/home.ts";
 import { createInTime } from "./inbound/in-time.ts";
@@ -37,8 +37,8 @@ export function createSlackAdapter(options: SlackAdapterOptions): ChatAdapter {
 
 async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ close(): Promise<void> }> {
   const { events, teams: choice, log } = options;
-  const intake = createEarlyReplies(inner, (error) =>
-    log.error({ err: error }, "A reply in Slack could not be offered again."),
+  const intake = createEarlyEvents(inner, (error) =>
+    log.error({ err: error }, "A reply in Slack, or an edit, could not be offered again."),
   );
   if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
   const teams = await openTeamRegistry(options);

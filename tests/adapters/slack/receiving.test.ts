@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createEarlyReplies } from "../../../src/adapters/slack/inbound/early-replies.ts";
+import { createEarlyEvents } from "../../../src/adapters/slack/inbound/early-events.ts";
 import { buttonRow } from "../../../src/adapters/slack/surface/buttons.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import type { OpenMessage } from "../../../src/chat/downtime.ts";
@@ -593,11 +593,30 @@ test("A reply that is told before the mention of its thread is offered again", a
   expect(texts.toSorted()).toEqual(["and hurry", "do it"]);
 });
 
-test("A reply in a thread that nobody has given to the bot is offered twice and then forgotten", async () => {
+test("An edit that is told before its message is offered again behind it", async () => {
+  const { slack, intake } = await startAdapter();
+  const [ada, general] = [slack.user("ada"), slack.channel("general")];
+  const message = await ada.says(general, "count the lins");
+  await untilAcknowledged(slack);
+  intake.next.push(async () => ({ kind: "ignored", why: "nobody works on that message" }));
+  await ada.edits(message, "count the lines");
+  await untilAcknowledged(slack);
+  expect(intake.events).toEqual([]);
+  intake.next.push(async () => ({
+    ...{ kind: "accepted", position: 0 },
+    thread: `slack:${slack.teamId}:${general.id}:${message.ts}`,
+  }));
+  await ada.says(general, "<@BOT> and this", { thread: message.ts });
+  await untilAcknowledged(slack);
+  expect(intake.events).toContainEqual(expect.objectContaining({ kind: "edit", text: "count the lines" }));
+});
+
+/** What is offered to an intake that has nothing to do with any of it. */
+function offerToNobody() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const offered: InboundEvent[] = [];
-  const replies = createEarlyReplies(
+  const early = createEarlyEvents(
     {
       async receive(event) {
         offered.push(event);
@@ -606,8 +625,26 @@ test("A reply in a thread that nobody has given to the bot is offered twice and 
     },
     (error) => expect.fail(String(error)),
   );
+  return { offered, early };
+}
+
+test("What was done to a message of long ago is offered once", async () => {
+  const { offered, early } = offerToNobody();
   const place = { platform: "slack", workspace: "T", channel: "C" };
-  await replies.receive({
+  const thread = { ...place, thread: "100.000000" };
+  const author = { id: "U", name: "Ada", standing: "member" as const, roles: [] };
+  for (const at of [101_000, 200_000])
+    await early.receive({
+      ...{ kind: "delete", thread, ref: { ...place, message: "100.000000" }, author, at },
+    });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(offered.map(({ at }) => at)).toEqual([101_000, 200_000, 101_000]);
+});
+
+test("A reply in a thread that nobody has given to the bot is offered twice and then forgotten", async () => {
+  const { offered, early } = offerToNobody();
+  const place = { platform: "slack", workspace: "T", channel: "C" };
+  await early.receive({
     ...{
       kind: "message",
       thread: { ...place, thread: "1" },
