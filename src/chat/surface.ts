@@ -53,6 +53,14 @@ export interface OpenedThread {
   ref: MessageRef;
 }
 
+/** What else is known of a message that is looked for. */
+export interface FindOptions {
+  /** It may have been posted as a message that grows; that ends with it. */
+  grows?: boolean;
+  /** How it was posted, one or the other: some platforms keep no key with it. Absent: not known. */
+  as?: readonly OutboundMessage[];
+}
+
 /**
  * A way to write into threads of one platform, from any process: it needs no connection of an adapter.
  *
@@ -109,11 +117,10 @@ export interface ChatSurface {
    */
   addressOf?(thread: ThreadRef): string;
   /**
-   * Finds the parts that were posted with that key since `since` (ms since the epoch), in order. For platforms that are
-   * not idempotent but can look; not finding one proves nothing.
-   * @param grows it may have been posted as a message that grows; that ends with it
+   * Finds the parts that were posted with that key since `since` (ms since the epoch), in order. For platforms that can
+   * look; not finding one proves nothing.
    */
-  find?(thread: ThreadRef, key: string, since: number, grows?: boolean): Promise<MessageRef[]>;
+  find?(thread: ThreadRef, key: string, since: number, how?: FindOptions): Promise<MessageRef[]>;
   /** Replaces the content of a message that `post` created; what does not fit is cut, never split. */
   edit(ref: MessageRef, message: OutboundMessage): Promise<void>;
   /** Deletes a message that `post` created; one that is already gone counts as deleted. */

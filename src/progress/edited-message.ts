@@ -61,7 +61,8 @@ export function createEditedMessage(options: EditedMessageOptions): EditedMessag
   const write = async () => {
     const render = latest;
     if (!render) return;
-    if (!ref && lookSince !== undefined) [ref] = (await surface.find?.(thread, key, lookSince, true)) ?? [];
+    if (!ref && lookSince !== undefined)
+      [ref] = (await surface.find?.(thread, key, lookSince, { grows: true })) ?? [];
     const message = render();
     const known = ref;
     if (known && !isOld()) {

@@ -1,5 +1,5 @@
 import type { OutboundMessage } from "../../chat/outbound.ts";
-import { type ChatSurface, SurfaceError } from "../../chat/surface.ts";
+import { type ChatSurface, type FindOptions, SurfaceError } from "../../chat/surface.ts";
 import { type MessageRef, parseThreadId, type ThreadRef } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { readContinueAction } from "../session/continue-offer.ts";
@@ -164,14 +164,16 @@ async function tryPost(post: PendingPost): Promise<Attempt> {
 async function postNow(post: PendingPost, thread: ThreadRef): Promise<MessageRef[]> {
   const { surface } = post.options;
   const { key, begun: known } = post;
-  const earlier = known === undefined ? [] : await findPosted(surface, thread, key, known);
+  const { message: said } = post.entry;
+  const again = withFooter(said, repeated);
+  const earlier =
+    known === undefined ? [] : await findPosted(surface, thread, key, known, { as: [said, again] });
   const isForgotten = known !== undefined && Date.now() - known >= surface.idempotentMs;
   const isRepeat = isForgotten && earlier.length === 0;
   post.begun = known ?? Date.now();
   await storeAttempt(post);
   try {
-    const { message: said } = post.entry;
-    const message = isRepeat ? withFooter(said, repeated) : said;
+    const message = isRepeat ? again : said;
     return await failpoint("post", () => surface.post(thread, message, key, earlier));
   } catch (error) {
     // Nothing was posted, so the next attempt is no repeat.
@@ -217,16 +219,16 @@ function listFailed({ entry: { question } }: PendingPost, answered: readonly Sto
   });
 }
 
-/** The parts that are there already, as far as the platform tells. @param grows see `ChatSurface.find` */
+/** The parts that are there already, as far as the platform tells. */
 export async function findPosted(
   surface: ChatSurface,
   thread: ThreadRef,
   key: string,
   since: number,
-  grows = false,
+  how: FindOptions,
 ): Promise<MessageRef[]> {
   try {
-    return (await surface.find?.(thread, key, since, grows)) ?? [];
+    return (await surface.find?.(thread, key, since, how)) ?? [];
   } catch (error) {
     // Where we may not look, the message must go out all the same.
     if (!(error instanceof SurfaceError) || error.isPassing) throw error;

@@ -147,7 +147,7 @@ async function settle(
     let ref = known;
     const write = async () => {
       // Posted by a worker that died before it could note so. Looking may have to wait as writing may.
-      ref ??= (await findPosted(surface, thread, key, since, true))[0];
+      ref ??= (await findPosted(surface, thread, key, since, { grows: true }))[0];
       const found = ref;
       if (!found) return;
       await failpoint("settle", () => (message ? surface.edit(found, message) : surface.remove(found)));

@@ -1,5 +1,6 @@
 import { ChannelType, MessageFlags } from "discord.js";
 import { describe, expect, test } from "vitest";
+import { readTime } from "../../../src/adapters/discord/connection/ids.ts";
 import { createRest } from "../../../src/adapters/discord/connection/rest.ts";
 import type { RequestLimit } from "../../../src/chat/request-limit.ts";
 import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
@@ -239,6 +240,33 @@ describe("post", () => {
     // Another process, which knows nothing but the key.
     await surfaceOf(discord).post(thread, answer("Done."), "k");
     expect(replies().map(({ content }) => content)).toEqual(["First.", "Done."]);
+  });
+
+  test("what was posted is found by its words, and nothing that was said before or by others", async () => {
+    const { discord, surface, thread, ada, replies } = await scene();
+    await surface.post(thread, answer("Done."), "earlier");
+    const since = readTime(replies().at(-1)?.id ?? "") + 1;
+    await expect.poll(() => Date.now()).toBeGreaterThan(since);
+    const channel = discord.threadOf(replies()[0] ?? expect.fail());
+    if (channel) ada.says(channel, "Done.");
+    const as = [answer("Done."), { ...answer("Done."), footer: "a repeat" }];
+    expect(await surface.find?.(thread, "k", since, { as })).toEqual([]);
+    const posted = await surface.post(thread, as[1] ?? expect.fail(), "k");
+    expect(await surface.find?.(thread, "k", since, { as })).toEqual(posted);
+  });
+
+  test.each([
+    ["in parts", (message: OutboundMessage) => message, 3],
+    ["as a file", (message: OutboundMessage) => ({ ...message, markdown: message.markdown.repeat(3) }), 1],
+  ])("a long answer that is there %s is not posted again", async (_how, make, messages) => {
+    const { surface, thread, replies } = await scene();
+    const long = make(answer(Array.from({ length: 900 }, (_, line) => `${line}. `).join("\n")));
+    const since = Date.now();
+    await patiently(() => surface.post(thread, long, "k"));
+    expect(replies()).toHaveLength(messages);
+    const found = (await surface.find?.(thread, "k", since, { as: [long] })) ?? [];
+    await patiently(() => surface.post(thread, long, "another process", found));
+    expect(replies()).toHaveLength(messages);
   });
 
   test("promises that for a shorter time than Discord keeps it", async () => {

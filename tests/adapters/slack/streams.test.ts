@@ -271,7 +271,7 @@ describe("A message that grows", () => {
     await one.surface.post(one.thread, answer("Earlier."), "s:answer");
     const before = await one.post("Before ");
     await one.surface.edit(before, answer("Before that."));
-    const found = await one.surface.find?.(one.thread, "t:progress", since, true);
+    const found = await one.surface.find?.(one.thread, "t:progress", since, { grows: true });
     const [first] = one.replies();
     expect(found?.map(({ message }) => message)).toEqual([first?.ts]);
     const open = await one.post("Open ");

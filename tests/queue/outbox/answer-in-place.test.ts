@@ -119,7 +119,9 @@ test("A progress message that somebody ended and did not settle is found again",
     channel: slack.channel("general").id,
     thread: threadTs,
   };
-  await expect(dying.find?.(where, "t:progress", Date.now(), true)).rejects.toThrow("did not confirm");
+  await expect(dying.find?.(where, "t:progress", Date.now(), { grows: true })).rejects.toThrow(
+    "did not confirm",
+  );
   await flush(createSurface());
   expect(replies().map(visibleText)).toEqual([answer]);
   expect((await left()).slice(0, 2)).toEqual([[], null]);

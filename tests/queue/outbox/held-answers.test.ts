@@ -4,6 +4,7 @@ import { createDiscordSurface } from "../../../src/adapters/discord/surface/surf
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { sendKept } from "../../../src/queue/outbox/send-kept.ts";
 import { SurfaceError } from "../../../src/chat/surface.ts";
+import { threadId } from "../../../src/chat/threads.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
@@ -77,8 +78,10 @@ test("An answer for which the bot is not invited again for hours is left in the 
   expect(await unsaid()).toBe("1");
 });
 
-/** An answer that has been tried for ten minutes while Slack failed. */
-async function tried(isThere: boolean) {
+const done = { kind: "answer", markdown: "It is done." } as const;
+
+/** A thread on Slack with nothing of the bot's in it. */
+async function onSlack() {
   const slack = await startFakeSlack();
   onTestFinished(() => slack.close());
   const surface = createSlackSurface({
@@ -87,33 +90,56 @@ async function tried(isThere: boolean) {
   });
   const [ada, channel] = [slack.user("ada"), slack.channel("general")];
   const root = await ada.says(channel, "<@BOT> work");
-  const place = { platform: "slack", workspace: slack.teamId, channel: channel.id, thread: root.ts };
-  const message = { kind: "answer", markdown: "It is done." } as const;
-  const begun = Date.now() - 1;
-  if (isThere) await surface.post(place, message, "t:answer");
-  const thread = `slack:${slack.teamId}:${channel.id}:${root.ts}`;
-  const entry = { do: "post", message, attempts: 13, begun };
   return {
-    slack,
-    ...storedOutbox(server.client(), thread, surface, { "t:answer": entry }),
+    surface,
+    place: { platform: "slack", workspace: slack.teamId, channel: channel.id, thread: root.ts },
+    fail: () => slack.fail("conversations.replies", { kind: "http", status: 503 }, 2),
+    recover: () => slack.recover(),
     said: () => channel.messages.filter(({ user }) => user === slack.bot).map(({ text }) => text),
   };
 }
 
+/** The same on Discord. */
+async function onDiscord() {
+  const discord = await startFakeDiscord();
+  onTestFinished(() => discord.close());
+  const surface = createDiscordSurface({
+    ...{ token: discord.token, apiUrl: discord.url, cdnUrl: discord.cdnUrl, messageContent: true },
+    log: pino({ level: "silent" }),
+  });
+  const general = discord.channel("general");
+  const root = discord.user("ada").says(general, "<@BOT> work");
+  return {
+    surface,
+    place: { platform: "discord", workspace: discord.guild.id, channel: general.id, thread: root.id },
+    fail: () => discord.fail(/^GET .*\/messages$/, { kind: "http", status: 503 }, 2),
+    recover: () => undefined,
+    said: () => discord.threadOf(root)?.messages.map(({ content }) => content),
+  };
+}
+
 test.each([
-  ["has not arrived", false],
-  ["has arrived", true],
+  ["Slack", "has not arrived", onSlack, false],
+  ["Slack", "has arrived", onSlack, true],
+  ["Discord", "has not arrived", onDiscord, false],
+  ["Discord", "has arrived", onDiscord, true],
 ])(
-  "An answer waits while Slack fails for long, and stands there once where it %s before",
-  async (_what, isThere) => {
-    const { slack, flush, said, passes, left, unsaid } = await tried(isThere);
-    const failing = { kind: "http", status: 503 } as const;
-    slack.fail("conversations.replies", failing, 2);
+  "An answer waits while %s fails for long, and stands there once where it %s before",
+  async (_platform, _what, onPlatform, isThere) => {
+    const { surface, place, fail, recover, said } = await onPlatform();
+    const begun = Date.now() - 1;
+    if (isThere) await surface.post(place, done, "t:answer");
+    // It has been tried for ten minutes.
+    const entry = { do: "post", message: done, attempts: 13, begun };
+    const { flush, passes, left, unsaid } = storedOutbox(server.client(), threadId(place), surface, {
+      "t:answer": entry,
+    });
+    fail();
     expect(await flush()).toBe(60_000);
     expect(await unsaid()).toBe("1");
     passes(hour);
     expect(await flush()).toBe(hour / 2);
-    slack.recover();
+    recover();
     expect(await flush()).toBeUndefined();
     expect(said()).toEqual(["It is done."]);
     expect(await left()).toEqual([]);

@@ -10,6 +10,7 @@ import { threadCommands } from "../interactions/commands.ts";
 import { downloadAttachment } from "./attachments.ts";
 import { createCall } from "./call.ts";
 import { toSurfaceError } from "./errors.ts";
+import { findPosted } from "./find-posted.ts";
 import { createForumTags, type ForumTagNames } from "./forum-tags.ts";
 import { createLookUps } from "./look-ups.ts";
 import { defaultEmoji, placeEmoji, showMark } from "./marks.ts";
@@ -82,6 +83,10 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     budgetPlace: (of) => ("thread" in of ? of.thread : locateMessage(of).where),
 
     ...createPosting({ rest, files, inThread, call, messageContent: options.messageContent }),
+
+    async find(thread, _key, since, { as = [] } = {}) {
+      return (await call("looking", thread, () => findPosted(rest, thread, since, as))) ?? [];
+    },
 
     async edit(ref, message) {
       const { where, message: id } = locateMessage(ref);

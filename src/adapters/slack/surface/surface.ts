@@ -108,7 +108,7 @@ export function createSlackSurface(access: SlackAccess): SlackSurface {
 
     openThread: createOpening(posts, postMessage),
 
-    async find(thread, key, since, grows = false) {
+    async find(thread, key, since, { grows = false } = {}) {
       const found = await callSlack("conversations.replies", () => findPosted(posts, thread, key, since));
       if (found?.length || !grows) return (found ?? []).map((ts) => messageRef(thread, ts));
       const unkeyed = await callSlack("conversations.replies", () => findUnkeyed(posts, thread, since));
