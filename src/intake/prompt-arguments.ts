@@ -48,11 +48,12 @@ export function createPromptArguments(
       const thread = threadId(event.thread);
       const waiting = await pending.find(thread, id);
       const choice = waiting?.message.options?.prompt;
-      if (!waiting || !choice)
-        return {
-          kind: "refused",
-          reply: "This task has begun already, or a day has passed. Choose the prompt again.",
-        };
+      if (!waiting || !choice) {
+        const reply = "This task has begun already, or a day has passed. Choose the prompt again.";
+        // It leads nowhere any more, for anybody.
+        replies.settle(event, reply);
+        return { kind: "refused", reply };
+      }
       const { message, fields } = waiting;
       if (event.author.id !== message.author.id)
         return {

@@ -666,6 +666,23 @@ describe("A choice", () => {
     expect((await redis.keys("*:prompt:*")).filter((key) => key.includes(ref.thread))).toEqual([]);
   });
 
+  test("of a prompt by a form that has expired is refused, and the button goes", async () => {
+    const { says, intake, ref, chat, redis } = thread();
+    await says(ada, "!prompt tickets/triage the oldest first");
+    const [asked] = await chat.until(() => chat.shown.length > 0 && chat.shown);
+    const [button] = asked?.message.actions ?? [];
+    const kept = (await redis.keys("*:prompt:*")).filter((key) => key.includes(ref.thread));
+    await redis.del(kept);
+    const pressed = await intake.receive({
+      ...{ kind: "action", thread: ref, ref: asked?.ref ?? expect.fail(), author: bob },
+      ...{ action: button?.id ?? "", at: 99, tellsRefusal: true },
+    });
+    expect(pressed).toMatchObject({ kind: "refused", reply: expect.stringContaining("a day has passed") });
+    await expect
+      .poll(() => asked?.message)
+      .toEqual({ kind: "notice", markdown: expect.stringContaining("Choose the prompt again") });
+  });
+
   test("of a skill, by !skill or a menu, is for a thread with a session and for skills that it has", async () => {
     const { says, waiting, head, intake, ref } = thread();
     const alone = { tellsRefusal: true } as const;
