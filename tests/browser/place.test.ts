@@ -39,6 +39,41 @@ describe("a conversation that is left", () => {
     opened.expectInnocent();
   });
 
+  test("keeps what is in the box where something else is sent with one press, which is sent once", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const box = page.getByLabel("Message to Heddle");
+    await box.fill("my own words");
+    await page.getByRole("button", { name: /Write a calculator in Python/ }).dblclick();
+    const { thread } = await opened.said();
+    await page.waitForURL(({ hash }) => hash === `#/t/${thread.thread}`);
+    await page.goto(`${console.url}/#/`);
+    await expect.poll(() => box.inputValue()).toBe("my own words");
+    expect(console.intake.events).toHaveLength(1);
+    opened.expectInnocent();
+  });
+
+  test("leaves whoever has gone elsewhere where they are when its first message is taken at last", async () => {
+    await using opened = await openConsolePage();
+    const { page } = opened;
+    const taken = Promise.withResolvers<void>();
+    await page.route("**/messages", async (route) => {
+      await taken.promise;
+      await route.continue();
+    });
+    const answered = page.waitForResponse("**/messages");
+    await page.getByLabel("Message to Heddle").fill("slowly");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Usage" }).click();
+    await page.getByRole("heading", { name: "Usage" }).first().waitFor();
+    taken.resolve();
+    await (await answered).finished();
+    const row = page.locator("#threads").getByRole("link", { name: /slowly/ });
+    await row.waitFor();
+    expect(new URL(page.url()).hash).toBe("#/usage");
+    opened.expectInnocent();
+  });
+
   test("is printed as its title and what was said", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

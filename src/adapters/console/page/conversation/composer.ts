@@ -12,6 +12,8 @@ type Send = (text: string, key: string, files: File[]) => Promise<boolean>;
 /** What the server takes as the text of a message: conversation-routes.ts. */
 const mostChars = 100_000;
 
+const noFiles: File[] = [];
+
 export class Composer {
   readonly #text = byId("text", HTMLTextAreaElement);
   readonly #button = byId("send", HTMLButtonElement);
@@ -60,10 +62,9 @@ export class Composer {
     this.#fit();
   }
 
-  /** Sends a text as if it had been typed. */
-  submitText(text: string): void {
-    this.#text.value = text;
-    void this.#submit();
+  /** Sends a text that nobody has typed: what is in the box stays there. */
+  async say(text: string): Promise<void> {
+    await this.#deliver(text, noFiles);
   }
 
   /** What is pasted or dropped and makes the text too long goes along as a file: a limit of the box would cut it off. */
@@ -94,7 +95,11 @@ export class Composer {
       return this.#fit();
     }
     const { files } = this.#attachments;
-    if ((text === "" && files.length === 0) || this.#busy) return;
+    if (text !== "" || files.length > 0) await this.#deliver(text, files);
+  }
+
+  async #deliver(text: string, files: File[]): Promise<void> {
+    if (this.#busy) return;
     if (text !== this.#attempt.text || files !== this.#attempt.files)
       this.#attempt = { text, files, key: randomId() };
     const draft = this.#draft;

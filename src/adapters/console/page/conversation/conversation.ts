@@ -39,7 +39,7 @@ const places = new ReadingPlaces();
 const conversation = new Conversation(log, scroller, {
   stop: () => void stop(),
   press: (message, action) => void press(message, action),
-  retry: (text) => void send(text, randomId(), []),
+  retry: (text) => void composer.say(text),
   edit: (text) => composer.edit(text),
 });
 const composer = new Composer(send);
@@ -176,6 +176,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
 
 async function send(text: string, key: string, chosen: File[]): Promise<boolean> {
   const thread = current ?? next;
+  const from = location.hash;
   try {
     const attachments: string[] = [];
     for (const file of chosen) attachments.push(await sendOnce(thread, file));
@@ -186,9 +187,11 @@ async function send(text: string, key: string, chosen: File[]): Promise<boolean>
     showToast(messageOf(error));
     return false;
   }
+  if (thread === next) next = randomId();
+  // Whoever has gone elsewhere meanwhile stays there.
+  if (location.hash !== from) return true;
   showToast("");
   conversation.goToEnd();
-  if (thread === next) next = randomId();
   if (current === null) location.hash = threadAddress(thread);
   return true;
 }
@@ -274,7 +277,7 @@ function showRunning(): void {
 }
 
 for (const suggestion of document.querySelectorAll<HTMLElement>("[data-say]")) {
-  suggestion.addEventListener("click", () => composer.submitText(suggestion.dataset.say ?? ""));
+  suggestion.addEventListener("click", () => void composer.say(suggestion.dataset.say ?? ""));
 }
 
 stopButton.addEventListener("click", () => void stop());
