@@ -2,14 +2,7 @@
 import type { ActionButton } from "../../../../chat/outbound.ts";
 import type { ConsoleMessage } from "../../conversations/console-message.ts";
 import { sessionAddress, type ThreadGoal, threadAddress, wholeThread } from "../addresses.ts";
-import {
-  connect,
-  type ConversationEvents,
-  getThreads,
-  postMessage,
-  pressAction,
-  stopThread,
-} from "../api.ts";
+import { connect, type ConversationEvents, getThreads, postMessage, pressAction } from "../api.ts";
 import { randomId } from "../random-id.ts";
 import { ApiError, type Connection, messageOf } from "../transport.ts";
 import { copyButton } from "../copy.ts";
@@ -26,11 +19,11 @@ import { fillIn } from "./fill-in.ts";
 import { Conversation } from "./messages.ts";
 import { ReadingPlaces } from "./reading-places.ts";
 import { forgetSent, sendOnce } from "./sent-files.ts";
+import { StopButtons } from "./stop-buttons.ts";
 import { createSidebar } from "./sidebar.ts";
 import { colorOf } from "./thread-list.ts";
 
 const log = byId("log");
-const stopButton = byId("stop", HTMLButtonElement);
 const timelineLink = byId("to-timeline", HTMLAnchorElement);
 const linkCopy = byId("copy-link");
 const scroller = byId("scroller");
@@ -43,6 +36,7 @@ const conversation = new Conversation(log, scroller, {
   edit: (text) => composer.edit(text),
 });
 const composer = new Composer(send);
+const stopButtons = new StopButtons(log, () => void stop());
 
 linkCopy.append(
   ...copyButton(
@@ -56,8 +50,6 @@ let current: string | null = null;
 let wanted: string | undefined;
 /** The thread that the first message of a new one makes: the same for every attempt to send it. */
 let next = randomId();
-/** How often a stop was asked for. */
-let stops = 0;
 
 /** Opens a thread, or with null the page for a new one; returns what ends it. */
 export function openConversation(goal: ThreadGoal | null, on: Connection): () => void {
@@ -204,22 +196,7 @@ export function stopRunning(): boolean {
 }
 
 async function stop(): Promise<void> {
-  if (!current) return;
-  const asked = ++stops;
-  const wasPressed = document.activeElement?.matches("button.stop");
-  showStopping(true);
-  // That button is none any more, and its focus would be lost.
-  if (wasPressed) focusBox();
-  announce("Stopping.");
-  try {
-    const outcome = await stopThread(current);
-    if (outcome.kind === "stopping") return;
-    showOutcome(outcome);
-  } catch (error) {
-    showToast(messageOf(error));
-  }
-  // What became of an earlier press says nothing of a later one.
-  if (asked === stops) showStopping(false);
+  if (current !== null) await stopButtons.stop(current, focusBox);
 }
 
 async function press(message: ConsoleMessage, button: ActionButton): Promise<void> {
@@ -242,20 +219,6 @@ async function press(message: ConsoleMessage, button: ActionButton): Promise<voi
   }
 }
 
-let saysStopping = false;
-
-/** What was asked to stop says so until it has stopped. */
-function showStopping(yes: boolean): void {
-  // With each message of a long conversation all its buttons would be looked for.
-  if (!yes && !saysStopping) return;
-  saysStopping = yes;
-  for (const button of [stopButton, ...log.querySelectorAll<HTMLButtonElement>("button.stop")]) {
-    if (button.disabled === yes) continue;
-    button.disabled = yes;
-    button.lastChild?.replaceWith(yes ? "Stopping…" : "Stop");
-  }
-}
-
 /** Changes the conversation, and keeps its end in view for whoever was reading there. */
 function keepEndInView(change: () => void, always = false): void {
   const follows = conversation.isNearEnd;
@@ -272,15 +235,13 @@ function showJump(): void {
 function showRunning(): void {
   const running = conversation.running && may("work");
   document.body.classList.toggle("running", running);
-  stopButton.hidden = !running;
-  if (!running) showStopping(false);
+  stopButtons.show(running);
 }
 
 for (const suggestion of document.querySelectorAll<HTMLElement>("[data-say]")) {
   suggestion.addEventListener("click", () => void composer.say(suggestion.dataset.say ?? ""));
 }
 
-stopButton.addEventListener("click", () => void stop());
 byId("skip").addEventListener("click", () =>
   document.body.dataset.page === "conversation" ? composer.focus() : byId("report").focus(),
 );
