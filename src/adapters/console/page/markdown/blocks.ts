@@ -3,6 +3,8 @@
  * A line break stays a line break, as in every chat. HTML is text like any other, but for `<br>` and `<details>`.
  */
 import { type Inline, parseInline } from "./inline.ts";
+import { indentOf, lineAt, nextFilled } from "./lines.ts";
+import { parseTable, startsTable, type Table } from "./table.ts";
 
 export type Block =
   | { type: "paragraph"; children: Inline[] }
@@ -11,8 +13,7 @@ export type Block =
   | { type: "rule" }
   | { type: "quote"; blocks: Block[] }
   | { type: "list"; ordered: boolean; start: number; items: ListItem[] }
-  /** The first row is the head. */
-  | { type: "table"; aligns: ("start" | "center" | "end")[]; rows: Inline[][][] }
+  | Table
   | { type: "details"; open: boolean; summary: Inline[]; blocks: Block[] }
   /** The footnotes of the text, at its end. */
   | { type: "notes"; notes: { label: string; blocks: Block[] }[] };
@@ -105,7 +106,7 @@ function parseBlock(lines: string[], at: number, context: Context): Parsed {
   if (isShallow && marker.test(line)) return parseList(lines, at, context);
   if (isShallow && detailsStart.test(line)) return parseDetails(lines, at, context);
   if (indented.test(line)) return parseIndented(lines, at);
-  if (startsTable(lines, at)) return parseTable(lines, at, context);
+  if (startsTable(lines, at)) return parseTable(lines, at, context.notes);
   return parseParagraph(lines, at, context);
 }
 
@@ -219,44 +220,6 @@ function parseItem([head = "", ...rest]: string[], width: number, context: Conte
   return { checked: box ? box[1] !== " " : null, blocks };
 }
 
-function startsTable(lines: string[], at: number): boolean {
-  const line = lineAt(lines, at);
-  if (!line.includes("|")) return false;
-  const delimiters = splitCells(lineAt(lines, at + 1));
-  return delimiters.every((cell) => /^:?-+:?$/.test(cell)) && delimiters.length === splitCells(line).length;
-}
-
-function parseTable(lines: string[], at: number, { notes }: Context): Parsed {
-  const aligns = splitCells(lineAt(lines, at + 1)).map((cell) => {
-    if (!cell.endsWith(":")) return "start";
-    return cell.startsWith(":") ? "center" : "end";
-  });
-  let end = at + 2;
-  while (lineAt(lines, end).includes("|")) end += 1;
-  const body = lines.slice(at + 2, end);
-  const written = lines.slice(at, end).join("\n");
-  // Short rows get the cells that they lack: a wide head above many of them would make millions out of nothing.
-  if (aligns.length * (body.length + 1) > written.length) {
-    return [{ type: "paragraph", children: parseInline(written, notes) }, end];
-  }
-  const rows = [lineAt(lines, at), ...body].map((line) => {
-    const cells = splitCells(line);
-    return aligns.map((_, column) => parseInline(cells[column] ?? "", notes));
-  });
-  return [{ type: "table", aligns, rows }, end];
-}
-
-/** The cells of a table's line; `\|` is a bar inside a cell. */
-function splitCells(line: string): string[] {
-  const parts = line
-    .trim()
-    .split(/(?<!\\)\|/)
-    .map((cell) => cell.replaceAll("\\|", "|").trim());
-  if (parts.length > 1 && parts[0] === "") parts.shift();
-  if (parts.length > 1 && parts.at(-1) === "") parts.pop();
-  return parts;
-}
-
 function parseParagraph(lines: string[], at: number, context: Context): Parsed {
   let end = at + 1;
   const isHeading = lineAt(lines, at).length <= headingChars && setext.test(lineAt(lines, end));
@@ -287,19 +250,4 @@ function interrupts(lines: string[], at: number, context: Context): boolean {
 
 function startsBlock(line: string): boolean {
   return startsCode(line) || heading.test(line) || rule.test(line) || quote.test(line);
-}
-
-/** Empty after the last one. */
-function lineAt(lines: string[], at: number): string {
-  return lines[at] ?? "";
-}
-
-function nextFilled(lines: string[], at: number): number {
-  let next = at;
-  while (next < lines.length && lineAt(lines, next).trim() === "") next += 1;
-  return next;
-}
-
-function indentOf(line: string): number {
-  return line.length - line.trimStart().length;
 }
