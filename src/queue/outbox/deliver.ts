@@ -30,8 +30,8 @@ interface Delivery {
 
 /**
  * Attempts with an uncertain outcome after which it is left at that. Where the platform can be asked what has
- * arrived, they go on for some ten minutes, and an answer is held after that; where it knows a key for some minutes, a
- * little longer than that; elsewhere one lost copy is better than ten.
+ * arrived, they go on for some ten minutes, and an answer is held after that; where it knows the key, for five;
+ * elsewhere one lost copy is better than ten.
  */
 export const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
 /** How long an answer waits for an invitation, or for a platform that fails, and between which bounds it is tried again meanwhile, ms. */
