@@ -204,7 +204,7 @@ describe("the console's pages for operators", () => {
 
   test("a call whose result came with a newer page of records does not run again with its start", async () => {
     await using at = await openConsolePage();
-    const shown = await at.page.evaluate(`import("/operations/tool-call.js").then(({ toolCall }) => {
+    const shown = await at.page.evaluate(`import("/operations/timeline/tool-call.js").then(({ toolCall }) => {
       const call = toolCall("bash", { text: "", omitted: 0 });
       call.showResult({ status: "ok", text: { text: "4", omitted: 0 }, tookMs: 56 });
       call.showStart();

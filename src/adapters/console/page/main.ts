@@ -11,14 +11,14 @@ import {
 import { byId } from "./dom.ts";
 import { readSessionAddress, readThreadAddress, shortThread } from "./addresses.ts";
 import { openDrawer, setUpDrawers } from "./drawers.ts";
-import { openAllThreads } from "./operations/all-threads.ts";
+import { openAllThreads } from "./operations/threads/all-threads.ts";
 import { openAudit } from "./operations/audit.ts";
-import { openConnect } from "./operations/connect.ts";
+import { openConnect } from "./operations/connect/connect.ts";
 import { openNeeds } from "./operations/needs-you.ts";
 import type { OpenPage } from "./operations/report.ts";
 import { openSettings } from "./operations/settings.ts";
 import { openSystem } from "./operations/system.ts";
-import { openTimeline } from "./operations/timeline.ts";
+import { openTimeline } from "./operations/timeline/timeline.ts";
 import { openUsage } from "./operations/usage.ts";
 import { takeNeeds } from "./needs.ts";
 import { may, signedOutAddress } from "./person.ts";

@@ -1,17 +1,17 @@
 /** A thread of any platform as a timeline of its journal, read from its end, and live. */
-import type { TransientEvent, TimelinePage } from "../../../../operations/timeline/timeline-entry.ts";
-import type { ThreadLine } from "../../../../operations/finding.ts";
-import { type ThreadGoal, threadAddress } from "../addresses.ts";
-import { getTimeline, watchSession } from "../api.ts";
-import { element } from "../dom.ts";
-import { files } from "../files.ts";
-import { formatCost } from "../format.ts";
-import { stateOf } from "../states.ts";
-import { showTitle, showToast } from "../toast.ts";
+import type { TransientEvent, TimelinePage } from "../../../../../operations/timeline/timeline-entry.ts";
+import type { ThreadLine } from "../../../../../operations/finding.ts";
+import { type ThreadGoal, threadAddress } from "../../addresses.ts";
+import { getTimeline, watchSession } from "../../api.ts";
+import { element } from "../../dom.ts";
+import { files } from "../../files.ts";
+import { formatCost } from "../../format.ts";
+import { stateOf } from "../../states.ts";
+import { showTitle, showToast } from "../../toast.ts";
 import { manageMenu } from "./manage-menu.ts";
-import { chip, emptyNote, failure, type Frame } from "./report.ts";
-import { actionButtons } from "./thread-actions.ts";
-import { namePlatform, placeOf, titleOf } from "./thread-words.ts";
+import { chip, emptyNote, failure, type Frame } from "../report.ts";
+import { actionButtons } from "../thread-actions.ts";
+import { namePlatform, placeOf, titleOf } from "../thread-words.ts";
 import { timelineTools } from "./timeline-tools.ts";
 import { TimelineWindow } from "./timeline-window.ts";
 

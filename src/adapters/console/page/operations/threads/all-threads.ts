@@ -1,9 +1,9 @@
 /** The threads of all platforms, live: what runs, what waits, what it cost; stop and continue from there. */
-import type { ThreadPage } from "../../../../operations/finding.ts";
-import { watchSessions } from "../api.ts";
-import { formatCost, formatCount } from "../format.ts";
-import { typingMs } from "./filter-inputs.ts";
-import { emptyNote, type Frame } from "./report.ts";
+import type { ThreadPage } from "../../../../../operations/finding.ts";
+import { watchSessions } from "../../api.ts";
+import { formatCost, formatCount } from "../../format.ts";
+import { typingMs } from "../filter-inputs.ts";
+import { emptyNote, type Frame } from "../report.ts";
 import { filterBar } from "./thread-filters.ts";
 import { ThreadRows } from "./thread-rows.ts";
 import { createSaidSection } from "./thread-search.ts";

@@ -1,10 +1,10 @@
 /** One tool call of a timeline, folded: a line that tells how it went, behind it the arguments and the result. */
-import type { Excerpt } from "../../../../operations/finding.ts";
-import type { TimelineEntry } from "../../../../operations/timeline/timeline-entry.ts";
-import { argumentValues, innerTitle, renderArguments, renderTitledText } from "../call-parts.ts";
-import { element, icon } from "../dom.ts";
-import { formatDuration, pluralize } from "../format.ts";
-import { resultOf } from "../states.ts";
+import type { Excerpt } from "../../../../../operations/finding.ts";
+import type { TimelineEntry } from "../../../../../operations/timeline/timeline-entry.ts";
+import { argumentValues, innerTitle, renderArguments, renderTitledText } from "../../call-parts.ts";
+import { element, icon } from "../../dom.ts";
+import { formatDuration, pluralize } from "../../format.ts";
+import { resultOf } from "../../states.ts";
 import { figuresOf, imagesOf } from "./entry-parts.ts";
 
 export type ToolResult = Extract<TimelineEntry, { kind: "tool-result" }>;

@@ -1,11 +1,11 @@
 /** What the entries of a timeline have in common. */
-import type { Excerpt } from "../../../../operations/finding.ts";
-import type { Figures } from "../../../../operations/reports.ts";
-import type { TimelineEntry } from "../../../../operations/timeline/timeline-entry.ts";
-import { type Child, element, icon, timeElement } from "../dom.ts";
-import { formatCost, formatCount, formatDuration, pluralize, sumTokens } from "../format.ts";
-import { renderMarkdown } from "../markdown/render.ts";
-import { toEndingState } from "../states.ts";
+import type { Excerpt } from "../../../../../operations/finding.ts";
+import type { Figures } from "../../../../../operations/reports.ts";
+import type { TimelineEntry } from "../../../../../operations/timeline/timeline-entry.ts";
+import { type Child, element, icon, timeElement } from "../../dom.ts";
+import { formatCost, formatCount, formatDuration, pluralize, sumTokens } from "../../format.ts";
+import { renderMarkdown } from "../../markdown/render.ts";
+import { toEndingState } from "../../states.ts";
 
 /** Tokens read from a cache apart: they cost a tenth. */
 export function figuresOf(figures: Figures): HTMLElement {

@@ -1,9 +1,9 @@
 /** A turn as bars over time: the model, its tools, and waiting for people. */
-import type { TurnSpan } from "../../../../operations/operations.ts";
-import { getSpans } from "../api.ts";
-import { messageOf } from "../transport.ts";
-import { element } from "../dom.ts";
-import { formatCost, formatDuration, formatShort, pluralize, sumTokens } from "../format.ts";
+import type { TurnSpan } from "../../../../../operations/operations.ts";
+import { getSpans } from "../../api.ts";
+import { messageOf } from "../../transport.ts";
+import { element } from "../../dom.ts";
+import { formatCost, formatDuration, formatShort, pluralize, sumTokens } from "../../format.ts";
 
 const kindWords = { model: "Model", tool: "Tools", waiting: "Waiting for people" } as const;
 

@@ -2,14 +2,14 @@
  * The part of a thread's journal that is on the page, as a rule its end at first; spaces above and below stand for the
  * rest, and who scrolls there finds it.
  */
-import type { TimelinePage, TransientEvent } from "../../../../operations/timeline/timeline-entry.ts";
-import { recordAddress } from "../addresses.ts";
-import { getTimeline } from "../api.ts";
-import { messageOf } from "../transport.ts";
-import { element } from "../dom.ts";
-import { pluralize } from "../format.ts";
-import { keepPlace, onScroll, setHeight } from "../keep-place.ts";
-import { showToast } from "../toast.ts";
+import type { TimelinePage, TransientEvent } from "../../../../../operations/timeline/timeline-entry.ts";
+import { recordAddress } from "../../addresses.ts";
+import { getTimeline } from "../../api.ts";
+import { messageOf } from "../../transport.ts";
+import { element } from "../../dom.ts";
+import { pluralize } from "../../format.ts";
+import { keepPlace, onScroll, setHeight } from "../../keep-place.ts";
+import { showToast } from "../../toast.ts";
 import { Entries } from "./timeline-entries.ts";
 import { waterfall } from "./waterfall.ts";
 

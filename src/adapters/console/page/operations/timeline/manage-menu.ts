@@ -1,11 +1,11 @@
 /** What is done with a whole thread: to name it, put it away, take it along, pass it on, delete it. */
-import type { ThreadLine } from "../../../../operations/finding.ts";
-import { archiveThread, deleteThread, exportAddress, renameThread } from "../api.ts";
-import { messageOf } from "../transport.ts";
-import { askFor } from "../conversation/ask.ts";
-import { element } from "../dom.ts";
-import { may } from "../person.ts";
-import { showDone, showToast } from "../toast.ts";
+import type { ThreadLine } from "../../../../../operations/finding.ts";
+import { archiveThread, deleteThread, exportAddress, renameThread } from "../../api.ts";
+import { messageOf } from "../../transport.ts";
+import { askFor } from "../../conversation/ask.ts";
+import { element } from "../../dom.ts";
+import { may } from "../../person.ts";
+import { showDone, showToast } from "../../toast.ts";
 
 const confirmation = "delete";
 

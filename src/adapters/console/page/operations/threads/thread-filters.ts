@@ -1,8 +1,8 @@
 /** What the list of all threads is searched, filtered and sorted by. */
-import type { ThreadFacets, ThreadQuery } from "../../../../operations/finding.ts";
-import { element } from "../dom.ts";
-import { choice, costInput, dateInput } from "./filter-inputs.ts";
-import { namePlatform } from "./thread-words.ts";
+import type { ThreadFacets, ThreadQuery } from "../../../../../operations/finding.ts";
+import { element } from "../../dom.ts";
+import { choice, costInput, dateInput } from "../filter-inputs.ts";
+import { namePlatform } from "../thread-words.ts";
 
 const states: [state: NonNullable<ThreadQuery["state"]>, name: string][] = [
   ["running", "Running"],

@@ -2,15 +2,15 @@
  * The rows of all threads, of which only those near what is in view are on the page; spaces above and below stand for
  * the others. Who comes near an end of them asks for those that follow.
  */
-import type { ThreadLine, ThreadPage } from "../../../../operations/finding.ts";
-import { sessionAddress } from "../addresses.ts";
-import { element, timeElement } from "../dom.ts";
-import { formatCost } from "../format.ts";
-import { keepPlace, onScroll, setHeight } from "../keep-place.ts";
-import { stateOf } from "../states.ts";
-import { actionButtons, actionOf } from "./thread-actions.ts";
-import { chip } from "./report.ts";
-import { placeOf, titleOf } from "./thread-words.ts";
+import type { ThreadLine, ThreadPage } from "../../../../../operations/finding.ts";
+import { sessionAddress } from "../../addresses.ts";
+import { element, timeElement } from "../../dom.ts";
+import { formatCost } from "../../format.ts";
+import { keepPlace, onScroll, setHeight } from "../../keep-place.ts";
+import { stateOf } from "../../states.ts";
+import { actionButtons, actionOf } from "../thread-actions.ts";
+import { chip } from "../report.ts";
+import { placeOf, titleOf } from "../thread-words.ts";
 
 /** So many are asked for at least, and three times what fits into the view. */
 const leastRows = 60;

@@ -1,17 +1,17 @@
 /** The set-up of model, Slack and Discord: what `heddle setup` asks at a terminal, asked here. */
-import type { ConsoleSetupStep, SetupRun } from "../../setup-at-console.ts";
-import type { SetupState } from "../../streams/setup-streams.ts";
-import { getStatus } from "../api.ts";
+import type { ConsoleSetupStep, SetupRun } from "../../../setup-at-console.ts";
+import type { SetupState } from "../../../streams/setup-streams.ts";
+import { getStatus } from "../../api.ts";
 import { beginSetup, endSetup, watchSetup } from "./setup-requests.ts";
-import { messageOf } from "../transport.ts";
-import { copyButton } from "../copy.ts";
-import { type Child, element, redraw } from "../dom.ts";
-import { githubAppPanel } from "../github-app/panel.ts";
-import { isMe } from "../person.ts";
-import { showStatus } from "../status.ts";
-import { showToast } from "../toast.ts";
+import { messageOf } from "../../transport.ts";
+import { copyButton } from "../../copy.ts";
+import { type Child, element, redraw } from "../../dom.ts";
+import { githubAppPanel } from "../../github-app/panel.ts";
+import { isMe } from "../../person.ts";
+import { showStatus } from "../../status.ts";
+import { showToast } from "../../toast.ts";
 import { hearingPanel } from "./hearing.ts";
-import { emptyNote, type Frame } from "./report.ts";
+import { emptyNote, type Frame } from "../report.ts";
 import { questionForm } from "./setup-question.ts";
 
 const stepNames: Record<ConsoleSetupStep, string> = { model: "Model", slack: "Slack", discord: "Discord" };

@@ -1,10 +1,10 @@
 /** What the set-up asks, as a form. Nothing that is written into it is kept anywhere in the browser. */
-import type { SetupQuestion } from "../../setup-at-console.ts";
+import type { SetupQuestion } from "../../../setup-at-console.ts";
 import { answerSetup } from "./setup-requests.ts";
-import { messageOf } from "../transport.ts";
-import { element } from "../dom.ts";
-import { limitLength } from "../limit-length.ts";
-import { showToast } from "../toast.ts";
+import { messageOf } from "../../transport.ts";
+import { element } from "../../dom.ts";
+import { limitLength } from "../../limit-length.ts";
+import { showToast } from "../../toast.ts";
 
 /** What the server takes: schemas/setup.ts. */
 const mostChars = 4_000;

@@ -1,7 +1,7 @@
 /** What the page Connect asks of its server. */
-import type { ConsoleSetupStep, SetupAnswer } from "../../setup-at-console.ts";
-import type { SetupState } from "../../streams/setup-streams.ts";
-import { type Connection, postForNothing, request, watch } from "../transport.ts";
+import type { ConsoleSetupStep, SetupAnswer } from "../../../setup-at-console.ts";
+import type { SetupState } from "../../../streams/setup-streams.ts";
+import { type Connection, postForNothing, request, watch } from "../../transport.ts";
 
 /** How the set-up stands, whole, with each change. Returns what closes it. */
 export function watchSetup(on: Connection & { setup(state: SetupState): void }): () => void {

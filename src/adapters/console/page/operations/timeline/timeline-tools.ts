@@ -1,11 +1,11 @@
 /** Finding one's way in a timeline: search, turns, failures, the start. */
-import type { Outline } from "../../../../operations/operations.ts";
-import { getOutline, searchRecords } from "../api.ts";
-import { messageOf } from "../transport.ts";
-import { type Child, element, icon, type IconName } from "../dom.ts";
-import { pluralize } from "../format.ts";
-import { onKeys } from "../shortcuts.ts";
-import { announce, showToast } from "../toast.ts";
+import type { Outline } from "../../../../../operations/operations.ts";
+import { getOutline, searchRecords } from "../../api.ts";
+import { messageOf } from "../../transport.ts";
+import { type Child, element, icon, type IconName } from "../../dom.ts";
+import { pluralize } from "../../format.ts";
+import { onKeys } from "../../shortcuts.ts";
+import { announce, showToast } from "../../toast.ts";
 
 /** What the tools move about in. */
 interface Place {

@@ -1,8 +1,8 @@
 /** The entries of a timeline. A tool's result is shown with its call, wherever the two come from. */
-import type { TransientEvent, TimelineEntry } from "../../../../operations/timeline/timeline-entry.ts";
-import { element, icon } from "../dom.ts";
-import { formatDuration, pluralize } from "../format.ts";
-import { decisionOf } from "../states.ts";
+import type { TransientEvent, TimelineEntry } from "../../../../../operations/timeline/timeline-entry.ts";
+import { element, icon } from "../../dom.ts";
+import { formatDuration, pluralize } from "../../format.ts";
+import { decisionOf } from "../../states.ts";
 import {
   bodyOf,
   excerptOf,

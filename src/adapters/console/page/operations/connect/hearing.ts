@@ -1,8 +1,8 @@
 /** On the page Connect: whether the platforms that are configured bring anything in. */
-import type { PlatformHearing } from "../../setup-at-console.ts";
-import { element } from "../dom.ts";
-import { section } from "./report.ts";
-import { namePlatform } from "./thread-words.ts";
+import type { PlatformHearing } from "../../../setup-at-console.ts";
+import { element } from "../../dom.ts";
+import { section } from "../report.ts";
+import { namePlatform } from "../thread-words.ts";
 
 export function hearingPanel(platforms: readonly PlatformHearing[]): HTMLElement {
   return section("The first mention", element("ul", { class: "hearing" }, ...platforms.map(lineOf)));

@@ -1,11 +1,11 @@
 /** Beside the list of threads: those in which the words were said. */
-import type { SearchCursor } from "../../../../operations/finding.ts";
-import { sessionAddress } from "../addresses.ts";
-import { searchThreads, type ThreadFilter } from "../api.ts";
-import { messageOf } from "../transport.ts";
-import { element, timeElement } from "../dom.ts";
-import { pluralize } from "../format.ts";
-import { placeOf, titleOf } from "./thread-words.ts";
+import type { SearchCursor } from "../../../../../operations/finding.ts";
+import { sessionAddress } from "../../addresses.ts";
+import { searchThreads, type ThreadFilter } from "../../api.ts";
+import { messageOf } from "../../transport.ts";
+import { element, timeElement } from "../../dom.ts";
+import { pluralize } from "../../format.ts";
+import { placeOf, titleOf } from "../thread-words.ts";
 
 /** The journals of so many threads are looked through at once before the person is asked. */
 const atOnce = 1_000;
