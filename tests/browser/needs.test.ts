@@ -71,6 +71,41 @@ describe("what waits for a person", () => {
     expect(await page.locator("#pages a[href='#/audit']").isVisible()).toBe(true);
   });
 
+  test("is shown as it is now, where an earlier answer comes later", async () => {
+    let prepared: Awaited<ReturnType<typeof prepare>> | undefined;
+    await using at = await openConsolePage({
+      prepare: async (console) => void (prepared = await prepare(console)),
+    });
+    const { page, console } = at;
+    if (!prepared) throw new Error("not prepared");
+    const late = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    await page.route(
+      "**/api/v1/needs",
+      async (route) => {
+        const response = await route.fetch();
+        asked.resolve();
+        await late.promise;
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    await page.goto(`${console.url}#/needs`);
+    await asked.promise;
+    const { redis, own } = prepared;
+    await decide(redis, own.thread, own.id, { kind: "expired", at: Date.now() }, Date.now());
+    announceSession(redis, own.thread, onError);
+    const items = page.locator("ol.needs > li");
+    await expect.poll(() => items.count()).toBe(3);
+    const answered = page.waitForResponse("**/api/v1/needs");
+    late.resolve();
+    await (await answered).finished();
+    await page.evaluate(
+      "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
+    );
+    expect(await items.count()).toBe(3);
+  });
+
   test("is counted in the title and beside its link, decided by keys, and gone once it is decided", async () => {
     let prepared: Awaited<ReturnType<typeof prepare>> | undefined;
     await using at = await openConsolePage({

@@ -24,6 +24,8 @@ const nothing = "Nothing waits for you. Questions, approvals and paused work of 
 export function openNeeds(root: HTMLElement): () => void {
   let closed = false;
   let quietUntil = 0;
+  /** The number of the last request, and of the last one that was answered. */
+  let [asked, answered] = [0, 0];
   const rows = new Map<string, Row>();
   const count = element("p", { class: "count", role: "status" });
   const list = element("ol", { class: "needs" });
@@ -33,8 +35,13 @@ export function openNeeds(root: HTMLElement): () => void {
   void load();
 
   async function load(): Promise<void> {
+    const number = ++asked;
     try {
-      show(await getNeeds());
+      const needs = await getNeeds();
+      // What is answered late is of earlier.
+      if (number < answered) return;
+      answered = number;
+      show(needs);
     } catch (error) {
       if (!closed) body.replaceChildren(failure(error, load));
     }
