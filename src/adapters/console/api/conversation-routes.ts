@@ -116,7 +116,8 @@ async function postMessage(services: Services, call: ApiCall): Promise<Reply> {
     const { key } = named;
     const files = await Promise.all(attachments.map((file) => uploads.claim(id, file)));
     const known = files.filter((file) => file !== null);
-    if (known.length < files.length) {
+    // Of a message that was taken, whose answer was lost, they may have been read by now.
+    if (known.length < files.length && !(await intake.wasSaid(consoleThread(id), key))) {
       const why = "one of its files is not there, as a file waits an hour for its message. Attach it again.";
       return replyProblem(400, `The message was not taken: ${why}`);
     }

@@ -69,7 +69,7 @@ export class Conversations {
   /** Adds a message, once for every `key`; returns its id. `data` are the bytes of a file message. */
   async add(thread: string, key: string, content: ConsoleContent, data?: Uint8Array): Promise<string> {
     const keys = toKeys(thread);
-    const id = createHash("sha256").update(key).digest("hex").slice(0, 20);
+    const id = toMessageId(key);
     const at = this.#now();
     const place = await this.#takePlace(keys.thread);
     const message: ConsoleMessage = { id, place, at, ...content };
@@ -93,6 +93,11 @@ export class Conversations {
     await this.#announce({ thread, message: id });
     await this.#announce({ thread });
     return id;
+  }
+
+  /** Whether a message with that key was added, and is still there. */
+  async has(thread: string, key: string): Promise<boolean> {
+    return (await this.#redis.hexists(toKeys(thread).messages, toMessageId(key))) === 1;
   }
 
   /**
@@ -224,6 +229,10 @@ export class Conversations {
   async #announce(change: ConsoleChange): Promise<void> {
     await this.#redis.publish(changesChannel, JSON.stringify(change));
   }
+}
+
+function toMessageId(key: string): string {
+  return createHash("sha256").update(key).digest("hex").slice(0, 20);
 }
 
 function toKeys(thread: string): { messages: string; thread: string; files: string } {

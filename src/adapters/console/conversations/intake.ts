@@ -24,6 +24,8 @@ export interface ConsoleIntake {
     attachments?: AttachmentHandle[],
     chosen?: Pick<InboundMessage, "options" | "tellsRefusal">,
   ): Promise<IntakeResult>;
+  /** Whether an earlier attempt with that key has added the message. Its files had come with it then. */
+  wasSaid(thread: ThreadRef, key: string): Promise<boolean>;
   stop(thread: ThreadRef, author: Author): Promise<IntakeResult>;
   /** Presses a button of a message; ignored when the message does not offer it. */
   press(thread: ThreadRef, button: PressedButton, author: Author): Promise<IntakeResult>;
@@ -68,7 +70,7 @@ export function createConsoleIntake(options: {
         ...(pictures.some(Boolean) && { pictures }),
       };
       // The message is added before intake receives it, since a worker may mark it at once.
-      const id = await conversations.add(thread.thread, `said ${key}`, content);
+      const id = await conversations.add(thread.thread, saidKey(key), content);
       const result = await intake.receive({
         kind: "message",
         thread,
@@ -87,6 +89,8 @@ export function createConsoleIntake(options: {
         await conversations.add(thread.thread, `told ${id}`, { kind: "notice", markdown: told });
       return result;
     },
+
+    wasSaid: ({ thread }, key) => conversations.has(thread, saidKey(key)),
 
     async stop(thread, author) {
       return await intake.receive({ kind: "stop", target: { thread }, author, at: now() });
@@ -126,6 +130,10 @@ export function createConsoleIntake(options: {
       });
     },
   };
+}
+
+function saidKey(key: string): string {
+  return `said ${key}`;
 }
 
 /** Creates a thread that nobody has written in yet. */

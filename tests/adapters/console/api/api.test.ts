@@ -136,9 +136,9 @@ describe("sending files along", () => {
     call(console.url, `/api/threads/${thread}/attachments${query}`, {
       ...{ method: "POST", body, headers: { "content-type": type } },
     });
-  const sayWith = (attachments: string[]) =>
+  const sayWith = (attachments: string[], key = "first-key") =>
     call(console.url, `/api/threads/${thread}/messages`, {
-      ...{ method: "POST", json: { text: "read this", key: "first-key", attachments } },
+      ...{ method: "POST", json: { text: "read this", key, attachments } },
     });
   const idOf = (answer: { json(): unknown }) => (answer.json() as { id: string }).id;
 
@@ -189,7 +189,18 @@ describe("sending files along", () => {
     console.intake.result = () => ({ kind: "refused", reply: "Not today." });
     const id = idOf(await send("?name=a.csv"));
     await sayWith([id]);
-    expect((await sayWith([id])).status).toBe(400);
+    expect((await sayWith([id], "another-key")).status).toBe(400);
+  });
+
+  test("a message that is sent again once its file was read counts as the one that was taken", async () => {
+    const id = idOf(await send("?name=a.csv"));
+    await sayWith([id]);
+    const [event] = console.intake.events;
+    const [file] = event?.kind === "message" ? event.attachments : [];
+    await console.surface.release?.(file ?? expect.fail("No file came."));
+    console.intake.result = () => ({ kind: "duplicate" });
+    expect((await sayWith([id])).json()).toEqual({ kind: "duplicate" });
+    expect(await conversation()).toMatchObject({ messages: [{ text: "read this" }] });
   });
 
   test("a file of another thread does not come along", async () => {
