@@ -104,7 +104,8 @@ function guildOf(id: string | undefined, { world }: RouteContext): FakeGuild {
 }
 
 function readable(message: FakeMessage, { world, messageContent }: RouteContext): Record<string, unknown> {
-  const data = wireMessage(world, message);
+  // Given back only to whoever posts with it, and lost where the message is read again, as discord.js says of it.
+  const { nonce: _, ...data } = wireMessage(world, message);
   return messageContent ? data : withoutContent(world, message, data);
 }
 
