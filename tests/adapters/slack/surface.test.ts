@@ -1,11 +1,16 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { createWebClient } from "../../../src/adapters/slack/connection/web.ts";
+import { createFeatures } from "../../../src/adapters/slack/surface/features.ts";
+import { createThreadStatus } from "../../../src/adapters/slack/surface/status.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import type { Decision, Question } from "../../../src/agent/questions.ts";
 import type { OutboundMessage } from "../../../src/chat/outbound.ts";
 import { renderDecision, renderQuestion } from "../../../src/progress/question-messages.ts";
 import { notified, visibleText } from "../../fakes/slack/blocks.ts";
 import { failure, scene } from "./slack-scene.ts";
+
+const log = pino({ level: "silent" });
 
 test("a message has the address at which people find it", async () => {
   const { surface, thread, general, root } = await scene();
@@ -576,6 +581,26 @@ describe("status", () => {
     const asked = (name: string) => slack.calls.filter(({ method }) => method === name).length;
     expect(asked("agents.sessions.setStatus")).toBe(1);
     expect(asked("assistant.threads.setStatus")).toBe(2);
+  });
+
+  test("is asked for again some hours later: the app may have been given its scope meanwhile", async () => {
+    const { slack, thread, general, root } = await scene();
+    const client = createWebClient(
+      { botToken: slack.botToken, apiUrl: slack.url, log },
+      { timeoutMs: 5_000 },
+    );
+    let now = Date.now();
+    const status = createThreadStatus(
+      client,
+      createFeatures(log, () => now),
+      log,
+    );
+    slack.fail("assistant.threads.setStatus", { kind: "refuse", error: "missing_scope" });
+    for (const text of ["one", "two"]) await status.setLine(thread, text);
+    expect(slack.status(general, root.ts)).toBeUndefined();
+    now += 7 * 3_600_000;
+    await status.setLine(thread, "is thinking…");
+    expect(slack.status(general, root.ts)).toBe("is thinking…");
   });
 });
 

@@ -1,7 +1,7 @@
 import type { BaseLogger } from "pino";
 
 /** What not every workspace has; Slack does not say so before it refuses it. */
-export type Feature = "cards" | "feedback" | "streams" | "tables";
+export type Feature = "cards" | "feedback" | "session" | "status" | "streams" | "tables";
 
 /** What one workspace is known to lack. */
 export interface Features {
@@ -9,6 +9,11 @@ export interface Features {
   /** To be called when Slack has refused it: it is tried again after some hours. */
   onRefused(feature: Feature): void;
 }
+
+const names: Record<Feature, string> = {
+  ...{ cards: "cards", feedback: "feedback buttons", streams: "messages that grow", tables: "tables" },
+  ...{ session: "the session of a thread", status: "the status of a thread" },
+};
 
 const untilTriedAgainMs = 6 * 3_600_000;
 
@@ -18,7 +23,9 @@ export function createFeatures(log: BaseLogger, now = Date.now): Features {
     has: (feature) => now() - (refusedAt.get(feature) ?? -Infinity) >= untilTriedAgainMs,
     onRefused(feature) {
       refusedAt.set(feature, now());
-      log.info(`Slack does not take ${feature} in this workspace, so it is left out for some hours.`);
+      log.info(
+        `Slack does not take ${names[feature]} in this workspace; Heddle does without for some hours.`,
+      );
     },
   };
 }

@@ -3,6 +3,7 @@ import type { BaseLogger } from "pino";
 import { cutText } from "../../../agent/text/text.ts";
 import { type ThreadId, threadId, type ThreadRef } from "../../../chat/threads.ts";
 import { refusalCode } from "../connection/web.ts";
+import type { Feature, Features } from "./features.ts";
 
 /**
  * Slack's own state of a thread. While it is `processing`, Slack shows its native Stop button, which arrives as
@@ -30,18 +31,26 @@ const refreshMs = 50_000;
 /** https://docs.slack.dev/reference/methods/agents.sessions.setStatus */
 const titleChars = 200;
 
-/** Refusals that are permanent: the app may not do this here. */
+/** The app may not do this here. */
 const final = new Set(["not_authorized", "missing_scope", "unknown_method", "access_denied", "not_allowed"]);
 
-export function createThreadStatus(client: WebClient, log: BaseLogger): ThreadStatus {
-  const callSession = untilRefused("the session of a thread", log);
-  const callLine = untilRefused("the status of a thread", log);
+export function createThreadStatus(client: WebClient, features: Features, log: BaseLogger): ThreadStatus {
+  const call = async (feature: Feature, work: () => Promise<unknown>): Promise<void> => {
+    if (!features.has(feature)) return;
+    try {
+      await work();
+    } catch (error) {
+      const code = refusalCode(error) ?? "no answer";
+      if (final.has(code)) features.onRefused(feature);
+      log.debug(`Slack did not set the ${feature} of a thread (${code}).`);
+    }
+  };
   const processing = new Map<ThreadId, number>();
   const pending = new Map<ThreadId, Promise<void>>();
   const show = ({ channel, thread }: ThreadRef, status: string) => {
     const place = { channel_id: channel, thread_ts: thread };
     const loading = status === "" ? {} : { loading_messages: [toSentence(status), ...stillWorking] };
-    return callLine(() => client.assistant.threads.setStatus({ ...place, status, ...loading }));
+    return call("status", () => client.assistant.threads.setStatus({ ...place, status, ...loading }));
   };
   return {
     async setSession(thread, status, title = "") {
@@ -51,9 +60,9 @@ export function createThreadStatus(client: WebClient, log: BaseLogger): ThreadSt
       else processing.set(id, Date.now());
       const place = { channel_id: thread.channel, thread_ts: thread.thread };
       const named = title === "" ? {} : { title: cutText(title, titleChars) };
-      await callSession(() => client.agents.sessions.setStatus({ ...place, status, ...named }));
+      await call("session", () => client.agents.sessions.setStatus({ ...place, status, ...named }));
     },
-    isProcessing: (thread) => callSession.isAvailable() && processing.has(threadId(thread)),
+    isProcessing: (thread) => features.has("session") && processing.has(threadId(thread)),
     async setLine(thread, text) {
       const id = threadId(thread);
       const setting = show(thread, text);
@@ -77,23 +86,4 @@ const stillWorking = ["Working on it…", "Still at it…"];
 function toSentence(status: string): string {
   const words = status.replace(/^is /, "");
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** Creates what makes calls until Slack says that the app may not. */
-function untilRefused(
-  what: string,
-  log: BaseLogger,
-): ((work: () => Promise<unknown>) => Promise<void>) & { isAvailable(): boolean } {
-  let available = true;
-  const call = async (work: () => Promise<unknown>) => {
-    if (!available) return;
-    try {
-      await work();
-    } catch (error) {
-      const code = refusalCode(error) ?? "no answer";
-      available = !final.has(code);
-      log.debug(`Slack did not set ${what} (${code}).`);
-    }
-  };
-  return Object.assign(call, { isAvailable: () => available });
 }

@@ -67,8 +67,8 @@ export function createSlackSurface(access: SlackAccess): SlackSurface {
   const edits = createWebClient(access, { timeoutMs: 10_000 });
   const files = createWebClient(access, { timeoutMs: uploadMs });
   const readers = createWebClient(access, { timeoutMs: 10_000, retries: 1 });
-  const status = createThreadStatus(edits, access.log);
   const features = createFeatures(access.log);
+  const status = createThreadStatus(edits, features, access.log);
   const streams = createStreams({
     ...{ client: posts, features },
     ...(access.streamStarts && { starts: access.streamStarts }),
