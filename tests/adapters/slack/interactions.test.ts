@@ -121,6 +121,20 @@ describe("buttons", () => {
     expect(intake.events).toMatchObject([{ kind: "action", thread, action: "deny:7", text: "" }]);
   });
 
+  test("tell the person alone what came of a modal that took long, also where nobody has replied yet", async () => {
+    const { slack, intake, ada, surface, thread } = await scene({ ackTimeoutMs: 3_000 });
+    const [first] = await surface.post({ ...thread, thread: "" }, question, "begins");
+    await ada.presses("heddle_ask:deny:7", await slack.message(({ ts }) => ts === first?.message));
+    await untilAcknowledged(slack);
+    const outcome = takesLong(intake);
+    ada.submits("no");
+    await untilAcknowledged(slack);
+    expect(ada.modal()).toBeUndefined();
+    outcome.resolve({ kind: "refused", reply: "Somebody was faster." });
+    await slack.until(() => ada.ephemerals().length > 0);
+    expect(ada.ephemerals()).toEqual(["Somebody was faster."]);
+  });
+
   test("tell the person alone why they did nothing", async () => {
     const { slack, intake, ada, asked, general, root } = await scene();
     const before = slack.transcript(general);

@@ -113,12 +113,15 @@ export function listenToButtons(app: App, connectionOf: ConnectionOf, inTime: In
         const text = explainResult(result);
         return text ? { text, field: result.kind === "refused" ? result.field : undefined } : undefined;
       };
+      const { channel, thread, message } = press;
+      // One that begins a thread may have no replies yet.
+      const place = { channel, thread: thread === message ? undefined : thread };
       // Slack shows a problem at an input alone.
       const [first] = Object.keys(written.fields ?? {});
       await inTime.reply(take, {
         acknowledge: (problem) =>
           problem ? ack(problemInModal(problem.text, problem.field ?? first)) : ack(),
-        tell: (problem) => team.postEphemeral({ ...press, user: user.id }, problem),
+        tell: (problem) => team.postEphemeral({ ...place, user: user.id }, problem),
       });
     });
   listenToModal(formModal, (view) => ({ fields: readForm(view) }));
