@@ -473,14 +473,14 @@ describe("“Ask the agent about this”", () => {
   });
 
   test("closes the modal while the question still takes long, so that nobody sends it again", async () => {
-    const { slack, intake, ada, general } = await asks(async ({ bob, general }) => bob.says(general, "odd"));
+    const { slack, intake, ada, ...all } = await asks(async ({ bob, general }) => bob.says(general, "odd"));
     const outcome = takesLong(intake);
     const asked = ada.submits("is that true?");
     await untilAcknowledged(slack);
     expect([asked.hasFailed, ada.modal()]).toEqual([undefined, undefined]);
     outcome.resolve({ kind: "accepted", thread: "t", position: 1 });
     await slack.message(({ text }) => text.includes("is that true?"));
-    expect(slack.transcript(general)).toContain("is that true?");
+    expect(slack.transcript(all.general)).toContain("is that true?");
   });
 
   test("says in the modal what is in the way", async () => {
