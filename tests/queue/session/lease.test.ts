@@ -608,6 +608,22 @@ test("A turn reads an edit of what it works on once, behind what was written bef
   expect(taken.map(({ text }) => text)).toEqual(["message 2", expect.stringContaining(edit.text)]);
 });
 
+test("A turn reads a message that is edited again and again as it is in the end, behind all that was written before", async () => {
+  const redis = server.client();
+  const thread = newThread();
+  for (const n of [1, 2]) await deliver(redis, thread, message(n), options);
+  const lease = await claimSession(redis, thread);
+  await lease.take({ type: "turn-start", turn: "t", at: 1 });
+  const edit = (n: number, at: number) =>
+    editMessage(redis, thread, { message: `m${n}`, author: ada, at, text: `${n} at ${at}` });
+  await edit(1, 4);
+  await edit(2, 4);
+  await deliver(redis, thread, message(3), options);
+  expect([await edit(1, 6), await edit(1, 5)]).toEqual(["passed-on", "repeated"]);
+  const { taken } = await lease.take();
+  expect(taken.map(({ text }) => text.split("\n").at(-1))).toEqual(["2 at 4", "message 3", "1 at 6"]);
+});
+
 test("A session that may still be alive stays on the list when a turn ends elsewhere", async () => {
   const redis = server.client();
   const [working, ending] = [newThread(), newThread()];

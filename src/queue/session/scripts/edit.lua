@@ -1,5 +1,6 @@
 --[[
-  Changes a message that waits, or passes the new text on as a correction while a turn works on the old one.
+  Changes a message that waits, or passes the new text on as a correction while a turn works on the old one. Of a
+  message's corrections only the last one waits.
 
   KEYS[1] head    KEYS[2] mail    KEYS[3] asked    KEYS[4] when the newest known edit of the message was made, ms
 
@@ -14,6 +15,8 @@
     0  not a message that waits or is being worked on
 ]]
 -- @include decode
+-- @include find-waiting
+-- @include find-correction
 -- @include mail-size
 local head, mail, asked, newest = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local message, text, correction, seconds, at, plan = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] == "1"
@@ -27,25 +30,29 @@ local function isNew()
   return true
 end
 
-for index, entry in ipairs(redis.call("LRANGE", mail, 0, -1)) do
-  local record = decode(entry)
-  if type(record.message) == "table" and record.message.id == message then
-    if not isNew() then
-      return 3
-    end
-    record.message.text = text
-    record.message.plan = plan or nil
-    local changed = cjson.encode(record)
-    redis.call("LSET", mail, index - 1, changed)
-    resizeMail(head, #changed - #entry)
-    return 1
+local entry, position = findWaiting(mail, message)
+if entry then
+  if not isNew() then
+    return 3
   end
+  local record = decode(entry)
+  record.message.text = text
+  record.message.plan = plan or nil
+  local changed = cjson.encode(record)
+  redis.call("LSET", mail, position, changed)
+  resizeMail(head, #changed - #entry)
+  return 1
 end
 if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
   return 0
 end
 if not isNew() then
   return 3
+end
+-- Some programs edit a message many times, and a turn that waits for people takes no correction meanwhile.
+local earlier = findCorrection(mail, message)
+if earlier then
+  removeEntry(head, mail, earlier)
 end
 addEntry(head, mail, correction)
 return 2
