@@ -193,6 +193,17 @@ describe("A mailbox", () => {
     expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 6 })).toBe("stopping");
   });
 
+  test("is stopped by the deletion of its only message, also while an edit of that waits to be read", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const lease = await claimSession(redis, thread);
+    await lease.take({ type: "turn-start", turn: "t", at: 1 });
+    await editMessage(redis, thread, { message: "m1", author: ada, at: 4, text: "else" });
+    expect(await deleteMessage(redis, thread, { message: "m1", author: ada, at: 5 })).toBe("stopping");
+    expect(await readMailbox(redis, thread)).toEqual([]);
+  });
+
   test("keeps what is newer than a stop in its order while the rest is withdrawn", async () => {
     const redis = server.client();
     const thread = newThread();

@@ -17,6 +17,7 @@
 ]]
 -- @include decode
 -- @include find-waiting
+-- @include find-correction
 -- @include mail-size
 -- @include time
 -- @include newest-stop
@@ -31,6 +32,11 @@ if entry then
 end
 if redis.call("HGET", head, "status") ~= "running" or redis.call("SISMEMBER", asked, message) == 0 then
   return redis.call("EXISTS", seen) == 1 and 4 or 0
+end
+-- Nobody needs the new text of a message that is gone, and it is no other work either.
+local correction = findCorrection(mail, message)
+if correction then
+  removeEntry(head, mail, correction)
 end
 -- A correction, or the note of a deletion, is about a message and no work of its own: `<message>~<time>`.
 local others = 0
