@@ -4,12 +4,19 @@ import type { ThreadId, ThreadRef } from "./threads.ts";
 /** A place in which channels are. */
 type Place = Pick<ThreadRef, "platform" | "workspace" | "channel">;
 
+/** When a thread is to be woken for a message that may wait, ms. */
+export interface WakeTime {
+  at: number;
+  /** The time of the messages shortly before it, which is put off by it. */
+  insteadOf?: number;
+}
+
 /**
  * What becomes of a message that addresses nobody of ours. `taken`: it goes to that thread, as a message of that
- * trigger, and its turn begins at `wakeAt` (ms) unless something else wakes the thread before.
+ * trigger, and its turn begins then unless something else wakes the thread before.
  */
 export type Heard =
-  | { kind: "taken"; thread: ThreadId; trigger: string; wakeAt: number }
+  | { kind: "taken"; thread: ThreadId; trigger: string; wake: WakeTime }
   | Extract<IntakeResult, { kind: "ignored" }>;
 
 /** The channels whose messages are read also where they address nobody. */

@@ -36,10 +36,10 @@ async function takeHeard(
 ): Promise<IntakeResult> {
   const heard = await watch?.judge(event);
   if (heard?.kind !== "taken") return heard ?? notWatched;
-  const { thread, trigger, wakeAt } = heard;
+  const { thread, trigger, wake } = heard;
   const message = { ...toUserMessage({ ...event, addressed: "none" }), unaddressed: true as const, trigger };
   const delivery = await deliver(redis, thread, message, {
-    ...{ onlyIfSession: false, wakeAt, now: now() },
+    ...{ onlyIfSession: false, wake, now: now() },
     ...(event.author.standing === "bot" && { botLimit: access.botLimit }),
   });
   switch (delivery.kind) {
@@ -51,7 +51,7 @@ async function takeHeard(
     case "duplicate":
     case "accepted":
       await rememberMessages(redis, thread, [event.ref]);
-      watch?.wakeLater(thread, wakeAt);
+      watch?.wakeLater(thread, wake.at);
       return delivery.kind === "duplicate" ? delivery : { ...delivery, thread };
   }
 }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { UserMessage } from "../../src/agent/messages.ts";
 import type { Author, InboundEvent, InboundMessage } from "../../src/chat/inbound.ts";
 import { threadId } from "../../src/chat/threads.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
@@ -6,7 +7,7 @@ import { type WatchSettings, watchSchema } from "../../src/config/watch.ts";
 import { readUsage } from "../../src/queue/budgets/usage.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { readJournal } from "../../src/queue/session/journal/journal.ts";
-import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
+import { deliver, readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { createOverview } from "../../src/queue/session/lists/overview.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
@@ -268,6 +269,32 @@ describe("A channel that is watched", () => {
     await take(heddle, later);
     await untilEnded(later);
     expect(await readMailbox(redis(), threadId(first.thread))).toHaveLength(2);
+  });
+
+  test("puts off nothing that its thread has to do before its turn", async () => {
+    const hourMs = 3_600_000;
+    const toTime = (at: number) => new Date(at).toISOString().slice(11, 16);
+    const quietHours = {
+      from: toTime(Date.now() - hourMs),
+      to: toTime(Date.now() + 6 * hourMs),
+      timeZone: "UTC",
+    };
+    const heddle = await open([], { watch: watched({ quietHours }) });
+    const first = said("down at night");
+    await take(heddle, first);
+    const thread = threadId(first.thread);
+    const listedAt = async () => Number(await redis().zscore(keys.waiting, thread));
+    // Of a gateway that has died before it could wake the thread.
+    const asked: UserMessage = { role: "user", id: "asked", author: ada, text: "Look at it.", at: clock };
+    await deliver(redis(), thread, asked, { onlyIfSession: false, now: Date.now() });
+    await take(heddle, said("still down", bob));
+    expect(await listedAt()).toBeLessThanOrEqual(Date.now());
+
+    const questionEnds = Date.now() + hourMs;
+    await redis().zadd(keys.waiting, questionEnds, thread);
+    const again = said("and now?", bob);
+    await take(heddle, again, again);
+    expect(await listedAt()).toBeLessThanOrEqual(questionEnds);
   });
 });
 

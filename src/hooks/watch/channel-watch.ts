@@ -16,7 +16,7 @@ import { createWordFilter } from "./words.ts";
 
 const joinScript = loadScript(new URL("scripts/join-burst.lua", import.meta.url));
 /** See its header. */
-const joinReply = z.tuple([z.string(), z.number()]);
+const joinReply = z.tuple([z.string(), z.number(), z.number()]);
 
 export interface WatchOptions {
   redis: Redis;
@@ -139,8 +139,9 @@ async function join(
       seenSeconds,
     ],
   );
-  const [thread, wakeAt] = joinReply.parse(reply);
-  return { kind: "taken", thread, trigger: nameWatch(channel), wakeAt };
+  const [thread, begins, before] = joinReply.parse(reply);
+  const wake = { at: begins, ...(before >= 0 && { insteadOf: before }) };
+  return { kind: "taken", thread, trigger: nameWatch(channel), wake };
 }
 
 type Filters = (channel: string, watch: WatchSettings, text: string) => boolean;

@@ -34,7 +34,7 @@ async function ask(n: number, id = `q${n}`): Promise<void> {
     [{ type: "question", question, at: 1 }],
     askQuestion(question, { kind: "question", markdown: "" }),
   );
-  await enqueueForSweep(redis, thread, Date.now(), expiresAt);
+  await enqueueForSweep(redis, thread, Date.now(), { at: expiresAt });
 }
 
 /** Threads in which messages wait. */

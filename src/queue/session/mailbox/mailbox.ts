@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { JournalRecord } from "../../../agent/journal/journal.ts";
 import type { UserMessage } from "../../../agent/messages.ts";
+import type { WakeTime } from "../../../chat/channel-watch.ts";
 import type { ThreadId } from "../../../chat/threads.ts";
 import { daySeconds, keys } from "../../redis/keys.ts";
 import { isOutOfMemory, OutOfMemory } from "../../redis/out-of-memory.ts";
@@ -41,7 +42,7 @@ interface Beside {
  * @param onlyIfSession take it only where a session is alive (follow-ups without a mention)
  * @param botLimit for a message of a bot: so many are taken without one of a person between them
  * @param seenSeconds how long the message is known when it is delivered again. Default: a day
- * @param wakeAt when the sweeper finds the thread, ms. Default: at once
+ * @param wake when the sweeper finds the thread. Default: at once
  * @param mayOverflow take it however much waits: nobody could send it again
  */
 export async function deliver(
@@ -53,7 +54,7 @@ export async function deliver(
     botLimit?: number;
     seenSeconds?: number;
     mayOverflow?: boolean;
-    wakeAt?: number;
+    wake?: WakeTime;
     now: number;
   },
 ): Promise<Delivery> {
@@ -85,7 +86,7 @@ export async function deliver(
   if (result === -4) return { kind: "full" };
 
   // Also for a duplicate: the first delivery may have died before it came here.
-  await enqueueForSweep(redis, thread, options.now, options.wakeAt);
+  await enqueueForSweep(redis, thread, options.now, options.wake);
   const beside: Beside = {
     ...(questions > 0 && { hasQuestions: true }),
     ...(scheduled > 0 && { hasScheduled: true }),
