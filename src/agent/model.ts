@@ -126,8 +126,9 @@ export interface LanguageModel {
    * Makes one call. Yields `done` exactly once, last; an empty reply has `parts: []`, and the caller must not store it.
    * Ids of tool calls are the service's own, or new ones where it gives none, and may repeat: see `withUniqueCallIds`.
    *
-   * Throws {@link ModelError} for whatever the service did, and rethrows the signal's reason on abort. A caller that
-   * stops iterating ends the call.
+   * Throws {@link ModelError} for whatever the service did, a connection that fails included, and rethrows the signal's
+   * reason on abort. Any other error is a fault of the program: `runTurn` throws it too. A caller that stops iterating
+   * ends the call.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }

@@ -11,7 +11,7 @@ export type Reply =
   | { kind: "failed"; error: ModelError }
   | { kind: "aborted" };
 
-/** Makes one model call. Throws only what is neither the service's failure nor an abort. */
+/** Makes one model call. Throws where the model breaks the contract of `LanguageModel.stream`. */
 export async function* callModel(
   state: TurnState,
   step: number,

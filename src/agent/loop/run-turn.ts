@@ -11,10 +11,12 @@ import type { Turn } from "./turn.ts";
 /**
  * Runs one turn: model call, tool calls, again, until the model answers or something ends it.
  *
- * Does not throw for anything that a model, a tool or a person does: the outcome says how the turn ended. The consumer
- * must store each event for which `toRecord` returns a record before it asks for the next one. Three may wait: a reply
- * with calls for the event behind it, the last result of a step for `followUps` or the end of the turn, and what the
- * model is told (`nudge`) for its reply, because nothing is done in between.
+ * Does not throw for anything that a service, a tool or a person does: the outcome says how the turn ended. What it throws
+ * is a fault of the program, such as a model that breaks the contract of `LanguageModel.stream`.
+ *
+ * The consumer must store each event for which `toRecord` returns a record before it asks for the next one. Three may
+ * wait: a reply with calls for the event behind it, the last result of a step for `followUps` or the end of the turn, and
+ * what the model is told (`nudge`) for its reply, because nothing is done in between.
  *
  * ```ts
  * const events = runTurn(turn);

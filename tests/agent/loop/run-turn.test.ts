@@ -401,6 +401,25 @@ describe("The loop", () => {
   });
 });
 
+describe("A model that breaks its contract", () => {
+  const breaking = (stream: LanguageModel["stream"]) =>
+    run({ model: { ...scriptedModel([]).model, stream }, journal: asking("do it") });
+
+  test("is a fault of the program, whose own error is thrown", async () => {
+    const fault = new TypeError("It is no function.");
+    // biome-ignore lint/correctness/useYield: it fails before it says anything.
+    const throwing = async function* () {
+      throw fault;
+    };
+    await expect(breaking(throwing)).rejects.toBe(fault);
+    await expect(
+      breaking(async function* () {
+        yield { type: "text", delta: "Hel" };
+      }),
+    ).rejects.toThrow("ended its stream without a final event");
+  });
+});
+
 describe("Calls whose ids the model uses again", () => {
   const spoken = (messages: readonly Message[]) =>
     messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
