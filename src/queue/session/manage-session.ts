@@ -1,9 +1,13 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { daySeconds, keys } from "../redis/keys.ts";
+import { loadScript } from "../redis/script.ts";
 import { isBranchOf } from "../stores/pull-requests.ts";
 import { claimUnheldSession } from "./claim.ts";
 import { readSessionStatus } from "./lists/sessions.ts";
+
+const deleteScript = loadScript(new URL("scripts/delete-session.lua", import.meta.url));
+const unlistScript = loadScript(new URL("scripts/unlist.lua", import.meta.url));
 
 /** What people call the thread, and since when it is put away, ms; an empty text removes either. */
 export interface SessionFacts {
@@ -25,28 +29,34 @@ export async function setSessionFacts(redis: Redis, thread: ThreadId, facts: Ses
 const unclaimedSeconds = 90 * daySeconds;
 /** Names of keys that are looked at with one command. */
 const scanned = 1_000;
-const removedAtOnce = 100;
 /** Workers of other hosts remove the workspace within this time, or when they are started again. */
 const rememberedMs = 30 * 86_400_000;
 
 /**
  * Deletes all that Redis has of a session: journal, snapshots, mailbox, notes, schedules, and what tells that messages
- * belong to it. The names of all keys are looked through once, in pieces, as some are known by nothing else.
+ * belong to it. The names of all keys are looked through once, in pieces, as some are known by nothing else. What comes
+ * meanwhile keeps the session, and what comes later begins a new one, of which nothing is deleted.
  *
  * @returns false, and nothing is done, where a turn runs or messages wait
  */
 export async function deleteSession(redis: Redis, thread: ThreadId, now: number): Promise<boolean> {
   if ((await readSessionStatus(redis, thread)) !== "idle") return false;
   // Who held it before writes no more.
-  if (!(await claimUnheldSession(redis, thread, { expireSeconds: 3_600 }))) return false;
+  const lease = await claimUnheldSession(redis, thread, { expireSeconds: 3_600 });
+  if (!lease) return false;
+  const lists = [keys.threads, keys.waiting, keys.asking];
+  const listedSince = await Promise.all(lists.map((list) => redis.zscore(list, thread)));
+  const references = await listReferences(redis, thread);
+  const own = await listKeys(redis, `heddle:{${escapeGlob(thread)}}:*`);
+  const scriptKeys = [keys.head(thread), keys.mail(thread), ...own];
+  if ((await deleteScript.run(redis, scriptKeys, [lease.claim.epoch])) !== 1) return false;
   await redis.zadd(keys.deleted, now, thread);
   await redis.zremrangebyscore(keys.deleted, "-inf", now - rememberedMs);
-  await removeReferences(redis, thread);
-  for (const node of primariesOf(redis)) {
-    await eachKey(node, `heddle:{${escapeGlob(thread)}}:*`, (found) => node.unlink(...found));
-    await eachKey(node, "heddle:{pull:*", (found) => removeBranches(node, found, thread));
-  }
-  await Promise.all([keys.threads, keys.waiting, keys.asking].map((list) => redis.zrem(list, thread)));
+  await Promise.all(references.map((key) => redis.unlink(key)));
+  await removeBranches(redis, thread);
+  await Promise.all(
+    lists.map((list, index) => unlistScript.run(redis, [list], [thread, listedSince[index] ?? "", ""])),
+  );
   return true;
 }
 
@@ -62,19 +72,18 @@ export async function listDeleted(redis: Redis): Promise<{ thread: ThreadId; at:
 const prefix = "heddle:ref:";
 
 /** What tells that messages are of this thread: people's, and our own, of which no journal tells. */
-async function removeReferences(redis: Redis, thread: ThreadId): Promise<void> {
+async function listReferences(redis: Redis, thread: ThreadId): Promise<string[]> {
   const { platform, workspace, channel: place, thread: id } = parseThreadId(thread);
   // On some platforms a thread's messages are in a channel of its own.
   const near = [place, id].map((channel) => keys.reference({ platform, workspace, channel, message: "" }));
   const every = `${prefix}${escapeGlob(`${platform}:${workspace}:`)}*`;
-  for (const node of primariesOf(redis)) {
-    await eachKey(node, every, async (found) => {
-      const nearby = found.filter((key) => near.some((beginning) => key.startsWith(beginning)));
-      const threads = await Promise.all(nearby.map((key) => node.get(key)));
-      const own = nearby.filter((_key, index) => threads[index] === thread);
-      await Promise.all(own.flatMap((key) => listKeysOf(key).map((one) => redis.unlink(one))));
-    });
+  const own: string[] = [];
+  for await (const { node, found } of scanKeys(redis, every)) {
+    const nearby = found.filter((key) => near.some((beginning) => key.startsWith(beginning)));
+    const threads = await Promise.all(nearby.map((key) => node.get(key)));
+    own.push(...nearby.filter((_key, index) => threads[index] === thread).flatMap(listKeysOf));
   }
+  return own;
 }
 
 /** Of the message that is referred to under that key. */
@@ -85,30 +94,34 @@ function listKeysOf(key: string): string[] {
 }
 
 /** Which branches it has pushed: their names say whose they are only inside. */
-async function removeBranches(node: Redis, found: readonly string[], thread: ThreadId): Promise<void> {
-  for (const key of found) {
-    const json = await node.get(key);
-    if (json !== null && isBranchOf(json, thread)) await node.unlink(key);
-  }
+async function removeBranches(redis: Redis, thread: ThreadId): Promise<void> {
+  for await (const { node, found } of scanKeys(redis, "heddle:{pull:*"))
+    for (const key of found) {
+      const json = await node.get(key);
+      if (json !== null && isBranchOf(json, thread)) await node.unlink(key);
+    }
 }
 
-async function eachKey(
-  node: Redis,
-  pattern: string,
-  act: (found: readonly string[]) => Promise<unknown>,
-): Promise<void> {
-  for (let cursor = "0"; ; ) {
-    const [next, found] = await node.scan(cursor, "MATCH", pattern, "COUNT", scanned);
-    for (let at = 0; at < found.length; at += removedAtOnce) await act(found.slice(at, at + removedAtOnce));
-    cursor = next;
-    if (cursor === "0") return;
-  }
+async function listKeys(redis: Redis, pattern: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { found } of scanKeys(redis, pattern)) names.push(...found);
+  return names;
 }
 
-/** In a cluster each has keys of its own. */
-function primariesOf(redis: Redis): Redis[] {
+/** The names of keys, in pieces, each with the node that has them: in a cluster each primary has keys of its own. */
+async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<{ node: Redis; found: string[] }> {
   // ioredis types a cluster's client apart, though it takes the same commands.
-  return redis.isCluster ? (redis as unknown as { nodes(role: "master"): Redis[] }).nodes("master") : [redis];
+  const nodes = redis.isCluster
+    ? (redis as unknown as { nodes(role: "master"): Redis[] }).nodes("master")
+    : [redis];
+  for (const node of nodes) {
+    let cursor = "0";
+    do {
+      const [next, found] = await node.scan(cursor, "MATCH", pattern, "COUNT", scanned);
+      yield { node, found };
+      cursor = next;
+    } while (cursor !== "0");
+  }
 }
 
 function escapeGlob(text: string): string {

@@ -17,6 +17,7 @@ import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { channels, keys } from "../../../src/queue/redis/keys.ts";
 import { touchSession } from "../../../src/queue/session/expiry.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
+import { deleteSession } from "../../../src/queue/session/manage-session.ts";
 import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { deleteMessage, editMessage } from "../../../src/queue/session/mailbox/message-changes.ts";
 import { decide } from "../../../src/queue/session/questions/open-questions.ts";
@@ -253,6 +254,12 @@ const cases: Case[] = [
     before: (redis) => deliver(redis, thread, say(1), anyhow),
     work: (redis) => unlist(redis, thread, "1", 5),
     told: undefined,
+  },
+  {
+    ...{ scripts: ["delete-session"], what: "a session that is deleted" },
+    before: (redis) => claimSession(redis, thread),
+    work: (redis) => deleteSession(redis, thread, 2),
+    told: true,
   },
   {
     ...{ scripts: ["enter-slot"], what: "a slot" },
