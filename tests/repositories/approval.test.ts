@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { createContextWindow } from "../../src/agent/context/compaction.ts";
 import type { OpenCall } from "../../src/agent/journal/history.ts";
-import { runCalls } from "../../src/agent/loop/calls.ts";
+import { runCalls } from "../../src/agent/loop/calls/calls.ts";
 import { shareBudget } from "../../src/agent/loop/limits.ts";
 import { createAsker, type Question } from "../../src/agent/questions.ts";
 import { parseQuestion } from "../../src/queue/session/stored.ts";

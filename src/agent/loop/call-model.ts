@@ -1,9 +1,9 @@
 import type { AgentEvent } from "../events.ts";
 import type { AssistantMessage } from "../messages.ts";
 import { ModelError, type Usage } from "../model.ts";
-import { unwrapDeferredCalls, wrapDeferredCalls } from "./deferred-calls.ts";
+import { unwrapDeferredCalls, wrapDeferredCalls } from "./calls/deferred-calls.ts";
 import type { TurnState } from "./state.ts";
-import { withUniqueCallIds } from "./unique-call-ids.ts";
+import { withUniqueCallIds } from "./calls/unique-call-ids.ts";
 
 /** How a model call went. A `message` without parts is an empty reply, which nobody stores. */
 export type Reply =

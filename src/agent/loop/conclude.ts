@@ -1,9 +1,9 @@
 import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, textOf } from "../messages.ts";
 import { isSilence, mayKeepSilent } from "../silence.ts";
-import type { CallsResult } from "./calls.ts";
+import type { CallsResult } from "./calls/calls.ts";
 import type { StepResult } from "./do-step.ts";
-import { countCutReplies, mostCutReplies } from "./cut-calls.ts";
+import { countCutReplies, mostCutReplies } from "./calls/cut-calls.ts";
 import { makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endFailed, endRefused, endSilent, endWithModelError } from "./outcomes.ts";

@@ -5,7 +5,7 @@ import { explainTooLarge, makeRoom } from "./make-room.ts";
 import { nudge } from "./nudge.ts";
 import { endAborted, endAnswered, endAtLimit, endWithModelError } from "./outcomes.ts";
 import { completesRounds, equalRounds, findRepetition, type Repetition } from "./repetition.ts";
-import { shareContext } from "./share-context.ts";
+import { shareContext } from "./prompt/share-context.ts";
 import { type PhaseResult, proceed, type TurnState } from "./state.ts";
 import { findWrapUp, type WrapUp, wrapUp } from "./wrap-up.ts";
 

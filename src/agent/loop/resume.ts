@@ -1,6 +1,6 @@
 import type { AgentEvent } from "../events.ts";
 import { type AssistantMessage, isFromPerson, type Message } from "../messages.ts";
-import { runCalls } from "./calls.ts";
+import { runCalls } from "./calls/calls.ts";
 import { concludeCalls, judgeReply, readWords } from "./conclude.ts";
 import { createCallOptions } from "./do-step.ts";
 import { endAborted } from "./outcomes.ts";

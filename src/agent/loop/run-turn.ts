@@ -1,6 +1,6 @@
 import type { AgentEvent, TurnOutcome } from "../events.ts";
 import { callModel } from "./call-model.ts";
-import { runCalls } from "./calls.ts";
+import { runCalls } from "./calls/calls.ts";
 import { concludeCalls, concludeReply } from "./conclude.ts";
 import { acceptReply, callWithMoreRoom, createCallOptions, isOverflow } from "./do-step.ts";
 import { prepareStep } from "./prepare-step.ts";

@@ -7,11 +7,11 @@ import type { LanguageModel } from "../model.ts";
 import { cutText } from "../text/text.ts";
 import type { Dispatcher } from "../tools/dispatch/dispatch.ts";
 import { defineTool, type Tool, type ToolResult } from "../tools/tool.ts";
-import { collectInnerCalls } from "./inner-calls.ts";
+import { collectInnerCalls } from "./calls/inner-calls.ts";
 import type { TurnLimits } from "./limits.ts";
-import type { ReadProjectInstructions } from "./project-instructions.ts";
+import type { ReadProjectInstructions } from "./prompt/project-instructions.ts";
 import { runTurn } from "./run-turn.ts";
-import type { Situation } from "./situation.ts";
+import type { Situation } from "./prompt/situation.ts";
 
 export interface SubAgentOptions {
   model: LanguageModel;

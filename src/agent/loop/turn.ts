@@ -5,8 +5,8 @@ import type { UserMessage } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
 import type { Dispatcher } from "../tools/dispatch/dispatch.ts";
 import type { SharedBudget, TurnLimits } from "./limits.ts";
-import type { ReadProjectInstructions } from "./project-instructions.ts";
-import type { Situation } from "./situation.ts";
+import type { ReadProjectInstructions } from "./prompt/project-instructions.ts";
+import type { Situation } from "./prompt/situation.ts";
 
 /**
  * Everything that one run of the agent needs. Times are in milliseconds.

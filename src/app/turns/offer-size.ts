@@ -2,7 +2,7 @@ import { describeLargeFixed } from "../../agent/context/fixed-part.ts";
 import { createLearntWindows } from "../../agent/context/learnt-windows.ts";
 import { createTokenCounter, estimateTokens } from "../../agent/context/tokens.ts";
 import { describeLeftOut, limitTools } from "../../agent/llm/tool-limit.ts";
-import { buildSystemPrompt } from "../../agent/loop/prompt.ts";
+import { buildSystemPrompt } from "../../agent/loop/prompt/prompt.ts";
 import { formatServerInstructions } from "../../agent/mcp/instructions.ts";
 import type { McpOffer } from "../../agent/mcp/offer.ts";
 import type { LanguageModel } from "../../agent/model.ts";

@@ -2,7 +2,7 @@ import { type CompactionPolicy, type ContextWindow } from "../../agent/context/c
 import type { TokenCounter } from "../../agent/context/tokens.ts";
 import type { JournalReader } from "../../agent/journal/journal.ts";
 import type { TurnLimits } from "../../agent/loop/limits.ts";
-import type { Situation } from "../../agent/loop/situation.ts";
+import type { Situation } from "../../agent/loop/prompt/situation.ts";
 import type { Masker } from "../../agent/secrets/masker.ts";
 import type { InputStore } from "../../agent/contracts/input-store.ts";
 import type { McpPool } from "../../agent/mcp/pool.ts";

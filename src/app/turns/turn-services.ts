@@ -1,5 +1,5 @@
-import { formatNoteIndex } from "../../agent/loop/note-index.ts";
-import { createProjectReader } from "../../agent/loop/project-instructions.ts";
+import { formatNoteIndex } from "../../agent/loop/prompt/note-index.ts";
+import { createProjectReader } from "../../agent/loop/prompt/project-instructions.ts";
 import type { SubAgentOptions } from "../../agent/loop/sub-agent.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { LanguageModel } from "../../agent/model.ts";

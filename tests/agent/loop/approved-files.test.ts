@@ -4,7 +4,7 @@ import type { AgentEvent } from "../../../src/agent/events.ts";
 import { replay } from "../../../src/agent/journal/replay.ts";
 import type { OpenCall } from "../../../src/agent/journal/history.ts";
 import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
-import { runCalls } from "../../../src/agent/loop/calls.ts";
+import { runCalls } from "../../../src/agent/loop/calls/calls.ts";
 import { shareBudget } from "../../../src/agent/loop/limits.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { Policy } from "../../../src/agent/policy/policy.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isContextMessage } from "../../loop/context-messages.ts";
+import { isContextMessage } from "../../loop/prompt/context-messages.ts";
 import {
   type AssistantMessage,
   type AssistantPart,

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { withUniqueCallIds } from "../../../../src/agent/loop/unique-call-ids.ts";
+import { withUniqueCallIds } from "../../../../src/agent/loop/calls/unique-call-ids.ts";
 import { type Message, textOf, toolCalls } from "../../../../src/agent/messages.ts";
 import type { FakeAnswer } from "../../../fakes/openai.ts";
 import { answered, ask, called, chunks, fake, limits, model, redirectedTo, user } from "./run.ts";

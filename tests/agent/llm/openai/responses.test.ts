@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withUniqueCallIds } from "../../../../src/agent/loop/unique-call-ids.ts";
+import { withUniqueCallIds } from "../../../../src/agent/loop/calls/unique-call-ids.ts";
 import { type Message, textOf, toolCalls } from "../../../../src/agent/messages.ts";
 import type { FakeAnswer } from "../../../fakes/openai.ts";
 import { answered, ask, fake, limits, model, user } from "./run.ts";

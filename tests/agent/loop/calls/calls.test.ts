@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { runCalls } from "../../../src/agent/loop/calls.ts";
-import { shareBudget } from "../../../src/agent/loop/limits.ts";
-import { createContextWindow } from "../../../src/agent/context/compaction.ts";
-import type { AgentEvent, TurnAbort } from "../../../src/agent/events.ts";
-import type { OpenCall } from "../../../src/agent/journal/history.ts";
-import type { Policy } from "../../../src/agent/policy/policy.ts";
-import { createAsker, type Question } from "../../../src/agent/questions.ts";
-import type { Tool } from "../../../src/agent/tools/tool.ts";
-import { scriptedModel } from "../../fakes/scripted-model.ts";
-import { dispatcherOf } from "../tools/services.ts";
-import { counter, tool } from "../turn.ts";
+import { runCalls } from "../../../../src/agent/loop/calls/calls.ts";
+import { shareBudget } from "../../../../src/agent/loop/limits.ts";
+import { createContextWindow } from "../../../../src/agent/context/compaction.ts";
+import type { AgentEvent, TurnAbort } from "../../../../src/agent/events.ts";
+import type { OpenCall } from "../../../../src/agent/journal/history.ts";
+import type { Policy } from "../../../../src/agent/policy/policy.ts";
+import { createAsker, type Question } from "../../../../src/agent/questions.ts";
+import type { Tool } from "../../../../src/agent/tools/tool.ts";
+import { scriptedModel } from "../../../fakes/scripted-model.ts";
+import { dispatcherOf } from "../../tools/services.ts";
+import { counter, tool } from "../../turn.ts";
 
 const ada = { id: "U1", name: "Ada" };
 const asker = createAsker(ada, 60_000, () => 1_000);

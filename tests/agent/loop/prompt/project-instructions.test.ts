@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
-import { createProjectReader } from "../../../src/agent/loop/project-instructions.ts";
-import type { Message } from "../../../src/agent/messages.ts";
-import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
-import { type Workspace, workspaces } from "../tools/workspace.ts";
-import { asking, run, type RunOptions } from "../turn.ts";
+import type { JournalRecord } from "../../../../src/agent/journal/journal.ts";
+import { createProjectReader } from "../../../../src/agent/loop/prompt/project-instructions.ts";
+import type { Message } from "../../../../src/agent/messages.ts";
+import { createMasker } from "../../../../src/agent/secrets/mask-secrets.ts";
+import { type Workspace, workspaces } from "../../tools/workspace.ts";
+import { asking, run, type RunOptions } from "../../turn.ts";
 
 const workspace = workspaces();
 

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { createContextWindow } from "../../../src/agent/context/compaction.ts";
-import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
-import type { ModelRequest } from "../../../src/agent/model.ts";
+import { createContextWindow } from "../../../../src/agent/context/compaction.ts";
+import type { JournalRecord } from "../../../../src/agent/journal/journal.ts";
+import type { ModelRequest } from "../../../../src/agent/model.ts";
 import {
   areFound,
   createDeferredAccess,
   deferTools,
-} from "../../../src/agent/tools/dispatch/deferred-tools.ts";
-import { describeTool } from "../../../src/agent/tools/definition.ts";
-import { defineTool, type Tool } from "../../../src/agent/tools/tool.ts";
-import { scriptedModel } from "../../fakes/scripted-model.ts";
-import { dispatcherOf } from "../tools/services.ts";
-import { asking, counter, run, tool } from "../turn.ts";
+} from "../../../../src/agent/tools/dispatch/deferred-tools.ts";
+import { describeTool } from "../../../../src/agent/tools/definition.ts";
+import { defineTool, type Tool } from "../../../../src/agent/tools/tool.ts";
+import { scriptedModel } from "../../../fakes/scripted-model.ts";
+import { dispatcherOf } from "../../tools/services.ts";
+import { asking, counter, run, tool } from "../../turn.ts";
 
 await counter.load();
 

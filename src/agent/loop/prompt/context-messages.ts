@@ -1,4 +1,4 @@
-import type { Message } from "../messages.ts";
+import type { Message } from "../../messages.ts";
 import { isNoteIndex } from "./note-index.ts";
 import { isProjectInstructions } from "./project-instructions.ts";
 import { isSituation } from "./situation.ts";

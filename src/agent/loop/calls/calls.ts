@@ -1,13 +1,13 @@
-import type { ContextWindow } from "../context/compaction.ts";
-import type { AgentEvent, TurnAbort } from "../events.ts";
-import type { OpenCall } from "../journal/history.ts";
-import type { ToolCall, ToolMessage } from "../messages.ts";
-import type { Asking, NamedFile, Question } from "../questions.ts";
-import { listChanged } from "../tools/files/named-files.ts";
-import type { CallOutcome, Dispatcher } from "../tools/dispatch/dispatch.ts";
-import { answerNow } from "../journal/unfinished-calls.ts";
+import type { ContextWindow } from "../../context/compaction.ts";
+import type { AgentEvent, TurnAbort } from "../../events.ts";
+import type { OpenCall } from "../../journal/history.ts";
+import type { ToolCall, ToolMessage } from "../../messages.ts";
+import type { Asking, NamedFile, Question } from "../../questions.ts";
+import { listChanged } from "../../tools/files/named-files.ts";
+import type { CallOutcome, Dispatcher } from "../../tools/dispatch/dispatch.ts";
+import { answerNow } from "../../journal/unfinished-calls.ts";
 import { answerCut } from "./cut-calls.ts";
-import type { SharedBudget } from "./limits.ts";
+import type { SharedBudget } from "../limits.ts";
 
 /** At most this many read-only calls of a step run at once. */
 const parallelReads = 8;

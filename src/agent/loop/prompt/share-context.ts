@@ -1,11 +1,11 @@
-import type { AgentEvent } from "../events.ts";
+import type { AgentEvent } from "../../events.ts";
 import { findNewNotes, noteIndexMark } from "./note-index.ts";
-import { nudge } from "./nudge.ts";
+import { nudge } from "../nudge.ts";
 import { projectMark } from "./project-instructions.ts";
 import { findNewSituation, situationMark } from "./situation.ts";
-import type { TurnState } from "./state.ts";
-import { isNudge } from "../messages.ts";
-import { mayKeepSilent, silenceWord } from "../silence.ts";
+import type { TurnState } from "../state.ts";
+import { isNudge } from "../../messages.ts";
+import { mayKeepSilent, silenceWord } from "../../silence.ts";
 
 /**
  * Tells the model, beside what people say, what it should know before the next step and has not in view.

@@ -1,11 +1,11 @@
 import { posix } from "node:path";
-import type { Sandbox } from "../../sandbox/sandbox.ts";
-import { removeHidden } from "../text/hidden-characters.ts";
-import type { Masker } from "../secrets/masker.ts";
-import { type AssistantMessage, isNudge, type Message, toolCalls, type UserMessage } from "../messages.ts";
-import { quoteLines } from "../text/quote-lines.ts";
-import { listPaths } from "../tools/files/named-files.ts";
-import { quoteArgument } from "../tools/quote.ts";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import { removeHidden } from "../../text/hidden-characters.ts";
+import type { Masker } from "../../secrets/masker.ts";
+import { type AssistantMessage, isNudge, type Message, toolCalls, type UserMessage } from "../../messages.ts";
+import { quoteLines } from "../../text/quote-lines.ts";
+import { listPaths } from "../../tools/files/named-files.ts";
+import { quoteArgument } from "../../tools/quote.ts";
 
 /**
  * What a project says to agents that work on it: `AGENTS.md`, else `CLAUDE.md`, of the workspace and of each folder

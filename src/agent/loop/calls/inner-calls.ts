@@ -1,5 +1,5 @@
-import type { AgentEvent, InnerCall, InnerCalls } from "../events.ts";
-import { cutText } from "../text/text.ts";
+import type { AgentEvent, InnerCall, InnerCalls } from "../../events.ts";
+import { cutText } from "../../text/text.ts";
 
 /** Together at most some 40 KB in the journal, whatever a sub-agent does. */
 const keptCalls = 60;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { formatNoteIndex } from "../../../src/agent/loop/note-index.ts";
-import type { Note } from "../../../src/agent/contracts/note-store.ts";
-import { recordNote } from "../../../src/agent/tools/note-tools.ts";
-import { memoryNotes } from "../tools/services.ts";
-import { asking, run } from "../turn.ts";
+import { formatNoteIndex } from "../../../../src/agent/loop/prompt/note-index.ts";
+import type { Note } from "../../../../src/agent/contracts/note-store.ts";
+import { recordNote } from "../../../../src/agent/tools/note-tools.ts";
+import { memoryNotes } from "../../tools/services.ts";
+import { asking, run } from "../../turn.ts";
 
 const note = (n: number, text = `fact ${n}`): Note => {
   return { id: `n${n}`, scope: "thread", category: "general", text, author: "Ada", at: n };

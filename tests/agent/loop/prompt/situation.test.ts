@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { replay } from "../../../src/agent/journal/replay.ts";
-import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
-import { createDemoModel } from "../../../src/agent/llm/demo/demo.ts";
-import type { Message } from "../../../src/agent/messages.ts";
-import { asking, run, type RunOptions, say, tool } from "../turn.ts";
+import { replay } from "../../../../src/agent/journal/replay.ts";
+import type { JournalRecord } from "../../../../src/agent/journal/journal.ts";
+import { createDemoModel } from "../../../../src/agent/llm/demo/demo.ts";
+import type { Message } from "../../../../src/agent/messages.ts";
+import { asking, run, type RunOptions, say, tool } from "../../turn.ts";
 
 const berlin = { timeZone: "Europe/Berlin", place: "the channel #deploys on Slack" };
 const evening = Date.parse("2026-11-22T22:40:00Z");

@@ -1,4 +1,4 @@
-import { isNudge, type Message, type UserMessage } from "../messages.ts";
+import { isNudge, type Message, type UserMessage } from "../../messages.ts";
 
 /**
  * Date, time and place, which a turn's first request holds. They stand in a message behind the people's own and not in

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { buildSystemPrompt, type PromptParts } from "../../../src/agent/loop/prompt.ts";
-import { counter } from "../turn.ts";
+import { buildSystemPrompt, type PromptParts } from "../../../../src/agent/loop/prompt/prompt.ts";
+import { counter } from "../../turn.ts";
 
 const build = (parts: Partial<PromptParts> = {}) =>
   buildSystemPrompt({

@@ -1,6 +1,6 @@
-import { createCallId } from "../llm/wire-calls.ts";
-import { memoizeByPrefix } from "../llm/wire-history.ts";
-import { type AssistantMessage, type Message, toolCalls } from "../messages.ts";
+import { createCallId } from "../../llm/wire-calls.ts";
+import { memoizeByPrefix } from "../../llm/wire-history.ts";
+import { type AssistantMessage, type Message, toolCalls } from "../../messages.ts";
 
 const collectCallIds = memoizeByPrefix(
   () => new Set<string>(),

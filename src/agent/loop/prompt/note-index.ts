@@ -1,6 +1,6 @@
-import { isNudge, type Message, type UserMessage } from "../messages.ts";
-import type { Note } from "../contracts/note-store.ts";
-import { cutText } from "../text/text.ts";
+import { isNudge, type Message, type UserMessage } from "../../messages.ts";
+import type { Note } from "../../contracts/note-store.ts";
+import { cutText } from "../../text/text.ts";
 
 /**
  * The index of notes that a turn begins with. It is a message after the people's own and not part of the system prompt:

@@ -1,4 +1,4 @@
-import { workspaceRoot } from "../../sandbox/sandbox.ts";
+import { workspaceRoot } from "../../../sandbox/sandbox.ts";
 
 export interface PromptParts {
   /** Empty, or why the agent has no shell and no files, for people. */

@@ -1,8 +1,8 @@
-import { parseJson } from "../text/text.ts";
-import { memoizeByPrefix } from "../llm/wire-history.ts";
-import type { AssistantMessage, Message, ToolCall } from "../messages.ts";
-import { callToolName } from "../tools/dispatch/deferred-tools.ts";
-import type { Dispatcher } from "../tools/dispatch/dispatch.ts";
+import { parseJson } from "../../text/text.ts";
+import { memoizeByPrefix } from "../../llm/wire-history.ts";
+import type { AssistantMessage, Message, ToolCall } from "../../messages.ts";
+import { callToolName } from "../../tools/dispatch/deferred-tools.ts";
+import type { Dispatcher } from "../../tools/dispatch/dispatch.ts";
 
 /**
  * The model calls a deferred tool with `call_tool`; everybody else (policy, journal, progress, people) sees the call of

@@ -1,4 +1,4 @@
-import { isFromPerson, type Message, type ToolCall, toolCalls, type ToolMessage } from "../messages.ts";
+import { isFromPerson, type Message, type ToolCall, toolCalls, type ToolMessage } from "../../messages.ts";
 
 /** So many replies in a row that were cut within a call end the turn: each may cost as much as the service allows. */
 export const mostCutReplies = 2;
