@@ -2,7 +2,7 @@ import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { type Accounts, changeAccount, listWanted } from "../agent/contracts/mcp-account.ts";
 import type { SignInSettings } from "../agent/mcp/config.ts";
 import { parseThreadId } from "../chat/threads.ts";
-import type { AccountConnecting, AskedAccount } from "../intake/account-connecting.ts";
+import type { AccountConnecting, AskedAccount } from "../intake/questions/account-connecting.ts";
 import { type Binding, type ConnectingRecords, digest, stepSeconds } from "./records.ts";
 
 /** What a server's entry in `mcp.json` says now. */

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { type AccountConnecting } from "../intake/account-connecting.ts";
+import { type AccountConnecting } from "../intake/questions/account-connecting.ts";
 import { type ConnectingPages, createAccountConnecting, noAddress } from "../accounts/connecting.ts";
 import { createConnectingRecords } from "../accounts/records.ts";
 import { type McpConfig, takesPersons } from "../agent/mcp/config.ts";

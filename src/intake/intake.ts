@@ -6,19 +6,19 @@ import { readLastRequesters } from "../queue/session/requesters.ts";
 import { storeUnauthorized, storeUnauthorizedEdit } from "../queue/session/mailbox/unauthorized.ts";
 import type { SettingAuditEvent } from "./administration/administer.ts";
 import type { Access } from "./access.ts";
-import type { AccountAuditEvent } from "./account-audit.ts";
+import type { AccountAuditEvent } from "./questions/account-audit.ts";
 import { type ContinueAuditEvent, type ContinueOptions, createContinuing } from "./continue-paused.ts";
 import { createPromptArguments } from "./prompt-arguments.ts";
 import {
   createQuestionDecisions,
   type QuestionAuditEvent,
   type QuestionOptions,
-} from "./question-decisions.ts";
-import { type ActionOptions, createActionReceiver } from "./receive-action.ts";
-import { quoteOf, receiveMessageChange } from "./receive-message-change.ts";
-import { createMessageReceiver, type MessageOptions } from "./receive-message.ts";
-import { receiveStop, refuseUnauthorizedStop, type StopOptions } from "./receive-stop.ts";
-import { receiveWatched, type WatchedOptions } from "./receive-watched.ts";
+} from "./questions/question-decisions.ts";
+import { type ActionOptions, createActionReceiver } from "./receive/receive-action.ts";
+import { quoteOf, receiveMessageChange } from "./receive/receive-message-change.ts";
+import { createMessageReceiver, type MessageOptions } from "./receive/receive-message.ts";
+import { receiveStop, refuseUnauthorizedStop, type StopOptions } from "./receive/receive-stop.ts";
+import { receiveWatched, type WatchedOptions } from "./receive/receive-watched.ts";
 import { markRefused } from "./repeated-refusals.ts";
 import { createReplies, type ReplyOptions } from "./replies.ts";
 import {

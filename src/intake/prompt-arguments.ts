@@ -8,7 +8,7 @@ import { threadId } from "../chat/threads.ts";
 import { daySeconds } from "../queue/redis/keys.ts";
 import { createFormDrafts } from "../queue/stores/form-drafts.ts";
 import { createPendingPrompts } from "../queue/stores/pending-prompts.ts";
-import { describeKept, readForm } from "./input-decisions.ts";
+import { describeKept, readForm } from "./questions/input-decisions.ts";
 import type { Replies } from "./replies.ts";
 
 /** Asks whoever has chosen a prompt for the arguments that it needs, with the forms that servers' questions have. */

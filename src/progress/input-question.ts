@@ -28,7 +28,7 @@ function describeField(field: InputField): string {
   return `- ${label}: ${expected}${required ? "" : ", may be left out"}${about ? ` · ${escapeMarkdown(about)}` : ""}`;
 }
 
-/** `intake/input-decisions.ts` reads their ids. */
+/** `intake/questions/input-decisions.ts` reads their ids. */
 export function createInputButtons({ id, request }: InputQuestion): ActionButton[] {
   const decline: ActionButton = { id: `input:${id}:decline`, label: "Decline", style: "plain" };
   if (request.mode === "url")

@@ -244,7 +244,7 @@ function describeConnecting(decision: Decision | undefined): string {
   return describeEnding(decision);
 }
 
-/** `intake/question-decisions.ts` reads their ids. */
+/** `intake/questions/question-decisions.ts` reads their ids. */
 function createButtons(question: Question): ActionButton[] {
   switch (question.kind) {
     case "approval":

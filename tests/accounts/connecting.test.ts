@@ -3,7 +3,7 @@ import { createAccountConnecting, type ServerEntry } from "../../src/accounts/co
 import { createPages } from "../../src/accounts/pages.ts";
 import { createConnectingRecords } from "../../src/accounts/records.ts";
 import { openHooks } from "../../src/hooks/server.ts";
-import type { AskedAccount } from "../../src/intake/account-connecting.ts";
+import type { AskedAccount } from "../../src/intake/questions/account-connecting.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import { createAccountStore } from "../../src/queue/stores/mcp-accounts.ts";
 import { codeOn, createBrowser, type Browser } from "../fakes/browser.ts";

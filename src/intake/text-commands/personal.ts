@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { InboundMessage, IntakeResult } from "../../chat/inbound.ts";
 import { threadId } from "../../chat/threads.ts";
-import type { AccountAuditEvent } from "../account-audit.ts";
+import type { AccountAuditEvent } from "../questions/account-audit.ts";
 import { type CommandReader, runOnce, type Saying } from "./command-reader.ts";
 import {
   answerDisconnectCommand,

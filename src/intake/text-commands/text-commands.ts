@@ -9,8 +9,8 @@ import { setVerbosity, type Verbosity } from "../../queue/session/choices/verbos
 import { readStop } from "../../queue/turns/stops.ts";
 import { administer, type AdministerOptions, type SettingAuditEvent } from "../administration/administer.ts";
 import { type AdminCommand, readAdminCommand } from "../administration/commands.ts";
-import type { AccountAuditEvent } from "../account-audit.ts";
-import { listOpenQuestions } from "../open-questions-list.ts";
+import type { AccountAuditEvent } from "../questions/account-audit.ts";
+import { listOpenQuestions } from "../questions/open-questions-list.ts";
 import { type ChoiceAnswer, chooseModel } from "../choose-model.ts";
 import { chooseSkill, type SkillChoiceOptions } from "../choose-skill.ts";
 import type { Replies } from "../replies.ts";

@@ -3,7 +3,7 @@ import type { TurnEnding } from "../../agent/silence.ts";
 import type { InboundEvent, IntakeResult } from "../../chat/inbound.ts";
 import type { Role } from "../../chat/roles.ts";
 import type { ThreadId } from "../../chat/threads.ts";
-import type { AccountAuditEvent } from "../../intake/account-audit.ts";
+import type { AccountAuditEvent } from "../../intake/questions/account-audit.ts";
 import type { IntakeAuditEvent } from "../../intake/intake.ts";
 import type { ScheduleAuditEvent } from "../../queue/schedules/schedules.ts";
 

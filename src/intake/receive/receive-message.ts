@@ -1,26 +1,26 @@
 import type { Redis } from "ioredis";
-import type { Author, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import { findIncompletePrompt, findPromptProblem, type OfferedPrompt } from "../chat/prompt-choice.ts";
-import type { ChatSurface } from "../chat/surface.ts";
-import { threadId, type ThreadRef } from "../chat/threads.ts";
-import { keys } from "../queue/redis/keys.ts";
-import { OutOfMemory } from "../queue/redis/out-of-memory.ts";
-import { deliver } from "../queue/session/mailbox/mailbox.ts";
-import { rememberMessages } from "../queue/session/mailbox/message-threads.ts";
-import { setThreadModel } from "../queue/session/choices/thread-model.ts";
-import type { TurnQueue } from "../queue/turns/wake-queue.ts";
-import type { Access } from "./access.ts";
+import type { Author, InboundMessage, IntakeResult } from "../../chat/inbound.ts";
+import { findIncompletePrompt, findPromptProblem, type OfferedPrompt } from "../../chat/prompt-choice.ts";
+import type { ChatSurface } from "../../chat/surface.ts";
+import { threadId, type ThreadRef } from "../../chat/threads.ts";
+import { keys } from "../../queue/redis/keys.ts";
+import { OutOfMemory } from "../../queue/redis/out-of-memory.ts";
+import { deliver } from "../../queue/session/mailbox/mailbox.ts";
+import { rememberMessages } from "../../queue/session/mailbox/message-threads.ts";
+import { setThreadModel } from "../../queue/session/choices/thread-model.ts";
+import type { TurnQueue } from "../../queue/turns/wake-queue.ts";
+import type { Access } from "../access.ts";
 import {
   type ContinueAuditEvent,
   type ContinuePermission,
   type Continuing,
   isContinueCommand,
-} from "./continue-paused.ts";
-import type { PromptArguments } from "./prompt-arguments.ts";
-import type { QuestionDecisions } from "./question-decisions.ts";
-import type { Replies } from "./replies.ts";
-import type { ModelOffer } from "./text-commands/model.ts";
-import { choosePrompt } from "./text-commands/prompt.ts";
+} from "../continue-paused.ts";
+import type { PromptArguments } from "../prompt-arguments.ts";
+import type { QuestionDecisions } from "../questions/question-decisions.ts";
+import type { Replies } from "../replies.ts";
+import type { ModelOffer } from "../text-commands/model.ts";
+import { choosePrompt } from "../text-commands/prompt.ts";
 import { toUserMessage } from "./user-message.ts";
 
 export interface MessageOptions {

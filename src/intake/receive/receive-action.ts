@@ -1,16 +1,16 @@
-import type { InboundAction, IntakeResult } from "../chat/inbound.ts";
-import { threadId } from "../chat/threads.ts";
-import { type Ratings, readRatingAction } from "../queue/budgets/ratings.ts";
-import { readContinueAction } from "../queue/session/continue-offer.ts";
-import { chooseModel, type ModelChoiceOptions } from "./choose-model.ts";
-import { chooseSkill, type SkillChoiceOptions } from "./choose-skill.ts";
-import type { Continuing } from "./continue-paused.ts";
-import type { QuestionDecisions } from "./question-decisions.ts";
-import type { Replies } from "./replies.ts";
-import { readModelChoice } from "./text-commands/model.ts";
-import { readSkillChoice } from "./text-commands/skill.ts";
-import type { Undoing } from "./undoing.ts";
-import type { WaitingQueue } from "./waiting-queue/waiting-queue.ts";
+import type { InboundAction, IntakeResult } from "../../chat/inbound.ts";
+import { threadId } from "../../chat/threads.ts";
+import { type Ratings, readRatingAction } from "../../queue/budgets/ratings.ts";
+import { readContinueAction } from "../../queue/session/continue-offer.ts";
+import { chooseModel, type ModelChoiceOptions } from "../choose-model.ts";
+import { chooseSkill, type SkillChoiceOptions } from "../choose-skill.ts";
+import type { Continuing } from "../continue-paused.ts";
+import type { QuestionDecisions } from "../questions/question-decisions.ts";
+import type { Replies } from "../replies.ts";
+import { readModelChoice } from "../text-commands/model.ts";
+import { readSkillChoice } from "../text-commands/skill.ts";
+import type { Undoing } from "../undoing.ts";
+import type { WaitingQueue } from "../waiting-queue/waiting-queue.ts";
 
 export interface ActionOptions extends ModelChoiceOptions, SkillChoiceOptions {
   /** Absent where answers do not ask for a rating. */

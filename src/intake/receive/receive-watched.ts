@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
-import type { ChannelWatch } from "../chat/channel-watch.ts";
-import type { InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
-import { deliver } from "../queue/session/mailbox/mailbox.ts";
-import { rememberMessages } from "../queue/session/mailbox/message-threads.ts";
-import type { Access } from "./access.ts";
+import type { ChannelWatch } from "../../chat/channel-watch.ts";
+import type { InboundMessage, IntakeResult } from "../../chat/inbound.ts";
+import { isOutOfMemory, OutOfMemory } from "../../queue/redis/out-of-memory.ts";
+import { deliver } from "../../queue/session/mailbox/mailbox.ts";
+import { rememberMessages } from "../../queue/session/mailbox/message-threads.ts";
+import type { Access } from "../access.ts";
 import { toUserMessage } from "./user-message.ts";
 
 export interface WatchedOptions {

@@ -1,15 +1,15 @@
 import type { Redis } from "ioredis";
-import type { InboundStop, IntakeResult } from "../chat/inbound.ts";
-import { type ChatSurface, retryPassing, SurfaceError } from "../chat/surface.ts";
-import { type MessageRef, parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
-import { daySeconds, keys } from "../queue/redis/keys.ts";
-import { isOutOfMemory } from "../queue/redis/out-of-memory.ts";
-import { findThreadOfMessage } from "../queue/session/mailbox/message-threads.ts";
-import { listRequesters } from "../queue/session/requesters.ts";
-import { readSessionStatus } from "../queue/session/lists/sessions.ts";
-import { orderStop } from "../queue/turns/stops.ts";
-import type { Access } from "./access.ts";
-import type { Replies } from "./replies.ts";
+import type { InboundStop, IntakeResult } from "../../chat/inbound.ts";
+import { type ChatSurface, retryPassing, SurfaceError } from "../../chat/surface.ts";
+import { type MessageRef, parseThreadId, type ThreadId, threadId } from "../../chat/threads.ts";
+import { daySeconds, keys } from "../../queue/redis/keys.ts";
+import { isOutOfMemory } from "../../queue/redis/out-of-memory.ts";
+import { findThreadOfMessage } from "../../queue/session/mailbox/message-threads.ts";
+import { listRequesters } from "../../queue/session/requesters.ts";
+import { readSessionStatus } from "../../queue/session/lists/sessions.ts";
+import { orderStop } from "../../queue/turns/stops.ts";
+import type { Access } from "../access.ts";
+import type { Replies } from "../replies.ts";
 
 /** For how long further deliveries of a stop are recognised as duplicates. */
 const seenSeconds = daySeconds;

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { InboundDeletion, InboundEdit } from "../../src/chat/inbound.ts";
-import { receiveMessageChange } from "../../src/intake/receive-message-change.ts";
-import { claimSession } from "../../src/queue/session/claim.ts";
-import { deliver, readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import type { InboundDeletion, InboundEdit } from "../../../src/chat/inbound.ts";
+import { receiveMessageChange } from "../../../src/intake/receive/receive-message-change.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
+import { deliver, readMailbox } from "../../../src/queue/session/mailbox/mailbox.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
 beforeAll(async () => {

@@ -1,14 +1,14 @@
 import type { Redis } from "ioredis";
-import type { Speaker } from "../agent/messages.ts";
-import { type Decision, isOnlyRequesters, type Question } from "../agent/questions.ts";
-import type { Author, InboundAction, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import { parseThreadId, type ThreadId, threadId } from "../chat/threads.ts";
-import type { WrittenFields } from "../agent/server-input.ts";
-import { decide, readOpenQuestions } from "../queue/session/questions/open-questions.ts";
-import type { TurnQueue } from "../queue/turns/wake-queue.ts";
-import type { Place } from "./access.ts";
+import type { Speaker } from "../../agent/messages.ts";
+import { type Decision, isOnlyRequesters, type Question } from "../../agent/questions.ts";
+import type { Author, InboundAction, InboundMessage, IntakeResult } from "../../chat/inbound.ts";
+import { parseThreadId, type ThreadId, threadId } from "../../chat/threads.ts";
+import type { WrittenFields } from "../../agent/server-input.ts";
+import { decide, readOpenQuestions } from "../../queue/session/questions/open-questions.ts";
+import type { TurnQueue } from "../../queue/turns/wake-queue.ts";
+import type { Place } from "../access.ts";
 import type { AccountAuditEvent } from "./account-audit.ts";
-import { createFormDrafts } from "../queue/stores/form-drafts.ts";
+import { createFormDrafts } from "../../queue/stores/form-drafts.ts";
 import { describeKept, readInputPress } from "./input-decisions.ts";
 import type { AccountConnecting, AskedAccount } from "./account-connecting.ts";
 

@@ -1,6 +1,6 @@
-import type { Enclosed, UserMessage } from "../agent/messages.ts";
-import type { InboundMessage } from "../chat/inbound.ts";
-import { readPlanTask } from "./text-commands/plan.ts";
+import type { Enclosed, UserMessage } from "../../agent/messages.ts";
+import type { InboundMessage } from "../../chat/inbound.ts";
+import { readPlanTask } from "../text-commands/plan.ts";
 
 /** The message as the mailbox stores it. */
 export function toUserMessage(event: InboundMessage): UserMessage {

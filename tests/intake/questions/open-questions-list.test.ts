@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Asking, Question } from "../../src/agent/questions.ts";
-import type { MessageRef } from "../../src/chat/threads.ts";
-import { threadId } from "../../src/chat/threads.ts";
-import { listOpenQuestions } from "../../src/intake/open-questions-list.ts";
-import { keys } from "../../src/queue/redis/keys.ts";
-import { claimSession } from "../../src/queue/session/claim.ts";
-import { askQuestion, decide, postedField } from "../../src/queue/session/questions/open-questions.ts";
-import { memoryChat } from "../fakes/memory-chat.ts";
-import { startRedis, type TestRedis } from "../fakes/redis.ts";
+import type { Asking, Question } from "../../../src/agent/questions.ts";
+import type { MessageRef } from "../../../src/chat/threads.ts";
+import { threadId } from "../../../src/chat/threads.ts";
+import { listOpenQuestions } from "../../../src/intake/questions/open-questions-list.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
+import { claimSession } from "../../../src/queue/session/claim.ts";
+import { askQuestion, decide, postedField } from "../../../src/queue/session/questions/open-questions.ts";
+import { memoryChat } from "../../fakes/memory-chat.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
 beforeAll(async () => {

@@ -1,12 +1,15 @@
 import type { Redis } from "ioredis";
-import type { Question } from "../agent/questions.ts";
-import { escapeMarkdown } from "../chat/escape-markdown.ts";
-import type { ChatSurface } from "../chat/surface.ts";
-import type { ThreadRef } from "../chat/threads.ts";
-import { type ChannelQuestion, readChannelQuestions } from "../queue/session/questions/channel-questions.ts";
-import { toInlineCode } from "../chat/visible-call.ts";
-import { firstCharacters, formatAge } from "./text-commands/queue.ts";
-import { keepOpen } from "./waiting-queue/view.ts";
+import type { Question } from "../../agent/questions.ts";
+import { escapeMarkdown } from "../../chat/escape-markdown.ts";
+import type { ChatSurface } from "../../chat/surface.ts";
+import type { ThreadRef } from "../../chat/threads.ts";
+import {
+  type ChannelQuestion,
+  readChannelQuestions,
+} from "../../queue/session/questions/channel-questions.ts";
+import { toInlineCode } from "../../chat/visible-call.ts";
+import { firstCharacters, formatAge } from "../text-commands/queue.ts";
+import { keepOpen } from "../waiting-queue/view.ts";
 
 export interface OpenQuestionsOptions {
   redis: Redis;

@@ -1,4 +1,4 @@
-import type { Decision, Question } from "../agent/questions.ts";
+import type { Decision, Question } from "../../agent/questions.ts";
 import {
   type InputAnswer,
   type InputField,
@@ -7,9 +7,9 @@ import {
   parseForm,
   readFields,
   type WrittenFields,
-} from "../agent/server-input.ts";
-import type { InboundAction } from "../chat/inbound.ts";
-import type { Form } from "../chat/outbound.ts";
+} from "../../agent/server-input.ts";
+import type { InboundAction } from "../../chat/inbound.ts";
+import type { Form } from "../../chat/outbound.ts";
 
 type InputQuestion = Extract<Question, { kind: "input" }>;
 

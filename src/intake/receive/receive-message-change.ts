@@ -1,11 +1,11 @@
-import type { Quote } from "../agent/messages.ts";
-import type { InboundDeletion, InboundEdit, InboundMessage, IntakeResult } from "../chat/inbound.ts";
-import type { ChannelWatch } from "../chat/channel-watch.ts";
-import { threadId } from "../chat/threads.ts";
-import { keys } from "../queue/redis/keys.ts";
-import { deleteMessage, editMessage } from "../queue/session/mailbox/message-changes.ts";
-import { findThreadOfMessage } from "../queue/session/mailbox/message-threads.ts";
-import type { TurnQueue } from "../queue/turns/wake-queue.ts";
+import type { Quote } from "../../agent/messages.ts";
+import type { InboundDeletion, InboundEdit, InboundMessage, IntakeResult } from "../../chat/inbound.ts";
+import type { ChannelWatch } from "../../chat/channel-watch.ts";
+import { threadId } from "../../chat/threads.ts";
+import { keys } from "../../queue/redis/keys.ts";
+import { deleteMessage, editMessage } from "../../queue/session/mailbox/message-changes.ts";
+import { findThreadOfMessage } from "../../queue/session/mailbox/message-threads.ts";
+import type { TurnQueue } from "../../queue/turns/wake-queue.ts";
 import type { StopOptions } from "./receive-stop.ts";
 import { readTask } from "./user-message.ts";
 

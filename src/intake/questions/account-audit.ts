@@ -1,5 +1,5 @@
-import type { Speaker } from "../agent/messages.ts";
-import type { ThreadId } from "../chat/threads.ts";
+import type { Speaker } from "../../agent/messages.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 
 /** A person connected an account of theirs at an MCP server, or it was disconnected; an operator may do that, too. */
 export interface AccountAuditEvent {

@@ -1,5 +1,5 @@
-import type { Question } from "../agent/questions.ts";
-import type { ThreadId } from "../chat/threads.ts";
+import type { Question } from "../../agent/questions.ts";
+import type { ThreadId } from "../../chat/threads.ts";
 
 /** A question for an account, and where it stands. */
 export interface AskedAccount {
