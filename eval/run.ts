@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type LanguageModel, ModelError } from "../src/agent/model.ts";
-import { openModels } from "../src/app/models.ts";
+import { openModels } from "../src/app/models/models.ts";
 import { ConfigError } from "../src/config/config-error.ts";
 import { type Config, loadConfig } from "../src/config/load.ts";
 import { chooseModel } from "../src/config/model-choice.ts";

@@ -23,7 +23,7 @@ import type { TurnQueue } from "../queue/turns/wake-queue.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Configuration } from "./configuration/live-configuration.ts";
 import { listSkillNames, modelChoicesIn } from "./channel-settings.ts";
-import { listOfferedPrompts } from "./prompts.ts";
+import { listOfferedPrompts } from "./mcp/prompts.ts";
 
 /** What a connection to a platform is made from. A platform's code is loaded only where its token is set. */
 interface PlatformDeps {

@@ -9,7 +9,7 @@ import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { beginSignIn } from "../agent/mcp/sign-in/sign-in.ts";
 import { type Accounts, type AccountStore, isUsable, listWanted } from "../agent/contracts/mcp-account.ts";
 import type { CommandContext } from "../app/command-context.ts";
-import { openAccounts } from "../app/mcp-accounts.ts";
+import { openAccounts } from "../app/mcp/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";

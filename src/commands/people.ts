@@ -2,7 +2,7 @@ import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { createAppContext } from "../app/context.ts";
 import { openRedis } from "../app/redis.ts";
 import { openThreadRemoval } from "../app/remove-thread.ts";
-import { disconnectAll, openAccounts } from "../app/mcp-accounts.ts";
+import { disconnectAll, openAccounts } from "../app/mcp/mcp-accounts.ts";
 import type { ThreadId } from "../chat/threads.ts";
 import {
   type Forgotten,

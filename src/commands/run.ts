@@ -14,7 +14,7 @@ import { closeAll } from "../app/process/close.ts";
 import { type AppContext, createAppContext } from "../app/context.ts";
 import { asTyped } from "../app/process/package-info.ts";
 import type { Running } from "../app/process/running.ts";
-import { type Models, openModels } from "../app/models.ts";
+import { type Models, openModels } from "../app/models/models.ts";
 import { openSandboxBackend } from "../app/sandbox.ts";
 import { startWorker } from "../app/worker.ts";
 import { type ThreadId, type ThreadRef, threadId } from "../chat/threads.ts";

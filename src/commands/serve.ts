@@ -14,7 +14,7 @@ import { readInstance } from "../app/process/instance.ts";
 import { followChanges } from "../app/configuration/follow-changes.ts";
 import { listFiles } from "../app/configuration/load.ts";
 import { watchFiles } from "../app/configuration/watch-files.ts";
-import type { Models } from "../app/models.ts";
+import type { Models } from "../app/models/models.ts";
 import { findStartWarnings } from "../app/process/start-warnings.ts";
 import { reportServing } from "../app/process/supervised.ts";
 import { startWorker } from "../app/worker.ts";

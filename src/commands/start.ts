@@ -9,8 +9,8 @@ export async function startRole(role: Role): Promise<number> {
   const setup = await createCommandContext(undefined, { serves: true });
   startReporting(setup.config.settings.queue.hangSeconds * 1_000);
   const { openConfiguration, openHost } = await import("../app/host.ts");
-  const { openCurrentModels } = await import("../app/current-models.ts");
-  const { checkModelKeys } = await import("../app/models.ts");
+  const { openCurrentModels } = await import("../app/models/current-models.ts");
+  const { checkModelKeys } = await import("../app/models/models.ts");
   // Before anything is connected: it is told at once, however slow Redis is.
   checkModelKeys(setup.config);
   const configuration = openConfiguration(setup);

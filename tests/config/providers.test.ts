@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openModels } from "../../src/app/models.ts";
+import { openModels } from "../../src/app/models/models.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { namedModel } from "../../src/config/model-choice.ts";
 import { run } from "../agent/turn.ts";

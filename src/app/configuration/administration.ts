@@ -3,7 +3,7 @@ import { parseThreadId, threadId, type ThreadRef } from "../../chat/threads.ts";
 import type { AdministrationOptions } from "../../intake/administration/administer.ts";
 import { readChanges } from "../../queue/stores/administration-changes.ts";
 import { channelSettings } from "../channel-settings.ts";
-import { listModelNames, offerModels } from "../models.ts";
+import { listModelNames, offerModels } from "../models/models.ts";
 import { findObstacle } from "./apply-changes.ts";
 import type { LiveConfiguration } from "./live-configuration.ts";
 

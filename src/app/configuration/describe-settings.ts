@@ -5,7 +5,7 @@ import { type Settings, settingsSchema } from "../../config/schema.ts";
 import type { SettingLine, SettingsReport } from "../../operations/reports.ts";
 import { formatBudget } from "../../queue/stores/administration-changes.ts";
 import { type ChannelSettings, channelSettings, modelChoicesIn } from "../channel-settings.ts";
-import { listModelNames, offerModels } from "../models.ts";
+import { listModelNames, offerModels } from "../models/models.ts";
 import type { LiveConfiguration } from "./live-configuration.ts";
 
 /** What stands for a value that nobody is shown: headers and fields of requests may hold keys, however they are called. */

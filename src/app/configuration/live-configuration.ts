@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AdminChange } from "../../queue/stores/administration-changes.ts";
-import { listModelNames } from "../models.ts";
+import { listModelNames } from "../models/models.ts";
 import { applyChanges, type ChangedSettings } from "./apply-changes.ts";
 import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";

@@ -1,7 +1,7 @@
 import { checkAccess } from "../../agent/llm/check-access.ts";
 import { type Config, listUnknownVariables } from "../../config/load.ts";
 import { namedModel } from "../../config/model-choice.ts";
-import { listModelNames } from "../models.ts";
+import { listModelNames } from "../models/models.ts";
 
 /** How long a service may take to answer, ms. */
 const patienceMs = 10_000;

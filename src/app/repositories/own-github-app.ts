@@ -8,7 +8,7 @@ import type { Config } from "../../config/load.ts";
 import { createGithubAppStore, type GithubAppStore, UnreadableApp } from "../../queue/stores/github-app.ts";
 import { type AppReading, type GithubApp, readAppLogin } from "../../repositories/github-app.ts";
 import { kindOf, kinds } from "../../repositories/kinds.ts";
-import { readSealSecret } from "../mcp-accounts.ts";
+import { readSealSecret } from "../mcp/mcp-accounts.ts";
 
 /** The GitHub App that this Heddle works as: that of the environment, or the one that was registered from the console. */
 

@@ -34,7 +34,7 @@ import { openWorkspace, settleWorkspace } from "./open-workspace.ts";
 import { createTurnTools, type TurnToolsOptions } from "./turn-tools.ts";
 import { noteAttached } from "./attached-files.ts";
 import type { SharedByTurns, TurnFiles, TurnRunnerOptions } from "./turn-runner-options.ts";
-import { mayUsePrompt } from "../prompts.ts";
+import { mayUsePrompt } from "../mcp/prompts.ts";
 import { createServices, keepFromWriting, provideProjectReader, readNoteIndex } from "./turn-services.ts";
 
 type RunInput = Parameters<TurnRunner["run"]>[0];

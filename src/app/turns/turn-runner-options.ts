@@ -26,7 +26,7 @@ import type { Web } from "../../web/web.ts";
 import type { ChannelSettings } from "../channel-settings.ts";
 import type { AttachedFiles } from "./attached-files.ts";
 import type { SharedWindows } from "./learnt-windows.ts";
-import type { Models } from "../models.ts";
+import type { Models } from "../models/models.ts";
 
 export interface TurnRunnerOptions extends Pick<Models, "choose" | "summariser" | "helper"> {
   limits: TurnLimits;

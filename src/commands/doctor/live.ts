@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { furtherModels, splitConfigured } from "../../app/models.ts";
+import { furtherModels, splitConfigured } from "../../app/models/models.ts";
 import type { CommandContext } from "../../app/command-context.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import type { Config } from "../../config/load.ts";

@@ -2,7 +2,7 @@ import { packageInfo } from "../../app/process/package-info.ts";
 import { takesPersons } from "../../agent/mcp/config.ts";
 import { type McpServerStatus, openMcpPool } from "../../agent/mcp/pool.ts";
 import type { CommandContext } from "../../app/command-context.ts";
-import { openAccounts } from "../../app/mcp-accounts.ts";
+import { openAccounts } from "../../app/mcp/mcp-accounts.ts";
 import { findTooSmallModels } from "../../app/turns/offer-size.ts";
 import { openRedis } from "../../app/redis.ts";
 import { openSandboxBackend } from "../../app/sandbox.ts";

@@ -3,7 +3,7 @@ import { checkAccess, resolveProtocol } from "../../agent/llm/check-access.ts";
 import { findSettingsConflict } from "../../agent/llm/open.ts";
 import { findToolLimit } from "../../agent/llm/tool-limit.ts";
 import type { CommandContext } from "../../app/command-context.ts";
-import { furtherModels, splitConfigured } from "../../app/models.ts";
+import { furtherModels, splitConfigured } from "../../app/models/models.ts";
 import type { Finding } from "../../chat/adapter.ts";
 import type { Config } from "../../config/load.ts";
 import { chooseModel, namedModel } from "../../config/model-choice.ts";

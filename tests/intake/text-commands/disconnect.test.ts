@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createOwnAccounts } from "../../../src/app/mcp-accounts.ts";
+import { createOwnAccounts } from "../../../src/app/mcp/mcp-accounts.ts";
 import type { Author } from "../../../src/chat/inbound.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";

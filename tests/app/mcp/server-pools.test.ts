@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { McpConfig, McpServer } from "../../src/agent/mcp/config.ts";
-import { createServerPools } from "../../src/app/server-pools.ts";
-import { plainPool } from "../agent/mcp/plain-pool.ts";
+import type { McpConfig, McpServer } from "../../../src/agent/mcp/config.ts";
+import { createServerPools } from "../../../src/app/mcp/server-pools.ts";
+import { plainPool } from "../../agent/mcp/plain-pool.ts";
 
 const timeouts = { connectMs: 1, executeMs: 1, readMs: 1 };
 

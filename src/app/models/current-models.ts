@@ -1,5 +1,5 @@
-import type { Logger } from "../telemetry/log.ts";
-import type { Configuration } from "./configuration/live-configuration.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import type { Configuration } from "../configuration/live-configuration.ts";
 import { type Models, openModels, readModelSources } from "./models.ts";
 
 /** The models of the configuration in force. @throws what `openModels` throws */

@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
-import { type AccountConnecting } from "../intake/questions/account-connecting.ts";
-import { type ConnectingPages, createAccountConnecting, noAddress } from "../accounts/connecting.ts";
-import { createConnectingRecords } from "../accounts/records.ts";
-import { type McpConfig, takesPersons } from "../agent/mcp/config.ts";
-import type { Config } from "../config/load.ts";
-import type { LiveConfiguration } from "./configuration/live-configuration.ts";
+import { type AccountConnecting } from "../../intake/questions/account-connecting.ts";
+import { type ConnectingPages, createAccountConnecting, noAddress } from "../../accounts/connecting.ts";
+import { createConnectingRecords } from "../../accounts/records.ts";
+import { type McpConfig, takesPersons } from "../../agent/mcp/config.ts";
+import type { Config } from "../../config/load.ts";
+import type { LiveConfiguration } from "../configuration/live-configuration.ts";
 import { openAccounts, readSealSecret } from "./mcp-accounts.ts";
 
 /** Connects accounts of people, at the servers that take them at the time. */

@@ -1,15 +1,15 @@
-import { createFallbackModel } from "../agent/llm/fallback.ts";
-import { describeAddress } from "../agent/llm/check-access.ts";
-import { lookUpModel } from "../agent/llm/catalogue.ts";
-import { type Effort, efforts, type LanguageModel } from "../agent/model.ts";
-import { openModel } from "../agent/llm/open.ts";
-import type { ThreadId } from "../chat/threads.ts";
-import { ConfigError } from "../config/config-error.ts";
-import type { Config } from "../config/load.ts";
-import { chooseModel, type ModelChoice, namedModel } from "../config/model-choice.ts";
-import { findNearest } from "../config/nearest.ts";
-import type { Logger } from "../telemetry/log.ts";
-import { channelSettings, modelChoicesIn } from "./channel-settings.ts";
+import { createFallbackModel } from "../../agent/llm/fallback.ts";
+import { describeAddress } from "../../agent/llm/check-access.ts";
+import { lookUpModel } from "../../agent/llm/catalogue.ts";
+import { type Effort, efforts, type LanguageModel } from "../../agent/model.ts";
+import { openModel } from "../../agent/llm/open.ts";
+import type { ThreadId } from "../../chat/threads.ts";
+import { ConfigError } from "../../config/config-error.ts";
+import type { Config } from "../../config/load.ts";
+import { chooseModel, type ModelChoice, namedModel } from "../../config/model-choice.ts";
+import { findNearest } from "../../config/nearest.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import { channelSettings, modelChoicesIn } from "../channel-settings.ts";
 import { createModelFailures, type ModelFailures } from "./model-failures.ts";
 
 export interface Models {

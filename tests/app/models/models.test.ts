@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createContextWindow } from "../../src/agent/context/compaction.ts";
-import { openModels } from "../../src/app/models.ts";
-import { loadConfig } from "../../src/config/load.ts";
-import { counter, run, say } from "../agent/turn.ts";
-import { startFakeAnthropic } from "../fakes/anthropic.ts";
-import { startFakeOpenAI } from "../fakes/openai.ts";
+import { createContextWindow } from "../../../src/agent/context/compaction.ts";
+import { openModels } from "../../../src/app/models/models.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { counter, run, say } from "../../agent/turn.ts";
+import { startFakeAnthropic } from "../../fakes/anthropic.ts";
+import { startFakeOpenAI } from "../../fakes/openai.ts";
 
 /** The models of an installation with a service of each protocol, as its `heddle.yaml` says. */
 async function installation(yaml: string) {

@@ -1,5 +1,5 @@
-import type { ModelError } from "../agent/model.ts";
-import type { ModelFailure } from "../operations/reports.ts";
+import type { ModelError } from "../../agent/model.ts";
+import type { ModelFailure } from "../../operations/reports.ts";
 
 /** So many kinds are kept. */
 const mostKinds = 5;

@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
-import type { Accounts } from "../agent/contracts/mcp-account.ts";
-import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
-import type { Config } from "../config/load.ts";
-import { openSecretFile } from "../config/secret-file.ts";
-import type { OwnAccounts } from "../intake/text-commands/disconnect.ts";
-import { createAccountStore } from "../queue/stores/mcp-accounts.ts";
+import type { Accounts } from "../../agent/contracts/mcp-account.ts";
+import { disconnectAccount } from "../../agent/mcp/sign-in/disconnect.ts";
+import type { Config } from "../../config/load.ts";
+import { openSecretFile } from "../../config/secret-file.ts";
+import type { OwnAccounts } from "../../intake/text-commands/disconnect.ts";
+import { createAccountStore } from "../../queue/stores/mcp-accounts.ts";
 
 /** The file of the data folder with what seals in Redis, where the environment has none. */
 const sealKeyFile = "seal.key";

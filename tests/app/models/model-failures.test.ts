@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createModelFailures } from "../../src/app/model-failures.ts";
+import { createModelFailures } from "../../../src/app/models/model-failures.ts";
 
 const refused = (message: string, detail: string) => ({ message, detail });
 

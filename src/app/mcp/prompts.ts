@@ -1,9 +1,9 @@
-import { toModelToolName } from "../agent/mcp/listing/names.ts";
-import type { OfferedPrompt } from "../chat/prompt-choice.ts";
-import { threadId, type ThreadRef } from "../chat/threads.ts";
-import type { Settings } from "../config/schema.ts";
-import type { PromptIndex } from "../queue/stores/mcp-prompts.ts";
-import { channelSettings, isListed } from "./channel-settings.ts";
+import { toModelToolName } from "../../agent/mcp/listing/names.ts";
+import type { OfferedPrompt } from "../../chat/prompt-choice.ts";
+import { threadId, type ThreadRef } from "../../chat/threads.ts";
+import type { Settings } from "../../config/schema.ts";
+import type { PromptIndex } from "../../queue/stores/mcp-prompts.ts";
+import { channelSettings, isListed } from "../channel-settings.ts";
 
 /** Whether a channel may use a prompt: as if it were a tool of its server, for it may read what that server knows. */
 export function mayUsePrompt(

@@ -1,6 +1,6 @@
-import type { McpConfig, McpTimeouts } from "../agent/mcp/config.ts";
-import type { McpOffer } from "../agent/mcp/offer.ts";
-import type { McpPool } from "../agent/mcp/pool.ts";
+import type { McpConfig, McpTimeouts } from "../../agent/mcp/config.ts";
+import type { McpOffer } from "../../agent/mcp/offer.ts";
+import type { McpPool } from "../../agent/mcp/pool.ts";
 
 /** What a turn has of the MCP servers while it runs. */
 export interface HeldPool extends McpPool {
