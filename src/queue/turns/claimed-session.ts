@@ -12,6 +12,7 @@ import { readUndone } from "../undo/stored.ts";
 import type { SessionRunnerOptions, TurnDisplay } from "./contracts.ts";
 import {
   describeForModel,
+  endsBy,
   isAboutJobs,
   hasEnded,
   hearReports,
@@ -204,6 +205,12 @@ export async function awaitPendingEdits(
   if (performance.now() - session.editsPendingSince < editPatienceMs) return { isDone: false };
   await session.abandonPendingEdits();
   return { isDone: true, later: session.options.now() + editRetryMs * (1 + Math.random()) };
+}
+
+/** When there is something to do there whatever comes: people were promised a word, or an answer waits. ms since the epoch */
+export function listWakeTimes({ lost, told, retryAt }: HeldSession): number[] {
+  const promised = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));
+  return retryAt === undefined ? promised : [...promised, retryAt];
 }
 
 /** Those of which it is not known yet that what they ran has ended. */

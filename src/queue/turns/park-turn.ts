@@ -3,7 +3,12 @@ import { type History, isUndecided } from "../../agent/journal/history.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { touchSession } from "../session/expiry.ts";
 import { unlist } from "../session/lists/sweep-list.ts";
-import { awaitPendingEdits, type ClaimedSession, type CurrentTurn } from "./claimed-session.ts";
+import {
+  awaitPendingEdits,
+  type ClaimedSession,
+  type CurrentTurn,
+  listWakeTimes,
+} from "./claimed-session.ts";
 import { endsTurn, readStop } from "./stops.ts";
 
 /** Leaves a turn that can do nothing but wait for people; false when it can go on, also to its end by a stop. */
@@ -20,7 +25,8 @@ export async function parkTurn(
   await touchSession(options.redis, lease.thread, openSeconds + options.expireSeconds);
   await display.close();
   const { later = until } = await awaitPendingEdits(session);
-  await unlist(options.redis, lease.thread, session.listedSince ?? null, Math.min(until, later));
+  const wakeAt = Math.min(until, later, ...listWakeTimes(session));
+  await unlist(options.redis, lease.thread, session.listedSince ?? null, wakeAt);
   let isStopped = false;
   orders.follow((order) => (isStopped ||= endsTurn(order, turn)))();
   // It came in the meantime, when whoever recorded it could do nothing but wake the thread: others may be woken before it.

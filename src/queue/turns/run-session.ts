@@ -10,6 +10,7 @@ import {
   createStopFeed,
   type CurrentTurn,
   keepSnapshot,
+  listWakeTimes,
   openSession,
   readHead,
   readHistory,
@@ -186,13 +187,12 @@ async function openTurn(session: ClaimedSession): Promise<CurrentTurn | undefine
 
 /** Takes the thread off the sweeper's list; false when something may have come, or still has to be done. */
 async function becomeIdle(session: ClaimedSession): Promise<boolean> {
-  const { lease, options, job, listedSince, lost, told } = session;
+  const { lease, options, job, listedSince } = session;
   // The platform may let marks wait for a minute, and a new message must not wait with them.
   const rest = await awaitPendingEdits(session, lookAgainMs);
   // What a shutdown has cut short is left to the next worker.
   if (!rest.isDone || job.aborted || listedSince === undefined) return false;
-  const known = [...lost, ...told].flatMap((each) => (each.told ? (endsBy(each) ?? []) : []));
-  const times = [...known, session.retryAt ?? [], rest.later ?? []].flat();
+  const times = [...listWakeTimes(session), rest.later ?? []].flat();
   const wakeAt = times.length > 0 ? Math.min(...times) : undefined;
   await unlist(options.redis, lease.thread, listedSince, wakeAt);
   return true;

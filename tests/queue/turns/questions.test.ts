@@ -272,6 +272,27 @@ async function parked({ redis, id }: ReturnType<typeof people>) {
   await expect.poll(isParked, { interval: 5 }).toBe(true);
 }
 
+test("A turn that waits for people keeps nobody waiting for the word that what was not known to have ended has ended", async () => {
+  const chat = memoryChat();
+  const thread = people(chat);
+  const lost = {
+    ...{ at: Date.now() - 3_000, holder: { name: "elsewhere", fenceSeconds: 0 } },
+    ...{ commands: ["make"], told: true },
+  };
+  await thread.redis.hset(keys.head(thread.id), "lost:1", JSON.stringify(lost));
+  await worker(
+    chat,
+    [ask, { text: "Red it is." }],
+    { commands: [] },
+    { questionMs: 3_600_000, sweepMs: 200 },
+  );
+  await thread.says("paint it");
+  await asked(chat);
+  await shows(chat, "has ended: `make`");
+  expect((await thread.press("Red").result).kind).toBe("acted");
+  await shows(chat, "Red it is.");
+});
+
 describe("A call that is about the requester's own account", () => {
   const close: Reply = { calls: [{ name: "tickets__close", input: { id: "7" } }] };
 
