@@ -146,7 +146,7 @@ test("A 🛑 by somebody who may not stop the turn stops nothing, and is refused
   expect(discord.transcript().split("You may not stop this")).toHaveLength(2);
 });
 
-test("While Discord takes no edits, answers, questions, decisions and receipts come at once", async () => {
+test("While Discord takes no edits, answers, questions, decisions and receipts come all the same", async () => {
   // Its output changes what is shown all the time.
   const command = "while sleep 0.2; do echo tick; done";
   model.push(runs(command), says("Quick."), runs("git push origin main"), says("Pushed."));
@@ -161,10 +161,10 @@ test("While Discord takes no edits, answers, questions, decisions and receipts c
   const busy = ada.says(general, "<@BOT> work");
   await discord.message(({ content }) => content.includes(command));
   const isEdit = /^PATCH .*\/messages\//;
-  discord.fail(isEdit, { kind: "rate-limit", retryAfterSeconds: 20 }, 1_000);
+  // Longer than anything here is waited for.
+  discord.fail(isEdit, { kind: "rate-limit", retryAfterSeconds: 600 }, 1_000);
   const before = discord.calls.length;
   await discord.until(() => discord.calls.slice(before).some(({ call }) => isEdit.test(call)));
-  const startedAt = performance.now();
   bob.says(general, "<@BOT> be quick");
   await discord.message(({ content }) => content.includes("Quick."));
   eve.says(general, "<@BOT> push it");
@@ -174,5 +174,4 @@ test("While Discord takes no edits, answers, questions, decisions and receipts c
   ada.reacts("🛑", busy);
   const receipt = await discord.message(({ content }) => content.includes("Stopped by ada"));
   expect(receipt.channel).toBe(discord.threadOf(busy));
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });
