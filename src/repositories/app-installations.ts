@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createAppApi, type GithubApp } from "./github-app.ts";
-import { createApi } from "./hosts/host.ts";
+import { type ApiAnswer, createApi, describeTrouble } from "./hosts/host.ts";
 
 /** Where an App is installed, and what it may work on there. */
 export interface AppInstallation {
@@ -50,7 +50,7 @@ export async function listInstallations(
   const call = createAppApi(api, app, { now: options.now, signal });
   const found = await call("GET", `/app/installations?per_page=${mostInstallations}`);
   const known = installations.safeParse(found.body);
-  if (found.status !== 200 || !known.success) return { ok: false, message: describe(found.status, host) };
+  if (found.status !== 200 || !known.success) return { ok: false, message: describe(found, host) };
   const all: AppInstallation[] = [];
   for (const { id, account, suspended_at: suspended } of known.data) {
     const name = account?.login ?? `installation ${id}`;
@@ -67,7 +67,7 @@ export async function listInstallations(
     const { token } = made.data;
     options.onToken(token);
     const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.github+json" };
-    const callAsInstallation = createApi(api, async () => ({ headers }), signal);
+    const callAsInstallation = createApi(api, async () => ({ ok: true, headers }), signal);
     const list = granted.safeParse(
       (await callAsInstallation("GET", "/installation/repositories?per_page=100")).body,
     );
@@ -80,8 +80,10 @@ export async function listInstallations(
 
 const noRepositories = { repositories: [], total: 0 };
 
-function describe(status: number, host: string): string {
-  if (status === 0) return `${host} did not answer.`;
+function describe(answer: ApiAnswer, host: string): string {
+  const { status } = answer;
+  const trouble = describeTrouble(answer, host);
+  if (trouble !== undefined) return `${trouble}.`;
   if (status === 401 || status === 404)
     return `${host} does not know the App, or not its key any more: it was deleted there. Have it forgotten here, and register another.`;
   return `${host} did not say where the App is installed (${status}).`;

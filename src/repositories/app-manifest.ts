@@ -1,6 +1,6 @@
 import { createPrivateKey, randomBytes } from "node:crypto";
 import { z } from "zod";
-import { createApi, findMessages } from "./hosts/host.ts";
+import { type ApiHeaders, createApi, describeTrouble, findMessages } from "./hosts/host.ts";
 
 /**
  * A GitHub App that is registered by one click: the browser brings a manifest to GitHub, GitHub sends it back with a code,
@@ -96,16 +96,16 @@ export async function convertCode(
   signal: AbortSignal,
 ): Promise<Conversion> {
   const host = new URL(place.url).host;
-  const headersFor = async () => ({ headers: { accept: "application/vnd.github+json" } });
+  const headersFor = async (): Promise<ApiHeaders> => ({
+    ok: true,
+    headers: { accept: "application/vnd.github+json" },
+  });
   const path = `/app-manifests/${encodeURIComponent(code)}/conversions`;
   const answer = await createApi(place.api, headersFor, signal)("POST", path);
-  if (answer.status === 0 || answer.status >= 500) {
-    const status = answer.status === 0 ? "did not answer" : `failed (${answer.status})`;
-    return {
-      ok: false,
-      outage: true,
-      message: `${host} ${status}. Try again; the code is good for an hour.`,
-    };
+  const failed = answer.status >= 500 ? `${host} failed (${answer.status})` : undefined;
+  const trouble = describeTrouble(answer, host) ?? failed;
+  if (trouble !== undefined) {
+    return { ok: false, outage: true, message: `${trouble}. Try again; the code is good for an hour.` };
   }
   if (answer.status === 404) {
     const message = `${host} does not know this code: it is good for one time and for an hour. Begin again.`;

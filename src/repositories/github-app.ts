@@ -2,7 +2,16 @@ import { type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import { appPermissions } from "./app-manifest.ts";
 import type { RepositoryCredential, Token } from "./credential.ts";
-import { type ApiPlace, type CallApi, createApi } from "./hosts/host.ts";
+import {
+  type ApiAnswer,
+  type ApiHeaders,
+  type ApiPlace,
+  type CallApi,
+  createApi,
+  describeMove,
+  describeTrouble,
+  findMessages,
+} from "./hosts/host.ts";
 
 /** A GitHub App of the operator's. */
 export interface GithubApp {
@@ -43,34 +52,37 @@ export function createAppCredential(options: {
     const call = createAppApi(place.api, app, { now, signal: AbortSignal.timeout(answerWithinMs) });
     const found = await call("GET", `/repos/${place.owner}/${place.name}/installation`);
     const known = installation.safeParse(found.body);
-    if (found.status !== 200 || !known.success) return explain(found.status);
+    if (found.status !== 200 || !known.success) return explain(found);
     const body = { repositories: [place.name], permissions: appPermissions };
     const made = await call("POST", `/app/installations/${known.data.id}/access_tokens`, body);
     const parsed = issued.safeParse(made.body);
     const endsAt = Date.parse(parsed.data?.expires_at ?? "");
-    if (made.status !== 201 || !parsed.success || !(endsAt > now())) return explain(made.status);
+    if (made.status !== 201 || !parsed.success || !(endsAt > now())) return explain(made);
     current = { value: parsed.data.token, endsAt, clientId: app.clientId };
     onToken(current.value);
     return { ok: true, value: current.value };
   }
 
-  function explain(status: number): Token {
-    return { ok: false, reason: describe(status) };
+  function explain(answer: ApiAnswer): Token {
+    return {
+      ok: false,
+      reason: describeTrouble(answer, host) ?? describeMove(answer, host) ?? describe(answer),
+    };
   }
 
-  function describe(status: number): string {
+  function describe({ status, body }: ApiAnswer): string {
     const title = `${place.owner}/${place.name}`;
     switch (status) {
-      case 0:
-        return `${host} did not answer when it was asked for a token`;
       case 401:
         return `${host} does not accept the GitHub App's key; the operator must check the App in the console, under Connect, or GITHUB_APP_CLIENT_ID and GITHUB_APP_PRIVATE_KEY`;
       case 404:
         return `the GitHub App is not installed for ${title}; the operator must install it there`;
       case 422:
         return `the GitHub App lacks a permission for ${title}; the operator must give it Contents and Pull requests, read and write`;
-      default:
-        return `${host} gave no token for ${title} (${status})`;
+      default: {
+        const said = findMessages(body).join("; ").slice(0, 300);
+        return `${host} gave no token for ${title} (${status}${said && `: ${said}`})`;
+      }
     }
   }
 
@@ -116,7 +128,8 @@ export function createAppApi(
   app: GithubApp,
   { now, signal }: { now(): number; signal: AbortSignal },
 ): CallApi {
-  const headersFor = async () => ({
+  const headersFor = async (): Promise<ApiHeaders> => ({
+    ok: true,
     headers: { authorization: `Bearer ${signRequest(app, now())}`, accept: "application/vnd.github+json" },
   });
   return createApi(api, headersFor, signal);

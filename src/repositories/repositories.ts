@@ -5,7 +5,14 @@ import type { RepositoriesOf } from "../sandbox/egress/egress.ts";
 import { type EgressRepository, plainAddress } from "../sandbox/egress/repository.ts";
 import type { RegistryReach } from "../sandbox/egress/site.ts";
 import { fromBasic, type RepositoryCredential, toBasic } from "./credential.ts";
-import { type ApiPlace, type CallApi, createApi, type HostUser, type RepositoryHost } from "./hosts/host.ts";
+import {
+  type ApiHeaders,
+  type ApiPlace,
+  type CallApi,
+  createApi,
+  type HostUser,
+  type RepositoryHost,
+} from "./hosts/host.ts";
 import { kindOf, kinds, type RepositoryKind } from "./kinds.ts";
 import { branchRoot, createPushPermits } from "./push-permits.ts";
 
@@ -170,11 +177,11 @@ export function createRepositories(options: RepositoriesOptions): Repositories {
 
 /** Requests to the host's API, signed in as the repository is. */
 function callOf({ api, header, credential }: Entry, signal: AbortSignal): CallApi {
-  const headersFor = async (refused?: string) => {
+  const headersFor = async (refused?: string): Promise<ApiHeaders> => {
     const token = await credential.token(refused);
-    if (!token.ok) return undefined;
-    if (token.value === undefined) return { headers: {} };
-    return { token: token.value, headers: header(token.value) };
+    if (!token.ok) return token;
+    if (token.value === undefined) return { ok: true, headers: {} };
+    return { ok: true, token: token.value, headers: header(token.value) };
   };
   return createApi(api, headersFor, signal);
 }

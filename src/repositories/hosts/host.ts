@@ -34,7 +34,16 @@ export interface ApiAnswer {
   /** 0 where there was no answer. */
   status: number;
   body: unknown;
+  /** The host has counted too many requests, and takes more after so many seconds. */
+  busySeconds?: number;
+  /** Why nothing was asked: there is no credential. One clause. */
+  unasked?: string;
 }
+
+/** What signs in at a host, or why nothing does, as one clause. */
+export type ApiHeaders =
+  | { ok: true; token?: string; headers: Record<string, string> }
+  | { ok: false; reason: string };
 
 const answerWithinMs = 30_000;
 /** The longest answer that is read, in characters. */
@@ -43,7 +52,7 @@ const mostCharacters = 2_000_000;
 /** @param headersFor what signs in; asked again, with what was refused, when the host answers 401 */
 export function createApi(
   api: string,
-  headersFor: (refused?: string) => Promise<{ token?: string; headers: Record<string, string> } | undefined>,
+  headersFor: (refused?: string) => Promise<ApiHeaders>,
   signal: AbortSignal,
 ): CallApi {
   const once = async (method: string, path: string, headers: Record<string, string>, body?: object) => {
@@ -57,31 +66,81 @@ export function createApi(
         },
         ...(body && { body: JSON.stringify(body) }),
         // A token is for this host alone.
-        redirect: "error",
+        redirect: "manual",
         signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
       });
-      return { status: response.status, body: parseJson((await response.text()).slice(0, mostCharacters)) };
+      const { status } = response;
+      const answer = { status, body: parseJson((await response.text()).slice(0, mostCharacters)) };
+      const busySeconds = readBusySeconds(answer, response.headers);
+      return { ...answer, ...(busySeconds !== undefined && { busySeconds }) };
     } catch {
       return { status: 0, body: undefined };
     }
   };
   return async (method, path, body) => {
     const first = await headersFor();
-    if (!first) return { status: 401, body: undefined };
+    if (!first.ok) return { status: 401, body: undefined, unasked: first.reason };
     const answer = await once(method, path, first.headers, body);
     if (answer.status !== 401 || first.token === undefined) return answer;
     const second = await headersFor(first.token);
-    return second && second.token !== first.token ? await once(method, path, second.headers, body) : answer;
+    if (!second.ok) return { ...answer, unasked: second.reason };
+    return second.token !== first.token ? await once(method, path, second.headers, body) : answer;
   };
 }
 
+/** Where a host that has counted too many requests does not say when it takes more. */
+const usuallyBusySeconds = 60;
+
+/**
+ * GitHub limits requests with 403 as well as 429, and says so in headers or in words; the others do it with 429.
+ * https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
+ * https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/#response-headers
+ */
+function readBusySeconds({ status, body }: ApiAnswer, headers: Headers): number | undefined {
+  const read = (name: string) => /^\d{1,10}$/.exec(headers.get(name) ?? "")?.[0];
+  const after = read("retry-after");
+  const isExhausted = headers.get("x-ratelimit-remaining") === "0";
+  const isLimit =
+    after !== undefined || isExhausted || findMessages(body).some((text) => /rate limit/i.test(text));
+  if (status !== 429 && !(status === 403 && isLimit)) return undefined;
+  if (after !== undefined) return Number(after);
+  const reset = isExhausted ? read("x-ratelimit-reset") : undefined;
+  return reset === undefined
+    ? usuallyBusySeconds
+    : Math.max(1, Number(reset) - Math.floor(Date.now() / 1_000));
+}
+
+/** What keeps a host from answering, whatever it is asked, as one clause; undefined where it is something else. */
+export function describeTrouble(
+  { status, busySeconds, unasked }: ApiAnswer,
+  host: string,
+): string | undefined {
+  if (unasked !== undefined) return unasked;
+  if (status === 0) return `${host} did not answer`;
+  if (busySeconds !== undefined) {
+    const minutes = Math.max(1, Math.ceil(busySeconds / 60));
+    return `${host} has had too many requests; it takes more in ${minutes} ${minutes === 1 ? "minute" : "minutes"}`;
+  }
+  return undefined;
+}
+
+/** A renamed repository, as a rule: its new name is not followed, since the credential is for the one that was named. */
+export function describeMove({ status }: ApiAnswer, host: string): string | undefined {
+  if (status < 300 || status > 399) return undefined;
+  return `${host} says that the repository has moved (${status}); ask the operator to correct its url in repositories`;
+}
+
 /** What became of a request that did not work, as one sentence. */
-export function describeFailure({ status, body }: ApiAnswer, host: string): OpenedPullRequest {
+export function describeFailure(answer: ApiAnswer, host: string): OpenedPullRequest {
+  const { status, body, busySeconds } = answer;
+  const trouble = describeTrouble(answer, host) ?? describeMove(answer, host);
+  if (trouble !== undefined) {
+    const outage = status === 0 || busySeconds !== undefined;
+    return { ok: false, message: `${trouble}.`, ...(outage && { outage }) };
+  }
   const said = findMessages(body).join("; ").slice(0, 500);
   const words = said === "" ? "" : ` It says: ${said.replace(/[.\s]*$/, "")}.`;
   switch (true) {
-    case status === 0:
-      return { ok: false, outage: true, message: `${host} did not answer.` };
     case status === 401:
       return { ok: false, message: `${host} does not accept Heddle's credential; ask the operator.` };
     case status === 403 || status === 404:
