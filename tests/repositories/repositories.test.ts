@@ -231,6 +231,21 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     expect(status).toBe("partial");
     expect(text).toMatch(/but the pull request was not opened: .*more rights.*Resource not accessible/);
 
+    // What the operator has put right, or time: the branch is there, and its pull request is opened without a change.
+    setting.github.addToken("pusher-token", ["acme/shop"]);
+    const asked = await pusher.ask("open_pull_request", proposal);
+    expect(asked?.why).toMatch(
+      /^It opens a pull request in acme\/shop for `main`, of `heddle\/[0-9a-f]{8}-say-hello` as it is there already\.$/,
+    );
+    const opened = await pusher.use("open_pull_request", proposal);
+    expect(opened).toMatchObject({
+      status: "ok",
+      text: expect.stringMatching(
+        /^Nothing is new since heddle\/\S+ was pushed\. The pull request is open: https:/,
+      ),
+    });
+    expect(setting.github.pulls.at(-1)).toMatchObject({ title: "Say hello", base: "main" });
+
     const stranger = await setting.thread({ credential: credentialOf("wrong") });
     const refused = await stranger.use("open_repository", { repository: "shop" });
     expect(refused.text).toContain("does not accept Heddle's credential");

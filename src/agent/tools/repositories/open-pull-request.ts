@@ -90,7 +90,12 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       const found = await look(given, repository, sandbox, options);
       const difference = found.ok ? await readDifference(repository, found, sandbox, options) : found;
       // It says itself what is wrong, and pushes nothing that was not shown.
-      if (!found.ok || !difference.ok || difference.files.length === 0) return { action: "allow" };
+      if (!found.ok || !difference.ok) return { action: "allow" };
+      if (difference.files.length === 0) {
+        if (!isPushed(repository, found)) return { action: "allow" };
+        const why = `It opens a ${repository.request} in ${repository.title} for \`${found.base}\`, of \`${found.branch}\` as it is there already.`;
+        return { action: "ask", why };
+      }
       const request = repository.request ?? "branch";
       const what = found.isNew ? `a new ${request}` : `one more commit on \`${found.branch}\``;
       return {
@@ -120,15 +125,24 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       }
       const difference = await readDifference(repository, found, sandbox, { signal });
       if (!difference.ok) return createFailure(`Nothing was pushed: ${difference.message}.`);
-      if (difference.files.length === 0)
+      const isUnchanged = difference.files.length === 0;
+      if (isUnchanged && !isPushed(repository, found))
         return createFailure(`Nothing was pushed: ${folderOf(repository)} has no change.`);
       const known = looked.get(given.repository);
       if (repository.push === "ask" && known !== found.hash) {
         return createFailure("Nothing was pushed: the folder changed after it was looked at. Call it again.");
       }
-      return await pushAndOpen(given, { repository, found, access }, context);
+      const push = { repository, found, access };
+      if (isUnchanged)
+        return await open(given, push, signal, `Nothing is new since ${found.branch} was pushed`);
+      return await pushAndOpen(given, push, context);
     },
   });
+}
+
+/** Whether the branch is at the host already, as it is after its pull request could not be opened. */
+function isPushed({ request }: Repository, { isNew }: Proposal): boolean {
+  return request !== undefined && !isNew;
 }
 
 interface Push {
@@ -137,17 +151,18 @@ interface Push {
   access: RepositoryAccess;
 }
 
+/** What the model says of it. */
+type Words = Pick<Input, "title" | "body" | "draft">;
+
 async function pushAndOpen(
-  { title: given, body, draft }: { title: string; body: string; draft: boolean },
-  { repository, found, access }: Push,
+  words: Words,
+  push: Push,
   { sandbox, signal }: SandboxToolContext,
 ): Promise<ToolResult> {
-  const { branch, base, tree, parents } = found;
+  const { repository, found, access } = push;
+  const { branch, tree, parents } = found;
   const folder = folderOf(repository);
-  // Else a title could say in a commit who has asked, as if Heddle had.
-  const title = given.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
-  const person = plainName(access.requester()?.name ?? "");
-  const message = formatCommitMessage(title, person, access.coAuthor(repository));
+  const message = formatCommitMessage(toLine(words.title), requesterOf(access), access.coAuthor(repository));
   const made = await runScript(sandbox, commitScript, [folder, tree, parents, message], { signal });
   const commit = made.ok ? made.text.trim() : "";
   if (!made.ok || !/^[0-9a-f]{40,64}$/.test(commit)) {
@@ -164,11 +179,22 @@ async function pushAndOpen(
   if (!repository.request) {
     return { status: "ok", text: `${done} to ${repository.title}. Heddle opens no pull requests there.` };
   }
+  return await open(words, push, signal, done);
+}
+
+/** @param done what was done before, as a clause */
+async function open(
+  { title, body, draft }: Words,
+  { repository, found: { branch, base }, access }: Push,
+  signal: AbortSignal,
+  done: string,
+): Promise<ToolResult> {
+  const person = requesterOf(access);
   const footer = `Made with Heddle${person ? `, asked for by ${person}` : ""}.`;
-  const proposal = { branch, base, title, body: `${body}\n\n---\n${footer}`, draft };
+  const proposal = { branch, base, title: toLine(title), body: `${body}\n\n---\n${footer}`, draft };
   const opened = await access.openPullRequest(repository, proposal, signal);
   if (!opened.ok) {
-    const text = `${done}, but the ${repository.request} was not opened: ${opened.message}`;
+    const text = `${done}, but the ${repository.request} was not opened: ${opened.message} Once that is put right, calling this again opens it.`;
     return { status: "partial", text, ...(opened.outage && { outage: true }) };
   }
   const state = opened.isNew ? "is open" : "was open already and has it";
@@ -176,6 +202,15 @@ async function pushAndOpen(
     status: "ok",
     text: `${done}. The ${repository.request} ${state}: ${opened.url} (number ${opened.number}). Give people the address.`,
   };
+}
+
+/** Else a title could say in a commit who has asked, as if Heddle had. */
+function toLine(title: string): string {
+  return title.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+}
+
+function requesterOf(access: RepositoryAccess): string {
+  return plainName(access.requester()?.name ?? "");
 }
 
 /** Whether the branch had moved on when git came to it: in the words of git-push(1), which are not translated here. */
