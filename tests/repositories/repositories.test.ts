@@ -1,12 +1,35 @@
 import { execFileSync } from "node:child_process";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createAppCredential } from "../../src/repositories/github-app.ts";
 import { countAttacks } from "../attacks.ts";
 import { openSetting, type Setting, token } from "./setting.ts";
 
 const missing = ["socat", "nsenter", "git"].filter((program) => !existsSync(`/usr/bin/${program}`));
+/** In the form of https://docs.github.com/en/code-security/secret-scanning/working-with-secret-scanning-and-push-protection */
+const pushProtection = `error: GH013: Repository rule violations found for refs/heads/heddle/x.
+
+- GITHUB PUSH PROTECTION
+  —————————————————————————————————————————
+    Resolve the following violations before pushing again
+
+    - Push cannot contain secrets
+
+
+     (?) Learn how to resolve a blocked push
+     https://docs.github.com/code-security
+
+      —— GitHub Personal Access Token ——————————————————————
+       locations:
+         - commit: 1234567890123456789012345678901234567890
+           path: config.js:1
+
+       (?) To push, remove secret from commit(s) or follow this URL to allow the secret.
+       https://github.com/acme/guarded/security/secret-scanning/unblock-secret/2abc
+
+`;
 const proposal = { repository: "shop", title: "Say hello", body: "It did not." };
 
 describe.skipIf(missing.length > 0)("a channel's repository", () => {
@@ -249,6 +272,33 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     const stranger = await setting.thread({ credential: credentialOf("wrong") });
     const refused = await stranger.use("open_repository", { repository: "shop" });
     expect(refused.text).toContain("does not accept Heddle's credential");
+  });
+
+  test("says all that its host says against a push, and what is missing where nothing can be pushed", async () => {
+    const settings = { url: `http://git.example:${setting.github.port}/acme/guarded` };
+    setting.github.addRepository("acme/guarded");
+    setting.github.addToken("guarded-token", ["acme/guarded"]);
+    const credential = { token: async () => ({ ok: true, value: "guarded-token" }) as const };
+    const { use, sh } = await setting.thread({ settings, credential });
+    expect((await use("open_pull_request", proposal)).text).toBe(
+      "Nothing was pushed: /workspace/shop is not there; call open_repository first.",
+    );
+    await use("open_repository", { repository: "shop" });
+    await sh("cd shop; echo x > config.js");
+    const folder = setting.github.git("acme/guarded", "rev-parse", "--absolute-git-dir");
+    const hook = join(folder, "hooks/pre-receive");
+    writeFileSync(hook, `#!/bin/sh\ncat >&2 <<'END'\n${pushProtection}END\nexit 1\n`, { mode: 0o755 });
+    const refused = await use("open_pull_request", proposal);
+    expect(refused.text).toMatch(/The push did not work: remote: error: GH013: .*path: config\.js:1/);
+
+    rmSync(hook);
+    setting.github.git("acme/guarded", "update-ref", "-d", "refs/heads/main");
+    const empty = await setting.thread({ settings, credential });
+    await empty.use("open_repository", { repository: "shop" });
+    await empty.sh("cd shop; echo x > y");
+    expect((await empty.use("open_pull_request", proposal)).text).toContain(
+      "Nothing was pushed: the repository has no commit, and so no branch that this could go to",
+    );
   });
 
   test("is pushed to although the App's token has ended since it was cloned, and no token or key of the App is left anywhere", async () => {

@@ -15,9 +15,6 @@ git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commi
 /** Of the commits that are pushed. */
 const ownEmail = "agent@sandbox.invalid";
 
-/** Exit code of {@link proposeScript} where it has said itself what is to be done. */
-export const cannotPropose = 3;
-
 /** Exit code where git could not fetch. */
 const hostFailed = 4;
 
@@ -99,10 +96,16 @@ cat "$HEDDLE_SET_UP"/part-* | tar --extract --skip-old-files --no-same-owner
  */
 export const proposeScript = `${prepare}
 address=$1 folder=$2 base=$3 branch=$4 prefix=$5 fresh=$6
+fail() { echo "$1" >&2; exit 1; }
+[ -e "$folder" ] || fail "$folder is not there; call open_repository first"
 cd "$folder"
 if [ -z "$base" ]; then
   base=$(git ls-remote --symref "$address" HEAD | sed -n 's|^ref: refs/heads/\\(.*\\)\\tHEAD$|\\1|p')
-  [ -n "$base" ] || { echo "the host names no default branch; give base" >&2; exit ${cannotPropose}; }
+fi
+if [ -z "$base" ]; then
+  heads=$(git ls-remote --heads "$address")
+  [ -n "$heads" ] || fail "the repository has no commit, and so no branch that this could go to: a person must make its first commit at the host"
+  fail "the host names no default branch; give base"
 fi
 current=$(git symbolic-ref --short -q HEAD || true)
 if [ -z "$branch" ]; then
@@ -115,8 +118,7 @@ if [ -n "$tip" ]; then
   git fetch --quiet --no-tags "$address" "refs/heads/$branch"
   others=$(git log --no-show-signature --format=%ce "$tip" --not HEAD "$from" | grep -cvFx '${ownEmail}' || true)
   if [ "$others" -gt 0 ]; then
-    echo "commits of others on $branch, $others of them, are not in your work, which would take them back; commit it, then git fetch origin $branch and git merge FETCH_HEAD, and call this again" >&2
-    exit ${cannotPropose}
+    fail "commits of others on $branch, $others of them, are not in your work, which would take them back; commit it, then git fetch origin $branch and git merge FETCH_HEAD, and call this again"
   fi
 fi
 index=$(mktemp)
@@ -125,7 +127,7 @@ cp "$(git rev-parse --git-path index)" "$index"
 export GIT_INDEX_FILE=$index
 git add --all
 tree=$(git write-tree)
-common=$(git merge-base "$from" HEAD) || { echo "the work shares no commit with $base" >&2; exit ${cannotPropose}; }
+common=$(git merge-base "$from" HEAD) || fail "the work shares no commit with $base"
 if [ -z "$tip" ]; then parents=$common since=$common
 elif git merge-base --is-ancestor "$common" "$tip"; then parents=$tip since=$tip
 else parents="$tip $common" since=$common

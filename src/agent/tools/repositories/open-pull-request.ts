@@ -4,7 +4,7 @@ import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import type { PolicyDecision } from "../../policy-decision.ts";
 import { openPullRequestName, type Repository, type RepositoryAccess } from "../../contracts/repositories.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "../tool.ts";
-import { cannotPropose, commitScript, pushScript } from "./git-scripts.ts";
+import { commitScript, pushScript } from "./git-scripts.ts";
 import { cacheByNames } from "./cache-by-names.ts";
 import {
   type ScriptOptions,
@@ -119,10 +119,7 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       if (!repository) return createFailure(`There is no repository ${given.repository} here.`);
       const { sandbox, signal } = context;
       const found = await look(given, repository, sandbox, { signal });
-      if (!found.ok) {
-        const hint = found.exitCode === cannotPropose ? "" : " Is it open (open_repository)?";
-        return createFailure(`Nothing was pushed: ${found.message}.${hint}`);
-      }
+      if (!found.ok) return createFailure(`Nothing was pushed: ${found.message}.`);
       const difference = await readDifference(repository, found, sandbox, { signal });
       if (!difference.ok) return createFailure(`Nothing was pushed: ${difference.message}.`);
       const isUnchanged = difference.files.length === 0;

@@ -76,9 +76,17 @@ export async function runScript(
   if (result.end === "exit" && result.exitCode === 0) {
     return { ok: true, text: result.stdout.toString(), isCut: result.droppedBytes > 0 };
   }
-  const said = removeHidden(result.stderr.toString()).trim().split("\n").slice(-6).join("; ");
-  const message = (result.problem ?? said) || `git did not finish (${result.end})`;
+  const message = (result.problem ?? readComplaint(result.stderr)) || `git did not finish (${result.end})`;
   return { ok: false, message, exitCode: result.exitCode };
+}
+
+/** A host says in up to some twenty lines why it takes no push, among empty ones, and git adds three. */
+const mostLines = 25;
+
+function readComplaint(stderr: Buffer): string {
+  const lines = removeHidden(stderr.toString()).split("\n");
+  const said = lines.filter((line) => !/^(?:remote:)?\s*$/.test(line)).map((line) => line.trim());
+  return said.slice(-mostLines).join("; ");
 }
 
 export function folderOf({ name }: Repository): string {
