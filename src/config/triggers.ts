@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { budget } from "./budgets.ts";
+import { eventPlace, eventTemplate } from "./event-places.ts";
 import { loopLimit, quietHours } from "./trigger-limits.ts";
 import { channelId, count, modelName, variableName } from "./values.ts";
 
@@ -10,9 +11,12 @@ const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const path = z
   .string()
   .regex(
-    /^(@event|[\w-]+(\.[\w-]+|\[\d+\])*)$/,
+    eventPlace,
     "expected @event or names with dots between them, e.g. pull_request.number or commits[0].id",
   );
+
+const notATemplate =
+  "expected behind each {{ a value's place and }}, e.g. {{pull_request.title}}, {{commits[0].id}}, {{body}} or {{@event}}";
 
 const condition = z
   .strictObject({
@@ -61,6 +65,7 @@ const triggerSchema = z
       .string()
       .min(1)
       .max(10_000)
+      .regex(eventTemplate, notATemplate)
       .describe(
         "the task; {{path}} stands for a value, {{body}} for the whole body, {{@event}} for its kind",
       ),
@@ -69,6 +74,7 @@ const triggerSchema = z
       .string()
       .min(1)
       .max(300)
+      .regex(eventTemplate, notATemplate)
       .exactOptional()
       .describe(
         "events with the same key share a thread, e.g. {{repository.full_name}}#{{pull_request.number}}; without it each gets its own",

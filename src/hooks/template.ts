@@ -1,6 +1,7 @@
 import { formatJson } from "../agent/text/format-json.ts";
 import { cutText } from "../agent/text/text.ts";
 import { quoteLines } from "../agent/text/quote-lines.ts";
+import { placesInTemplate } from "../config/event-places.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
 
 /** An event as filters and templates read it. */
@@ -13,8 +14,6 @@ export interface HookEvent {
 /** Of one value, and of all values of a task together. */
 const valueChars = 20_000;
 const allChars = 60_000;
-
-const places = /\{\{\s*(@?[\w.-]+(?:\[\d+\][\w.-]*)*)\s*\}\}/g;
 
 /** Whether all conditions hold. A value that is an object or missing fits none. */
 export function fits(when: TriggerSettings["when"], event: HookEvent): boolean {
@@ -34,7 +33,7 @@ function holds(condition: TriggerSettings["when"][number], event: HookEvent): bo
 
 /** The key with its values. What is missing stands as nothing. */
 export function fillKey(template: string, event: HookEvent): string {
-  return template.replaceAll(places, (_place, path: string) => show(readPath(event, path)));
+  return template.replaceAll(placesInTemplate, (_place, path: string) => show(readPath(event, path)));
 }
 
 /**
@@ -43,7 +42,7 @@ export function fillKey(template: string, event: HookEvent): string {
  */
 export function fillPrompt(template: string, event: HookEvent): string {
   const quoted = new Map<string, string>();
-  const task = template.replaceAll(places, (_place, path: string) => {
+  const task = template.replaceAll(placesInTemplate, (_place, path: string) => {
     const value = readPath(event, path);
     if (typeof value === "number" || typeof value === "boolean") return String(value);
     quoted.set(path, show(value));

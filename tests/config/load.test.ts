@@ -150,6 +150,30 @@ models:
     expect(() => load(env, yaml)).toThrow(message);
   });
 
+  const triggerWith = (template: string) => `
+triggers:
+  t:
+    { verify: github, secretVariable: S, channel: "local:console:main", onBehalfOf: { id: a, name: A }, ${template} }
+`;
+
+  test.each(["{{number of {{title}}", "{{", "{{#if draft}}", "{{@evnt}}", "{{a..b}} {{title}}"])(
+    "refuses what begins a place in a trigger's template and is none: %s",
+    (template) => {
+      const refusal = "expected behind each {{ a value's place and }}, e.g. {{pull_request.title}}";
+      expect(() => load({}, triggerWith(`prompt: "${template}"`))).toThrow(`triggers.t.prompt: ${refusal}`);
+      const key = triggerWith(`prompt: x, threadKey: "${template}"`);
+      expect(() => load({}, key)).toThrow(`triggers.t.threadKey: ${refusal}`);
+    },
+  );
+
+  test("takes templates with places of every form, and braces that begin none", () => {
+    const prompt = "{ {{ title }}: {{commits[0].on[1]}} } {{commits.0.id}} {{@event}} {{body}} }}".repeat(
+      120,
+    );
+    const { settings } = load({}, triggerWith(`prompt: "${prompt}"`));
+    expect(settings.triggers["t"]?.prompt).toBe(prompt);
+  });
+
   test("refuses a data folder that a link puts into /proc", () => {
     symlinkSync("/proc", join(folder, "link"));
     expect(() => load({ HEDDLE_DATA_DIR: "link/data" })).toThrow(/HEDDLE_DATA_DIR: .*\/proc cannot/);
