@@ -204,7 +204,8 @@ async function readEvent(
   const json = body.toString("utf8");
   if (isJsonTooDeep(json)) return refuse(400, `The body is nested more than ${mostLevels} levels deep.`);
   const payload = parseJson(json);
-  if (payload === undefined) return refuse(400, "The body is not JSON.");
+  if (payload === undefined)
+    return refuse(400, "The body is not JSON: choose application/json where it is sent.");
   const kind = readKind(sent);
   // GitHub's greeting of a new webhook.
   if (proof.verify === "github" && kind === "ping") return { status: 200, body: { result: "pong" } };
@@ -268,7 +269,11 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return bytes > largestInboundBody ? undefined : Buffer.concat(parts);
 }
 
-const kindHeaders = ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"];
+const kindHeaders = [
+  ...["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"],
+  // https://docs.sentry.io/integrations/integration-platform/webhooks/: its `action` alone is "created" for many.
+  "sentry-hook-resource",
+];
 
 function readKind({ headers }: HookRequest): string {
   return kindHeaders.map((name) => readHeader(headers, name)).find(Boolean) ?? "";

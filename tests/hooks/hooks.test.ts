@@ -370,7 +370,10 @@ test("what the filter does not want, is too large, or may not be asked for begin
   expect(await send(event({ action: "opened" }), "push")).toMatchObject({ result: "ignored" });
   expect(await send(event({}), "ping")).toMatchObject({ result: "pong" });
   expect((await send("x".repeat(1_048_577))).status).toBe(413);
-  expect((await send("no JSON")).status).toBe(400);
+  expect(await send("payload=%7B%7D")).toMatchObject({
+    status: 400,
+    error: "The body is not JSON: choose application/json where it is sent.",
+  });
   expect((await post("", {}, "GET")).status).toBe(405);
   const forbidden = await gateway(
     { verify: "github" },
@@ -381,6 +384,25 @@ test("what the filter does not want, is too large, or may not be asked for begin
   expect(problems).toEqual(["An event of the trigger t was refused. Ada has left."]);
   expect(await server.client().keys("heddle:*")).toEqual([]);
   expect((await send(event({ action: "opened" }))).status).toBe(200);
+});
+
+test("the kind of what Sentry sends is told from others with the same action", async () => {
+  const when = [{ path: "@event", is: "issue" }];
+  const post = await gateway({
+    verify: "hmac",
+    header: "Sentry-Hook-Signature",
+    idHeader: "Request-ID",
+    when,
+  });
+  const body = JSON.stringify({ action: "created", data: {}, actor: { type: "user", id: 1, name: "Ada" } });
+  const send = (resource: string) =>
+    post(body, {
+      "sentry-hook-resource": resource,
+      "sentry-hook-signature": createHmac("sha256", secret).update(body).digest("hex"),
+      "request-id": resource,
+    });
+  expect(await send("installation")).toMatchObject({ status: 200, result: "ignored" });
+  expect(await send("issue")).toMatchObject({ status: 200, result: "accepted" });
 });
 
 test("an alert that every Alertmanager of a cluster sends is one delivery, and firing again another", async () => {
