@@ -36,6 +36,8 @@ export function readQueueCommand(text: string): QueueCommand | undefined {
 
 /** What waits in a thread and around it, for people. */
 export interface QueueView {
+  /** Whether people know of the channel: the console's threads, those of a terminal too, are in none. */
+  hasChannel: boolean;
   isRunning: boolean;
   /** In the thread, in order. */
   messages: readonly UserMessage[];
@@ -73,7 +75,7 @@ export function describeQueue(view: QueueView): string {
       own,
       messages.length - own.length,
     ),
-    ...section("**Waiting in other threads of this channel**", around, left),
+    ...section(`**Waiting in other threads${view.hasChannel ? " of this channel" : ""}**`, around, left),
     ...(own.length + around.length + left === 0 ? ["Nothing waits here."] : []),
     describeRunning(view),
     ...describeChanges(view),
@@ -96,9 +98,10 @@ function describeChanges({ messages, changedBy }: QueueView): string[] {
   return [last === first ? `${remove}.` : `${remove}, \`!queue move ${last} to 1\` moves it to that place.`];
 }
 
-function describeRunning({ running, isRunning }: QueueView): string {
-  if (running > 0) return `${running === 1 ? "One turn runs" : `${running} turns run`} in this channel.`;
-  return isRunning ? "A turn runs in this thread." : "No turn runs in this channel.";
+function describeRunning({ running, isRunning, hasChannel }: QueueView): string {
+  const where = hasChannel ? " in this channel" : "";
+  if (running > 0) return `${running === 1 ? "One turn runs" : `${running} turns run`}${where}.`;
+  return isRunning ? "A turn runs in this thread." : `No turn runs${where}.`;
 }
 
 function describeWaiting(message: UserMessage, now: number): string {

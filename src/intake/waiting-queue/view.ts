@@ -9,7 +9,7 @@ import { readSessionStatus } from "../../queue/session/lists/sessions.ts";
 import { listWaiting } from "../../queue/session/mailbox/waiting-messages.ts";
 import { readChannelQueue } from "../../queue/turns/channel-queue.ts";
 import type { Access } from "../access.ts";
-import { describeQueue } from "../text-commands/queue.ts";
+import { describeQueue, type QueueView } from "../text-commands/queue.ts";
 import { offerButtons, offerChange, type OfferedMessage } from "./choices.ts";
 
 export interface QueueViewOptions {
@@ -59,7 +59,10 @@ export async function viewQueue(
   ];
   const hasOwnCommand = options.surface(thread.platform).ownCommands?.includes("queue") ?? false;
   const changedBy = !hasOwnCommand ? "text" : tellsRefusal ? "menus" : "own-command";
-  const view = { isRunning, messages, others, hidden, running: channel.running, now, changedBy } as const;
+  const view: QueueView = {
+    ...{ hasChannel: thread.platform !== "local", isRunning, messages, others, hidden },
+    ...{ running: channel.running, now, changedBy },
+  };
   return {
     markdown: describeQueue(view),
     menus,

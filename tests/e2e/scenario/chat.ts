@@ -117,10 +117,10 @@ export function leaveOutFigures(text: string): string {
       .replaceAll(/\b\d+ turns? running and room for \d+ more/g, "N turns running and room for N more")
       // At the console, all situations are played in one channel.
       .replaceAll(
-        /\s*\*\*Waiting in other threads of this channel\*\*[^]*?(?=\s+(?:One turn runs|\d+ turns run) in this)/g,
+        /\s*\*\*Waiting in other threads(?: of this channel)?\*\*[^]*?(?=\s+(?:One turn runs|\d+ turns run)\b)/g,
         "",
       )
-      .replaceAll(/\b(?:One turn runs|\d+ turns run) in this channel/g, "N turns run in this channel")
+      .replaceAll(/\b(?:One turn runs|\d+ turns run)(?: in this channel)?\./g, "N turns run in this channel.")
       .replaceAll(/\b600\.\d+/g, "600")
       .replaceAll(/\bs[\da-f]{8}\b/g, "ID")
       .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, "DATE")

@@ -30,6 +30,7 @@ const message = (seq: number | undefined, name: string, text: string, minutes: n
 });
 const nothing = {
   changedBy: "text",
+  hasChannel: true,
   isRunning: false,
   messages: [],
   others: [],
@@ -77,6 +78,15 @@ test.each([
       .split("\n\n")
       .at(-1),
   ).toBe(last);
+});
+
+test("A queue of the console's threads names no channel", () => {
+  const others = [{ thread, first: message(1, "Cleo", "compare", 0), messages: 1 }];
+  const local = { ...nothing, hasChannel: false };
+  expect(describeQueue({ ...local, others, running: 2 })).toBe(
+    "**Waiting in other threads**\n\n1. Cleo, just now: compare\n\n2 turns run.",
+  );
+  expect(describeQueue(local)).toBe("Nothing waits here.\n\nNo turn runs.");
 });
 
 test("An empty queue says so", () => {
