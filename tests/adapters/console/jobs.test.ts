@@ -111,6 +111,18 @@ describe("following a thread", () => {
     expect(await second.next("line")).toMatchObject({ state: "idle" });
     await expect(second.next("never")).rejects.toThrow("ended");
   });
+
+  test("refuses an id that no event has had, so that nobody is sent all again by mistake", async () => {
+    const client = redis.client();
+    await write(client, "local:console:main:abcdefgh8888", "Paint");
+    await begin(client, "local:console:main:abcdefgh8888");
+    const headers = { "last-event-id": "abc" };
+    const refused = await call(console.url, "/api/v1/threads/abcdefgh8888/events", { headers });
+    expect(refused.status).toBe(400);
+    expect(refused.json()).toEqual({
+      error: "Last-Event-ID: expected the id of an event of this stream.",
+    });
+  });
 });
 
 test("a thread is read by its short id: how it stands, what it asks and what was said", async () => {

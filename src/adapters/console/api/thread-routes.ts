@@ -138,17 +138,20 @@ function timeline(services: Services, call: ApiCall): Promise<Reply | null> {
   );
 }
 
-/** Whoever comes back says what they have; the address is still that of their first request. */
-function resume({ request }: ApiCall, where: z.infer<typeof follow>): z.infer<typeof follow> {
-  const last = /^\d{1,15}$/.exec(String(request.headers["last-event-id"] ?? ""))?.[0];
-  return last === undefined ? where : { ...where, from: Math.max(where.from, Number(last)) };
+/** Whoever comes back says what they have; the address is still that of their first request. Undefined for no id of ours. */
+function resume({ request }: ApiCall, where: z.infer<typeof follow>): z.infer<typeof follow> | undefined {
+  const last = String(request.headers["last-event-id"] ?? "");
+  if (last === "") return where;
+  return /^\d{1,15}$/.test(last) ? { ...where, from: Math.max(where.from, Number(last)) } : undefined;
 }
 
 export function events(services: Services, call: ApiCall): Promise<Reply | null> {
   return withThread(services, call, (thread) =>
-    withQuery(follow, call, (where) =>
-      services.timelineStreams.openThread(call, thread, resume(call, where)) ? null : tooManyPages(),
-    ),
+    withQuery(follow, call, (asked) => {
+      const where = resume(call, asked);
+      if (!where) return replyProblem(400, "Last-Event-ID: expected the id of an event of this stream.");
+      return services.timelineStreams.openThread(call, thread, where) ? null : tooManyPages();
+    }),
   );
 }
 
