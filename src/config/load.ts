@@ -51,7 +51,7 @@ const exactNames: ReadonlySet<string> = new Set(["HEDDLE_AUDIT_KEY", "HEDDLE_SEA
 
 /**
  * Reads the environment, `.env` in the working directory (the environment wins) and the settings file.
- * An empty variable counts as absent, because compose files and CI systems set them so. Blanks and line breaks around a
+ * An empty variable counts as absent, because compose files and CI systems set them so: one of `.env` shows then. Blanks and line breaks around a
  * value do not belong to it: Kubernetes' secrets are often made of a file that ends with one, and Docker reads `\r` into
  * the values of a file from Windows.
  *
@@ -60,10 +60,7 @@ const exactNames: ReadonlySet<string> = new Set(["HEDDLE_AUDIT_KEY", "HEDDLE_SEA
 export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   const dotenv = resolve(cwd, ".env");
   const fromFile = parseEnv(readText(dotenv) ?? "");
-  const present = Object.entries({ ...fromFile, ...env })
-    .map(([name, value = ""]) => [name, exactNames.has(name) ? value : value.trim()] as const)
-    .filter(([, value]) => value.trim() !== "");
-  const variables = Object.fromEntries(present);
+  const variables = { ...readPresent(fromFile), ...readPresent(env) };
   const environment = check(environmentSchema, variables, "the environment");
 
   const path = resolve(cwd, environment.HEDDLE_CONFIG);
@@ -115,6 +112,15 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
 
 /** Puts the variables into the headers of the settings. Gives their values. */
 function fillInHeaders({ models, providers }: Settings, variables: Config["variables"]): string[] {
+/** Those with a value, without what surrounds it. */
+function readPresent(variables: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables)
+      .map(([name, value = ""]) => [name, exactNames.has(name) ? value : value.trim()] as const)
+      .filter(([, value]) => value.trim() !== ""),
+  );
+}
+
   return Object.entries({ models, providers }).flatMap(([section, entries]) =>
     Object.entries(entries).flatMap(([name, entry]) => {
       if (!entry.headers) return [];

@@ -204,7 +204,9 @@ triggers:
     expect(environment.HEDDLE_PORT).toBe(4321);
   });
 
-  test("treats an empty variable as absent", () => {
+  test("treats an empty variable as absent, so that the one of .env counts", () => {
+    writeFileSync(join(folder, ".env"), "OPENAI_API_KEY=from-file\n");
+    expect(load({ OPENAI_API_KEY: " " }).environment.OPENAI_API_KEY).toBe("from-file");
     expect(load({ ANTHROPIC_API_KEY: "" }).environment.ANTHROPIC_API_KEY).toBeUndefined();
   });
 
