@@ -1,8 +1,13 @@
+import { lstatSync } from "node:fs";
 import { hasErrorCode } from "../sandbox/system-error.ts";
 
 /** Why a file cannot be read and what to do, in one sentence for the operator; undefined where there is none. */
 export function explainUnreadable(path: string, error: unknown): string | undefined {
-  if (hasErrorCode(error, "ENOENT")) return undefined;
+  if (hasErrorCode(error, "ENOENT")) {
+    // The file itself may be a link, and what it leads to missing.
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? `${path} is a link to a file that does not exist; correct or remove it.` : undefined;
+  }
   if (hasErrorCode(error, "EISDIR")) return `${path} is a folder; put the file in its place.`;
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   return `${path} cannot be read (${code}); make it and its folder readable for the user that runs Heddle.`;

@@ -174,6 +174,11 @@ triggers:
     expect(settings.triggers["t"]?.prompt).toBe(prompt);
   });
 
+  test.each(["heddle.yaml", ".env"])("is refused where %s is a link that leads nowhere", (name) => {
+    symlinkSync(join(folder, "gone"), join(folder, name));
+    expect(() => load()).toThrow(`${name} is a link to a file that does not exist; correct or remove it.`);
+  });
+
   test("refuses a data folder that a link puts into /proc", () => {
     symlinkSync("/proc", join(folder, "link"));
     expect(() => load({ HEDDLE_DATA_DIR: "link/data" })).toThrow(/HEDDLE_DATA_DIR: .*\/proc cannot/);
