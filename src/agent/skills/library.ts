@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { explainUnreadable } from "../file-problems.ts";
 import { skillsRoot } from "../../sandbox/sandbox.ts";
 import { parseManifest } from "./manifest.ts";
 import { type FolderScan, markPath, scanFolder, type SkillFolder } from "./scan.ts";
@@ -146,7 +147,8 @@ async function loadSkill(
     return { skill, reasons: warnings.map((warning) => `Loaded, with a flaw. ${warning}`) };
   } catch (error) {
     // A file has vanished or cannot be read; the next scan tries again once something has changed.
-    return { reasons: [`Skipped. ${error instanceof Error ? error.message : String(error)}`] };
+    const words = error instanceof Error ? error.message : String(error);
+    return { reasons: [`Skipped. ${explainUnreadable(folder.manifest, error) ?? words}`] };
   }
 }
 

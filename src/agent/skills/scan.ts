@@ -97,10 +97,11 @@ async function collect(folder: string, depth: number, tree: Tree): Promise<boole
   );
   for (const { path, info } of entries) {
     note(path, info, tree);
-    if (info?.isFile() && tree.files.length < maxFiles) tree.files.push(path);
+    // A manifest that is a folder or leads nowhere is told when it is read.
+    if ((info?.isFile() || isManifest(path)) && tree.files.length < maxFiles) tree.files.push(path);
   }
   for (const { path, info } of entries) {
-    if (info?.isDirectory() && depth < maxDepth && tree.files.length < maxFiles)
+    if (info?.isDirectory() && !isManifest(path) && depth < maxDepth && tree.files.length < maxFiles)
       await collect(path, depth + 1, tree);
   }
   return true;

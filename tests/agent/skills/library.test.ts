@@ -56,6 +56,22 @@ describe("skills are found", () => {
     expect(await namesIn()).toEqual(["bread", "cake", "tea"]);
   });
 
+  test("or said to be none, where a SKILL.md is a folder or a link that leads nowhere", async () => {
+    write("tea/SKILL.md/notes.md", "green");
+    mkdirSync(join(root, "cake"));
+    symlinkSync(join(root, "gone"), join(root, "cake", "SKILL.md"));
+    const { skills, problems } = await load();
+    expect(skills).toEqual([]);
+    const [cake, tea] = [join(root, "cake/SKILL.md"), join(root, "tea/SKILL.md")];
+    expect(problems).toEqual([
+      {
+        path: cake,
+        reason: `Skipped. ${cake} is a link to a file that does not exist; correct or remove it.`,
+      },
+      { path: tea, reason: `Skipped. ${tea} is a folder; put the file in its place.` },
+    ]);
+  });
+
   test("but not inside another skill", async () => {
     write("tea/SKILL.md", skill("tea"));
     write("tea/examples/cake/SKILL.md", skill("cake"));
