@@ -1,6 +1,6 @@
-import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
+import { isInProc } from "../agent/file-problems.ts";
 import { findPasswords } from "../agent/text/url-passwords.ts";
 import { collectorHeaders } from "./collector-headers.ts";
 import { check, readYaml } from "./check-yaml.ts";
@@ -77,9 +77,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   if (settings.demo.scripts) settings.demo.scripts = beside(settings.demo.scripts);
   if (settings.skills.folders) settings.skills.folders = settings.skills.folders.map(beside);
   settings.mcp.config = beside(settings.mcp.config);
-  if (settings.workspaces.store) settings.workspaces.store = beside(settings.workspaces.store);
-
-  if (settings.telemetry.auditFolder) settings.telemetry.auditFolder = beside(settings.telemetry.auditFolder);
+  const { workspaces, telemetry } = settings;
+  const writable = (setting: string, relative: string) =>
+    checkFolder(setting, beside(relative), "a folder beside this file");
+  if (workspaces.store) workspaces.store = writable("workspaces.store", workspaces.store);
+  if (telemetry.auditFolder) telemetry.auditFolder = writable("telemetry.auditFolder", telemetry.auditFolder);
 
   checkProviders(settings, environment.HEDDLE_MODEL);
   const headerSecrets = fillInHeaders(settings, variables);
@@ -88,7 +90,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     environment,
     settings,
     settingsFile,
-    dataDir: checkDataDir(resolve(cwd, environment.HEDDLE_DATA_DIR)),
+    dataDir: checkFolder("HEDDLE_DATA_DIR", resolve(cwd, environment.HEDDLE_DATA_DIR), "./data"),
     secrets: [
       ...secretNames.map((name) => environment[name]),
       ...listAddresses(variables).flatMap(findPasswords),
@@ -110,8 +112,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
   };
 }
 
-/** Puts the variables into the headers of the settings. Gives their values. */
-function fillInHeaders({ models, providers }: Settings, variables: Config["variables"]): string[] {
 /** Those with a value, without what surrounds it. */
 function readPresent(variables: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
@@ -121,6 +121,8 @@ function readPresent(variables: NodeJS.ProcessEnv): Record<string, string> {
   );
 }
 
+/** Puts the variables into the headers of the settings. Gives their values. */
+function fillInHeaders({ models, providers }: Settings, variables: Config["variables"]): string[] {
   return Object.entries({ models, providers }).flatMap(([section, entries]) =>
     Object.entries(entries).flatMap(([name, entry]) => {
       if (!entry.headers) return [];
@@ -131,13 +133,11 @@ function readPresent(variables: NodeJS.ProcessEnv): Record<string, string> {
   );
 }
 
-/** Making folders in /proc never comes back: Node takes the kernel's answer for a missing parent and tries again. */
-function checkDataDir(dataDir: string): string {
-  let existing = dataDir;
-  while (!existsSync(existing)) existing = dirname(existing);
-  if (!/^\/proc(\/|$)/.test(realpathSync(existing))) return dataDir;
+/** @throws ConfigError */
+function checkFolder(setting: string, folder: string, example: string): string {
+  if (!isInProc(folder)) return folder;
   throw new ConfigError(
-    "HEDDLE_DATA_DIR: expected a folder that can hold files, which /proc cannot, e.g. ./data.",
+    `${setting}: expected a folder that can hold files, which /proc cannot, e.g. ${example}.`,
   );
 }
 

@@ -174,6 +174,16 @@ triggers:
     expect(settings.triggers["t"]?.prompt).toBe(prompt);
   });
 
+  test.each(["workspaces: { store: /proc/x }", "telemetry: { auditFolder: /proc/x }"])(
+    "refuses a folder in /proc, where making one never ends: %s",
+    (yaml) => {
+      writeFileSync(join(folder, "heddle.yaml"), yaml);
+      expect(() => load()).toThrow(
+        /(store|auditFolder): expected a folder that can hold files, which \/proc cannot/,
+      );
+    },
+  );
+
   test.each(["heddle.yaml", ".env"])("is refused where %s is a link that leads nowhere", (name) => {
     symlinkSync(join(folder, "gone"), join(folder, name));
     expect(() => load()).toThrow(`${name} is a link to a file that does not exist; correct or remove it.`);

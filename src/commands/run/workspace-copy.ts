@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { isInProc } from "../../agent/file-problems.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
 import type { Workspaces } from "../../sandbox/sandbox.ts";
@@ -21,6 +22,7 @@ export type CopyTarget = { kind: "archive" | "folder"; path: string };
 export async function prepareTarget(out: string): Promise<CopyTarget> {
   const path = resolve(out);
   if (path.endsWith(".tar")) return { kind: "archive", path: await checkOutput(path) };
+  if (isInProc(path)) throw new UsageError(`--out ${out} cannot be used: nothing can be made in /proc.`);
   try {
     await mkdir(path, { recursive: true });
     if ((await readdir(path)).length === 0) return { kind: "folder", path };

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -21,5 +21,15 @@ test("an archive may be new or replace another, and a place where none can be is
     await expect(prepareTarget(join(folder, name))).rejects.toMatchObject({
       name: "UsageError",
       message: expect.stringMatching(/^Nothing can be written to .*\): name another file\.$/),
+    });
+});
+
+test("a folder in /proc is refused: making one there never ends", async () => {
+  const link = join(newFolder(), "link");
+  symlinkSync("/proc", link);
+  for (const path of ["/proc/x", join(link, "x")])
+    await expect(prepareTarget(path)).rejects.toMatchObject({
+      name: "UsageError",
+      message: `--out ${path} cannot be used: nothing can be made in /proc.`,
     });
 });
