@@ -12,6 +12,7 @@ import type {
 import type { SignInSettings } from "../config.ts";
 import type { Account } from "../../contracts/mcp-account.ts";
 import { type BegunSignIn, SignInError } from "./begun.ts";
+import { explainError } from "./explain-error.ts";
 import { createSignInFetch, discoverSignIn, type FoundSignIn, type SignInServer } from "./discovery.ts";
 
 const defaultStepMs = 15_000;
@@ -149,8 +150,7 @@ async function explainProblem<T>(server: { name: string }, what: string, work: P
     return await work;
   } catch (error) {
     if (error instanceof SignInError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new SignInError(`${server.name}: ${what}: ${why}`);
+    throw new SignInError(`${server.name}: ${what}: ${explainError(error)}`);
   }
 }
 

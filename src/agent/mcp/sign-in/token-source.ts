@@ -4,6 +4,7 @@ import { InvalidClientError, InvalidGrantError } from "@modelcontextprotocol/sdk
 import { type Account, type AccountStore, isUsable } from "../../contracts/mcp-account.ts";
 import { boundAnswer } from "../../network/bounded-answer.ts";
 import { openSignInFetch } from "./begun.ts";
+import { explainError } from "./explain-error.ts";
 import { signInBytes } from "./discovery.ts";
 import { takeTokens } from "./sign-in.ts";
 
@@ -159,9 +160,8 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
     // The authorization server has spoken: asked again, it would say the same.
     if (error instanceof InvalidGrantError || error instanceof InvalidClientError)
       await store.write(server, { ...account, ended: true });
-    const why = error instanceof Error ? error.message : String(error);
     onProblem(
-      `The token for the MCP server ${server} could not be renewed (${why}): ${options.remedy ?? `run heddle mcp login ${server} again if this goes on`}.`,
+      `The token for the MCP server ${server} could not be renewed (${explainError(error)}): ${options.remedy ?? `run heddle mcp login ${server} again if this goes on`}.`,
     );
     return undefined;
   }
