@@ -30,6 +30,16 @@ const first = {
   text: "A heddle lifts &amp; lowers\nwarp threads. Address: https://evil.example/ ",
 };
 
+/** As people quote it, e.g. https://github.com/nearai/ironclaw/issues/2780. */
+const wrongBraveKey = {
+  type: "ErrorResponse",
+  error: {
+    code: "SUBSCRIPTION_TOKEN_INVALID",
+    detail: "The provided subscription token is invalid.",
+    status: 422,
+  },
+};
+
 export async function openSearchServices(): Promise<SearchServices> {
   const asked: SearchServices["asked"] = [];
   let failure: Parameters<SearchServices["fail"]>[0] | undefined;
@@ -38,7 +48,7 @@ export async function openSearchServices(): Promise<SearchServices> {
   const brave = (request: IncomingMessage, url: URL, response: ServerResponse) => {
     const count = Number(url.searchParams.get("count") ?? 20);
     const q = url.searchParams.get("q") ?? "";
-    if (request.headers["x-subscription-token"] !== searchKey) return refuse(response, 401);
+    if (request.headers["x-subscription-token"] !== searchKey) return refuse(response, 422, wrongBraveKey);
     if (q === "" || q.length > 400 || count < 1 || count > 20) return refuse(response, 422);
     asked.push(Object.fromEntries(url.searchParams));
     return answer(response, {
@@ -109,6 +119,6 @@ function answer(response: ServerResponse, body: unknown): void {
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-function refuse(response: ServerResponse, status: number): void {
-  response.writeHead(status, { "content-type": "application/json" }).end('{"error":{}}');
+function refuse(response: ServerResponse, status: number, body: object = { error: {} }): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }

@@ -18,6 +18,9 @@ const answer = z.object({
     .default({ results: [] }),
 });
 
+/** It answers 422 to a key that it does not know, as it does to a query that it does not take. */
+const keyRefusal = z.object({ error: z.object({ code: z.literal("SUBSCRIPTION_TOKEN_INVALID") }) });
+
 /** https://api-dashboard.search.brave.com/documentation/services/web-search */
 export const brave: SearchService = {
   title: "Brave Search",
@@ -29,6 +32,7 @@ export const brave: SearchService = {
     if (since) address.searchParams.set("freshness", freshness[since]);
     return { address, headers: { accept: "application/json", "x-subscription-token": key } };
   },
+  refusesKey: (body) => keyRefusal.safeParse(body).success,
   parse: (body) =>
     answer.safeParse(body).data?.web.results.map(({ title, url, description, page_age: date }) => ({
       ...{ title, address: url, snippet: description },

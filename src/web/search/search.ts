@@ -66,7 +66,7 @@ async function ask(
   const response = await fetch(address, { ...request, redirect: "manual", signal });
   const body = await readLimited(response);
   if (!response.ok) {
-    const message = explainStatus(response.status, service);
+    const message = explainStatus(response.status, body, service);
     const outage = mayPass(response.status);
     return { ok: false, message, ...(outage && { outage }) };
   }
@@ -89,10 +89,14 @@ async function readLimited({ body }: Response): Promise<unknown> {
   return parseJson(Buffer.concat(chunks).toString());
 }
 
-function explainStatus(status: number, { title, refusals }: SearchService): string {
+function explainStatus(
+  status: number,
+  body: unknown,
+  { title, refusals, refusesKey }: SearchService,
+): string {
   const own = refusals?.[status];
   if (own !== undefined) return own;
-  if (status === 401 || status === 403)
+  if (status === 401 || status === 403 || refusesKey?.(body) === true)
     return `${title} does not accept the key; the operator must look at it.`;
   if (status === 429) return `${title} takes no more searches at the moment (429); try again later.`;
   if (status >= 500) return `${title} has an error of its own (${status}).`;

@@ -16,4 +16,6 @@ export interface SearchService {
   parse(body: unknown): WebResult[] | undefined;
   /** What some statuses mean there, in one sentence. */
   refusals?: Record<number, string>;
+  /** Whether it refuses the key, where its status does not say so. */
+  refusesKey?(body: unknown): boolean;
 }
