@@ -103,6 +103,12 @@ function toSchedule({ id, task, when, author }: StoredSchedule, now: number): Sc
 /** So many occurrences of a pattern show how close together they come. */
 const looked = 60;
 
+/**
+ * The parser fills in fields that lack, and chooses by chance what `H` stands for, another time whenever it is asked:
+ * what people are told would not be when it ticks. It takes a sixth field, of seconds, at the beginning.
+ */
+const fiveFields = /^(?!.*(?<![A-Z])H(?![A-Z]))\s*\S+(?:\s+\S+){4,5}\s*$/i;
+
 /** Why nothing can be planned so. @param alone the turn itself was scheduled, so that nobody is there */
 function fault(when: When, limits: ScheduleLimits, now: number, alone: boolean): string | undefined {
   const { shortestMs, longestMs } = limits;
@@ -113,6 +119,8 @@ function fault(when: When, limits: ScheduleLimits, now: number, alone: boolean):
     if (alone && when.at < now + shortestMs) return tooShort;
     return when.at > now + longestMs ? tooLong : undefined;
   }
+  if (!fiveFields.test(when.pattern))
+    return `"${when.pattern}" is not of five fields: minute, hour, day of month, month, day of week.`;
   let times: number[];
   try {
     Intl.DateTimeFormat(undefined, { timeZone: when.timeZone });

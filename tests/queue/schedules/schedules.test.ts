@@ -435,7 +435,14 @@ describe("A plan", () => {
     ["once a year", cron("0 0 1 1 *"), /forgotten before: .* 90 days/],
     ["each minute", cron("* * * * *"), "the shortest interval here is 5 minutes."],
     ["twice close together", cron("0,2 9 * * 1"), "the shortest interval here is 5 minutes."],
-    ["by no pattern", cron("every morning"), /^"every morning" in UTC is no cron pattern in a time zone/],
+    ["by no pattern", cron("every morning"), /^"every morning" is not of five fields: minute, hour, /],
+    [
+      "by five words",
+      cron("on each day at nine"),
+      /^"on each day at nine" in UTC is no cron pattern in a time/,
+    ],
+    ["by too few fields", cron("0 9 * *"), /^"0 9 \* \*" is not of five fields/],
+    ["by chance", cron("H 9 * * thu"), /^"H 9 \* \* thu" is not of five fields/],
     ["on no day", cron("0 0 31 2 *"), /is no cron pattern/],
     ["in no time zone", cron("0 9 * * *", "Mars/Olympus"), /in Mars\/Olympus is no cron pattern/],
   ] as [string, When, string | RegExp][])("%s is refused", async (_, when, reason) => {
