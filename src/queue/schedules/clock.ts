@@ -2,6 +2,7 @@ import { type Job, Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { queuePrefix, scheduleQueueName } from "../redis/keys.ts";
+import { isLostLock } from "../turns/lost-lock.ts";
 import { eventStream } from "../turns/wake-queue.ts";
 import type { StoredSchedule } from "./stored-schedule.ts";
 
@@ -91,8 +92,11 @@ export async function startScheduleTicks(options: ScheduleTicksOptions): Promise
     stalledInterval: Math.max(1_000, Math.floor(options.lockMs / 2)),
     maxStalledCount: 1_000,
   });
-  worker.on("error", options.onError);
-  worker.on("failed", (_job, error) => options.onError(error));
+  const onError = (error: unknown) => {
+    if (!isLostLock(error)) options.onError(error);
+  };
+  worker.on("error", onError);
+  worker.on("failed", (_job, error) => onError(error));
   await worker.waitUntilReady();
   return {
     async close() {

@@ -2,6 +2,7 @@ import { DelayedError, type Job, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys, queueName, queuePrefix } from "../redis/keys.ts";
+import { isLostLock } from "./lost-lock.ts";
 import type { Slots } from "./slots.ts";
 import type { EndUnheldThread } from "./end-unheld-thread.ts";
 import type { TurnQueue } from "./wake-queue.ts";
@@ -103,7 +104,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
     // Crashes of workers are no fault of the turn; the session's claim counter ends crash loops.
     maxStalledCount: 1_000,
   });
-  // Of a lost lock, or a job that a failover has lost, BullMQ tells for each job twice or more; one line is told below.
+  // One line is told below.
   const onError = (error: unknown) => {
     if (!isLostLock(error)) options.onError(error);
   };
@@ -147,10 +148,3 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
 
 /** The reason with which a run's signal is aborted. */
 export const shutdown = "shutdown";
-
-function isLostLock(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /^(could not renew lock for|Missing (lock|key) for|Lock mismatch for) job /.test(error.message)
-  );
-}

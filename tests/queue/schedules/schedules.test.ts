@@ -9,7 +9,7 @@ import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake, type IntakeAuditEvent } from "../../../src/intake/intake.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
-import { keys } from "../../../src/queue/redis/keys.ts";
+import { keys, queuePrefix, scheduleQueueName } from "../../../src/queue/redis/keys.ts";
 import {
   openScheduleClock,
   type ScheduleClock,
@@ -132,6 +132,20 @@ function planSoon(task: string, setsClock: Pick<ScheduleClock, "set"> = clock) {
 const waiting = () => readMailbox(server.client(), thread);
 
 describe("A task that is due", () => {
+  test("comes once, without a word of an error, where Redis was silent for longer than the lock of its tick", async () => {
+    const redis = server.client();
+    const { times, problems } = await worker(memoryChat(), {
+      async mayAsk() {
+        await redis.del(await redis.keys(`${queuePrefix}:${scheduleQueueName}:*:lock`));
+        return { allowed: true };
+      },
+    });
+    await planSoon("look");
+    await times(2);
+    expect((await waiting()).length).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
   test("waits in the thread in the name of the person who planned it, after the thread was told", async () => {
     const { chat, times } = await worker();
     await planSoon("say sesame");
