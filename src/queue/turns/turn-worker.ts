@@ -1,4 +1,4 @@
-import { DelayedError, type Job, Worker } from "bullmq";
+import { DelayedError, type Job, WaitingError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { keys, queueName, queuePrefix } from "../redis/keys.ts";
@@ -58,15 +58,20 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       await job.moveToDelayed(Date.now() + inMs, token);
       throw new DelayedError();
     };
+    // Not set aside until now: for a worker whose clock is behind this one's that is later.
+    const handOver = async (): Promise<never> => {
+      await job.moveToWait(token);
+      throw new WaitingError();
+    };
     // A job that was on its way when the worker began to close: nobody would tell its turn to end.
-    if (isClosing) return again(0);
+    if (isClosing) return handOver();
     const { thread } = job.data;
     // Its lock had expired, and it goes on here all the same.
     if (running.has(thread)) return again(heldMs);
     const controller = new AbortController();
     running.set(thread, controller);
     try {
-      return await work(job, controller.signal, again);
+      return await work(job, controller.signal, { again, handOver });
     } finally {
       running.delete(thread);
       unlocked.delete(job.id);
@@ -75,7 +80,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   const work = async (
     { data: { thread }, timestamp }: Job<{ thread: ThreadId }>,
     signal: AbortSignal,
-    again: (inMs: number) => Promise<never>,
+    { again, handOver }: { again(inMs: number): Promise<never>; handOver(): Promise<never> },
   ) => {
     const slot = await options.slots.enter(thread, timestamp);
     if (!slot) {
@@ -91,7 +96,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
       // Before somebody else takes the thread, whose slot has the same name.
       await slot.leave({ isOurs: outcome !== "lost" && outcome !== "held" });
     }
-    if (outcome === "handover") await again(0);
+    if (outcome === "handover") await handOver();
     if (outcome === "held") await again(heldMs);
   };
   const worker = new Worker<{ thread: ThreadId }>(queueName, processor, {
@@ -123,6 +128,7 @@ export async function startTurnWorker(options: TurnWorkerOptions): Promise<TurnW
   await worker.waitUntilReady();
 
   const sweep = async () => {
+    await options.queue.promoteStranded();
     for (const thread of await options.redis.zrangebyscore(keys.waiting, "-inf", Date.now()))
       await options.queue.wake(thread);
   };

@@ -11,6 +11,11 @@ export interface TurnQueue {
   wake(thread: ThreadId, waiting?: WaitingKinds): Promise<void>;
   /** Takes the thread out of the queue; false when a worker is at it. A wake-up from then on puts it in anew. */
   drop(thread: ThreadId): Promise<boolean>;
+  /**
+   * Puts threads back into the line that were set aside for longer than any is by a clock that is right: it was ahead and
+   * has been set back, or is another host's. No wake-up reaches a thread that is set aside.
+   */
+  promoteStranded(): Promise<void>;
   /** Worker processes that are alive. */
   workers(): Promise<number>;
   depth(): Promise<QueueDepth>;
@@ -73,6 +78,13 @@ export function openTurnQueue(redis: Redis): TurnQueue {
       const id = await queue.getDeduplicationJobId(thread);
       return !id || (await queue.remove(id)) === 1 || (await queue.getJob(id)) === undefined;
     },
+    async promoteStranded() {
+      const after = (Date.now() + longestAsideMs) * delayedScale;
+      for (const id of await redis.zrangebyscore(queue.toKey("delayed"), after, "+inf")) {
+        // Another worker may have done it, or taken it.
+        await (await queue.getJob(id))?.promote().catch(() => undefined);
+      }
+    },
     workers: () => countWorkers(queue, redis),
     async depth() {
       const counts = await queue.getJobCounts("wait", "prioritized", "active", "delayed", "failed");
@@ -91,6 +103,12 @@ export function openTurnQueue(redis: Redis): TurnQueue {
     close: () => queue.close(),
   };
 }
+
+/** Longer than a thread is set aside that failed or has no slot, ms. */
+const longestAsideMs = 10_000;
+
+/** BullMQ orders what is delayed by the time, ms, times this, and a counter. */
+const delayedScale = 0x1000;
 
 /**
  * BullMQ asks each node of a cluster by itself, past what sends a command again when a node is lost: the count is then

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { Queue } from "bullmq";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { Queue, Worker } from "bullmq";
 import { queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { createSlots } from "../../../src/queue/turns/slots.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
@@ -101,3 +101,69 @@ test("A turn that arrives while the worker closes is handed over, and not run to
   await queue.close();
   expect(errors).toEqual([]);
 }, 20_000);
+
+test("What a worker with a faster clock hands over is taken at once by one whose clock is right", async () => {
+  const redis = server.client();
+  await redis.flushall();
+  const queue = openTurnQueue(redis);
+  const errors: unknown[] = [];
+  const begun: string[] = [];
+  const start = (name: string) =>
+    startTurnWorker({
+      endUnheldThread: async () => "more",
+      ...{ redis, queue, concurrency: 9, lockMs: 30_000, sweepMs: 60_000 },
+      slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, (error) => errors.push(error)),
+      async runSession(_thread, signal) {
+        begun.push(name);
+        if (name === "right") return "done";
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return "handover";
+      },
+      onError: (error) => errors.push(error),
+    });
+  const fast = await start("fast");
+  await queue.wake("memory:w:c:1");
+  await expect.poll(() => begun).toEqual(["fast"]);
+  const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 3_600_000);
+  await fast.close();
+  clock.mockRestore();
+  const right = await start("right");
+  await expect.poll(() => begun).toEqual(["fast", "right"]);
+  await right.close();
+  await queue.close();
+  expect(errors).toEqual([]);
+});
+
+test("A thread that was set aside before the clock went back goes on with the next sweep", async () => {
+  const redis = server.client();
+  await redis.flushall();
+  const queue = openTurnQueue(redis);
+  const jobs = new Queue(queueName, { connection: redis, prefix: queuePrefix });
+  await queue.wake("memory:w:c:1");
+  await queue.wake("memory:w:c:2");
+  // As a worker does for which there is no slot.
+  const aside = new Worker(queueName, undefined, { connection: server.client(), prefix: queuePrefix });
+  const [late, soon] = [await aside.getNextJob("a"), await aside.getNextJob("a")];
+  await late?.moveToDelayed(Date.now() + 3_600_000, "a");
+  await soon?.moveToDelayed(Date.now() + 5_000, "a");
+  await aside.close();
+
+  const errors: unknown[] = [];
+  const begun: string[] = [];
+  const worker = await startTurnWorker({
+    endUnheldThread: async () => "more",
+    ...{ redis, queue, concurrency: 9, lockMs: 30_000, sweepMs: 60_000 },
+    slots: createSlots(redis, { perUser: 9, perChannel: 9, total: 9 }, (error) => errors.push(error)),
+    async runSession(thread) {
+      begun.push(thread);
+      return "done";
+    },
+    onError: (error) => errors.push(error),
+  });
+  await expect.poll(() => begun).toEqual(["memory:w:c:1"]);
+  expect(await jobs.getDelayedCount()).toBe(1);
+  await worker.close();
+  await jobs.close();
+  await queue.close();
+  expect(errors).toEqual([]);
+});
