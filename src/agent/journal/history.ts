@@ -37,12 +37,12 @@ export interface OpenTurn {
   waitingSince?: number;
 }
 
-/** How long the turn has worked until `now`, the waiting for people left out, ms. */
+/** How long the turn has worked until `now`, the waiting for people left out, ms; 0 where the clock was set back. */
 export function measureWorkedMs(
   { startedAt, waitedMs, waitingSince = Infinity }: OpenTurn,
   now: number,
 ): number {
-  return now - startedAt - waitedMs - Math.max(0, now - waitingSince);
+  return Math.max(0, now - startedAt - waitedMs - Math.max(0, now - waitingSince));
 }
 
 /** A session's state, read from its journal. */

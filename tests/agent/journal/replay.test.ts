@@ -270,6 +270,8 @@ describe("A journal read again", () => {
     ];
     const waiting = replay(asking);
     expect(waiting.turn && measureWorkedMs(waiting.turn, 40_000)).toBe(2_000);
+    // The clock was set back.
+    expect(waiting.turn && measureWorkedMs(waiting.turn, 500)).toBe(0);
     const decided = replay([...asking, { type: "decision", question: "q1", decision, at: 51_000 }]);
     expect(decided.turn && measureWorkedMs(decided.turn, 53_000)).toBe(4_000);
     expect(decided.open).toEqual([{ call, started: false, question, decision }]);
