@@ -233,7 +233,7 @@ function createConsoleServer(
       const reply = await answer(request, response);
       if (reply) send(response, await compressReply(reply, request.headers["accept-encoding"]?.toString()));
     } catch (error) {
-      log.error({ err: error }, "the console could not answer a request");
+      logUnanswered(log, error);
       if (response.headersSent) response.destroy();
       else send(response, replyProblem(503, explain(error)));
     }
@@ -244,6 +244,14 @@ function createConsoleServer(
 
 function passOn<T>(work: Promise<T>): Promise<T> {
   return work;
+}
+
+/** An outage is a sentence, and no defect whose place is sought. */
+function logUnanswered(log: ServerOptions["log"], error: unknown): void {
+  const problem = "the console could not answer a request";
+  const outage = explainOutage(error);
+  if (outage !== undefined) log.warn(`${problem}: ${outage}`);
+  else log.error({ err: error }, problem);
 }
 
 function explain(error: unknown): string {

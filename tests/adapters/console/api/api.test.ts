@@ -1,3 +1,4 @@
+import { RedisUnavailable } from "../../../../src/queue/redis/unavailable.ts";
 import { request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { consoleThread } from "../../../../src/adapters/console/conversations/refs.ts";
@@ -104,6 +105,17 @@ describe("saying something", () => {
     expect(answer.body).not.toContain("10.0.0.1");
     expect(answer.json()).toEqual({ error: expect.stringContaining("Try again") });
     expect(console.errors).toHaveLength(1);
+  });
+
+  test("an outage of Redis is a sentence in the log, and no error with its place", async () => {
+    console.errors.length = 0;
+    console.warnings.length = 0;
+    const away = new RedisUnavailable("Redis does not answer. Try again in a moment.");
+    console.intake.result = () => Promise.reject(away);
+    const answer = await say("hello");
+    expect([answer.status, answer.json()]).toEqual([503, { error: away.message }]);
+    expect(console.errors).toEqual([]);
+    expect(console.warnings).toEqual([`the console could not answer a request: ${away.message}`]);
   });
 
   test.each([
