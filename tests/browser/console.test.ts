@@ -627,7 +627,7 @@ describe("the console's page", () => {
     onTestFinished(() => void process.kill(pid, "SIGCONT"));
     await page.getByLabel("Message to Heddle").fill("Are you there?");
     await page.keyboard.press("Enter");
-    await page.getByRole("status").getByText("Redis does not answer: look at its log").waitFor();
+    await page.getByRole("status").getByText("Redis does not answer within 0.7 s").waitFor();
     process.kill(pid, "SIGCONT");
     expect(await opened.events(2)).toMatchObject({ kind: "message", thread, text: "Are you there?" });
     await page.getByText("Redis does not answer").waitFor({ state: "detached" });

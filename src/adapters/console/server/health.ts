@@ -27,10 +27,16 @@ export async function answerProbe(
   if (path === "/healthz") return replyJson(200, { alive: true, instance });
   if (path !== "/readyz") return undefined;
   const silence = delay(timeoutMs, undefined, { ref: false });
-  const look = async () => ({ worker: await hasWorker(), unready: await findUnready() });
+  const look = async () => {
+    const [worker, unready] = await Promise.all([hasWorker(), findUnready()]);
+    return { worker, unready };
+  };
   const found = await Promise.race([look(), silence]).catch(() => undefined);
   if (found === undefined)
-    return replyProblem(503, "Redis does not answer: look at its log and at REDIS_URL.");
+    return replyProblem(
+      503,
+      `Redis does not answer within ${timeoutMs / 1_000} s: look at its log, the network in between and REDIS_URL.`,
+    );
   if (!found.worker) {
     return replyProblem(
       503,
