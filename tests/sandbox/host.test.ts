@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import { shareFile } from "../../src/sandbox/bubblewrap/node.ts";
@@ -51,6 +52,29 @@ describe("the probe", () => {
       { what: expect.stringContaining("/sys/heddle"), fix: expect.stringMatching(/folder/) },
     ]);
     await expect(unusable.open("a:b:c:d")).rejects.toThrow(/sys.heddle/);
+  });
+});
+
+describe("the probe of another process", () => {
+  const program = fileURLToPath(new URL("./print-probe.ts", import.meta.url));
+  const probeAs = (dataDir: string, how: { limit?: number; uid?: number } = {}): Probe => {
+    const { limit = 4_096, uid } = how;
+    const { stdout, stderr } = spawnSync(
+      "bash",
+      ["-c", `ulimit -n ${limit}; exec "$@"`, "bash", process.execPath, program, dataDir],
+      { encoding: "utf8", cwd: "/", ...(uid !== undefined && { uid, gid: uid }) },
+    );
+    const found = stdout.trim().split("\n").at(-1);
+    if (!found) throw new Error(stderr);
+    return JSON.parse(found) as Probe;
+  };
+
+  test("that may open too few files says so, and blames no profile", () => {
+    const dataDir = dataFolder();
+    folders.push(dataDir);
+    const [problem] = probeAs(dataDir, { limit: 40 }).problems;
+    expect(problem?.what).toMatch(/may open no more files \(.*EMFILE/);
+    expect(problem?.fix).toContain("ulimit -n");
   });
 });
 

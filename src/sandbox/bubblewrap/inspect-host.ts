@@ -13,6 +13,7 @@ import {
   makeRoot,
   type UserRange,
 } from "../thread/host.ts";
+import { isOutOfFiles } from "../system-error.ts";
 import { writeShown } from "../thread/shown-files.ts";
 import { launchEnvironment } from "./command-line.ts";
 import { nodeMount, pythonLink } from "./node.ts";
@@ -21,7 +22,7 @@ import { architectureOf } from "./syscalls.ts";
 /** The first release with `--disable-userns`. */
 const oldestVersion = [0, 8] as const;
 
-/** Finds out where and how sandboxes can run here. Rejects only for a disk that cannot be written. */
+/** Finds out where and how sandboxes can run here. Rejects only for what the system refuses: a disk that cannot be written, one more open file. */
 export async function inspectHost(options: {
   dataDir: string;
   limits: SandboxLimits;
@@ -94,7 +95,10 @@ function refuse(what: string, fix: string): { ok: false; problem: Problem } {
 
 async function bubblewrapVersion(): Promise<string | undefined> {
   const asked = promisify(execFile)("bwrap", ["--version"], { env: launchEnvironment });
-  const { stdout } = await asked.catch(() => ({ stdout: "" }));
+  const { stdout } = await asked.catch((error: unknown) => {
+    if (isOutOfFiles(error)) throw error;
+    return { stdout: "" };
+  });
   return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout)?.[1];
 }
 

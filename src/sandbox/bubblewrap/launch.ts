@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseJson } from "../parse-json.ts";
-import { hasErrorCode } from "../system-error.ts";
+import { hasErrorCode, isOutOfFiles } from "../system-error.ts";
 import type { RunningEntry } from "../running/registry.ts";
 import type { ExecEnd } from "../sandbox.ts";
 import type { ThreadFolder } from "../thread/host.ts";
@@ -68,11 +68,15 @@ export function launch(site: LaunchSite, folder: ThreadFolder, request: LaunchRe
 function neverStarted(reason: Promise<unknown>): Launch {
   return notStarted(
     reason.then((error) => {
-      const text = error instanceof Error ? error.message : String(error);
-      const why = hasErrorCode(error, "ENOSPC", "EDQUOT") ? "the disk is full" : text;
-      return `The sandbox could not be started: ${why}.`;
+      return `The sandbox could not be started: ${explainRefusal(error)}.`;
     }),
   );
+}
+
+function explainRefusal(error: unknown): string {
+  if (hasErrorCode(error, "ENOSPC", "EDQUOT")) return "the disk is full";
+  const text = error instanceof Error ? error.message : String(error);
+  return isOutOfFiles(error) ? `Heddle may open no more files (${text})` : text;
 }
 
 function notStarted(why: string | Promise<string>): Launch {

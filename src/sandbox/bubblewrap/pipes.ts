@@ -55,6 +55,7 @@ function makeFifos(): number[] {
       env: { PATH: "/usr/bin:/bin" },
       encoding: "utf8",
     });
+    if (made.error) throw made.error;
     if (made.status !== 0) throw new Error(`mkfifo failed in ${home}: ${made.stderr}`);
     return paths.map((path) => openSync(path, O_PATH));
   } finally {

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { basename, join } from "node:path";
 import { type FileFailure, type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
 import type { Host, ThreadFolder } from "../thread/host.ts";
+import { moreFiles } from "../system-error.ts";
 import { listProcessesNaming } from "../thread/processes.ts";
 import { shellCommand } from "../thread/shell.ts";
 import type { Spawner } from "../thread/spawner.ts";
@@ -97,10 +98,10 @@ async function isolationFacts(
     }).ended;
     if (end === "timeout") return { problems: [tooSlow], missing: [] };
     if (end !== "exit" || exitCode !== 0) {
-      return {
-        problems: [diagnose(said ?? problem ?? `ended by ${end}, ${output.slice(-200)}`)],
-        missing: [],
-      };
+      // What does not even get to bubblewrap says nothing about what the host lets it do.
+      const hasBegun = said !== undefined || problem === undefined;
+      const words = said ?? `ended by ${end}, ${output.slice(-200)}`;
+      return { problems: [hasBegun ? diagnose(words) : describeNoStart(problem)], missing: [] };
     }
     const survivors = listProcessesNaming(seconds);
     const facts = output.split("\n");
@@ -138,6 +139,14 @@ function listBrokenPromises(host: Host, facts: string[], survivors: number): Pro
     what: `Sandbox self-test failed: ${failure}.`,
     fix: "Do not run Heddle on this host before that is understood; report it with the output of `heddle doctor`.",
   }));
+}
+
+/** @param problem the sentence with which the first command of the self-test was refused */
+export function describeNoStart(problem: string): Problem {
+  const fix = /\b(EMFILE|ENFILE)\b/.test(problem)
+    ? moreFiles
+    : "Look at the disk, the memory and the limits of the process that runs Heddle; the test is repeated when a turn begins.";
+  return { what: problem, fix };
 }
 
 /** The file tools need GNU programs, and the owner of a file shows which kernel user really wrote it. */

@@ -11,6 +11,7 @@ import { closedEgress, type Egress } from "../egress/egress.ts";
 import type { SandboxLimits } from "../limits.ts";
 import type { Probe, Problem, SandboxBackend, Workspaces } from "../sandbox.ts";
 import type { ServiceHost, ServiceStart } from "../service.ts";
+import { isOutOfFiles, moreFiles } from "../system-error.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import { createWorkspaceLifecycle } from "../workspaces/lifecycle.ts";
 import { createStaging } from "../workspaces/staging.ts";
@@ -78,7 +79,9 @@ export function createBackend(kind: BackendDriver, options: BackendOptions): San
       return {
         probe: createFailedProbe(kind, {
           what: `The sandbox could not be prepared: ${text}.`,
-          fix: "Make the data folder writable for the user that runs Heddle, and look at the disk.",
+          fix: isOutOfFiles(error)
+            ? moreFiles
+            : "Make the data folder writable for the user that runs Heddle, and look at the disk.",
         }),
       };
     }
