@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -75,6 +76,17 @@ describe("the probe of another process", () => {
     const [problem] = probeAs(dataDir, { limit: 40 }).problems;
     expect(problem?.what).toMatch(/may open no more files \(.*EMFILE/);
     expect(problem?.fix).toContain("ulimit -n");
+  });
+
+  test.skipIf(!isRoot)("as root leaves nothing that another user's trips over", () => {
+    const nobody = 65_534;
+    const dataDir = dataFolder();
+    folders.push(dataDir);
+    chownSync(dataDir, nobody, nobody);
+    const before = probeAs(dataDir, { uid: nobody });
+    expect(before).toMatchObject({ ok: true });
+    expect(probeAs(dataDir)).toMatchObject({ ok: true });
+    expect(probeAs(dataDir, { uid: nobody })).toMatchObject({ ok: true, problems: before.problems });
   });
 });
 

@@ -5,7 +5,7 @@ import { lstat, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { basename, join } from "node:path";
 import { type FileFailure, type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
-import type { Host, ThreadFolder } from "../thread/host.ts";
+import { type Host, nameProbe, type ThreadFolder } from "../thread/host.ts";
 import { moreFiles } from "../system-error.ts";
 import { listProcessesNaming } from "../thread/processes.ts";
 import { shellCommand } from "../thread/shell.ts";
@@ -44,7 +44,7 @@ const knownVariables = ["PATH", "HOME", "SHLVL", "SHELL", "LANG", "TERM", "EMAIL
 /** Runs the real thing with canaries and looks whether it holds. */
 export async function probeHost(deps: SandboxDeps): Promise<Probe> {
   const { host, spawner } = deps;
-  const folder = host.folderOf("probe");
+  const folder = host.folderOf(nameProbe());
   const [{ problems: isolation, missing }, files] = await Promise.all([
     isolationFacts(host, spawner, folder),
     fileProblems(deps, folder),
@@ -151,7 +151,7 @@ export function describeNoStart(problem: string): Problem {
 
 /** The file tools need GNU programs, and the owner of a file shows which kernel user really wrote it. */
 async function fileProblems(deps: SandboxDeps, folder: ThreadFolder): Promise<Problem[]> {
-  const sandbox = createThreadSandbox(deps, "probe", folder);
+  const sandbox = createThreadSandbox(deps, nameProbe(), folder);
   const name = `canary-${randomBytes(6).toString("hex")}`;
   const content = randomBytes(16);
   const written = await sandbox.writeFile(name, content);

@@ -6,7 +6,7 @@ import { openRunningRegistry } from "../running/registry.ts";
 import type { Probe, SandboxBackend } from "../sandbox.ts";
 import { type BackendOptions, createBackend } from "../thread/backend.ts";
 import type { HostRuntime } from "../thread/driver.ts";
-import { createThreadFolders, makeRoot } from "../thread/host.ts";
+import { createThreadFolders, makeRoot, nameProbe } from "../thread/host.ts";
 import { readIdentity } from "../thread/processes.ts";
 import { createThreadSandbox, type SandboxDeps } from "../thread/thread-sandbox.ts";
 import { createPlainSpawner } from "./spawner.ts";
@@ -60,7 +60,7 @@ function createHostRuntime({ dataDir, limits, fence = defaultFence }: BackendOpt
 }
 
 async function probe(deps: SandboxDeps): Promise<Probe> {
-  const sandbox = createThreadSandbox(deps, "probe", deps.host.folderOf("probe"));
+  const sandbox = createThreadSandbox(deps, nameProbe(), deps.host.folderOf(nameProbe()));
   const name = `canary-${randomBytes(6).toString("hex")}`;
   const written = await sandbox.writeFile(name, Buffer.from(name));
   const listed = await sandbox.listFiles();

@@ -135,6 +135,14 @@ export function openRunningRegistry(
     rmSync(join(folderOf(thread), name), { force: true });
   }
 
+  const sweepThread = (thread: string): void => {
+    for (const name of listNames(folderOf(thread))) {
+      const mark = readMark(name);
+      if (mark ? !isCurrent(mark.at) : isLeft(join(folderOf(thread), name), name, host)) remove(thread, name);
+    }
+    removeEmpty(folderOf(thread));
+  };
+
   return {
     backend: options.backend,
     place: createHash("sha256").update(`${host} ${dev} ${ino}`).digest("hex").slice(0, 12),
@@ -181,13 +189,12 @@ export function openRunningRegistry(
     remove,
     sweep() {
       for (const thread of listNames(folder)) {
-        for (const name of listNames(folderOf(thread))) {
-          const mark = readMark(name);
-          if (mark ? !isCurrent(mark.at) : isLeft(join(folderOf(thread), name), name, host)) {
-            remove(thread, name);
-          }
+        try {
+          sweepThread(thread);
+        } catch (error) {
+          // A folder of another user, such as of a `heddle doctor` of root, is closed to this one, and costs one thread.
+          if (!hasErrorCode(error, "EACCES", "EPERM")) throw error;
         }
-        removeEmpty(folderOf(thread));
       }
     },
   };

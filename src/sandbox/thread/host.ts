@@ -64,6 +64,14 @@ export function makeRoot(root: string): void {
   makeFolder(join(root, "jobs"), 0o700);
 }
 
+/**
+ * What the self-test calls its thread. One for each user: the folder that `heddle doctor` makes as root is closed to a
+ * Heddle that runs as somebody else.
+ */
+export function nameProbe(): string {
+  return `probe of user ${process.getuid?.()}`;
+}
+
 /** Whether every existing folder on the way has the execute bit for others. */
 export function isReachableByAll(path: string): boolean {
   let existing = path;
