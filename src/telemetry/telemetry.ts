@@ -177,8 +177,11 @@ function runEvery(
       if (!(ended || error instanceof AuditBusy)) failed(error);
     }
   };
-  void once();
-  const timer = setInterval(() => void once(), ms).unref();
+  let working: Promise<void> | undefined;
+  // Those that wait for a lost Redis would go on together when it is back, and get in each other's way.
+  const begin = () => void (working ??= once().finally(() => (working = undefined)));
+  begin();
+  const timer = setInterval(begin, ms).unref();
   return () => {
     ended = true;
     clearInterval(timer);
