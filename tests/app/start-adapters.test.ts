@@ -46,7 +46,7 @@ test("a Slack that is not reached keeps nothing else from serving, is named, and
   const changes: unknown[] = [];
   const onChange = (change: unknown) => changes.push(change);
   connections.subscribe(onChange);
-  onTestFinished(() => void connections.unsubscribe(onChange));
+  onTestFinished(() => connections.unsubscribe(onChange));
   const { log, said, connected } = recordingLog();
   const started = await startAdapters([adapterFor(slack, nobodyWasHere), local], {
     intake,

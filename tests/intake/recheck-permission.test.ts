@@ -41,7 +41,7 @@ test.each<Case>([
 
 test("The sentence for the thread has the name as it is written, whatever it would be as markup", async () => {
   const asked = await asks("discord:G1:C1:1", async () => undefined, "||Ada|| **x**");
-  const [said = ""] = splitForDiscord(asked.allowed ? "" : asked.why, 2_000);
+  const [said] = splitForDiscord(asked.allowed ? "" : asked.why, 2_000);
   expect(readDiscord(said).shown).toBe("||Ada|| **x** may not give me work here any more.");
 });
 

@@ -142,7 +142,7 @@ function listBrokenPromises(host: Host, facts: string[], survivors: number): Pro
 }
 
 /** @param problem the sentence with which the first command of the self-test was refused */
-export function describeNoStart(problem: string): Problem {
+function describeNoStart(problem: string): Problem {
   const fix = /\b(EMFILE|ENFILE)\b/.test(problem)
     ? moreFiles
     : "Look at the disk, the memory and the limits of the process that runs Heddle; the test is repeated when a turn begins.";

@@ -8,7 +8,7 @@ const shownChars = 300;
  */
 export function explainError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (/ZodError$/.test(error.name)) return "its answer has another form than the protocol's";
+  if (error.name.endsWith("ZodError")) return "its answer has another form than the protocol's";
   const status = /^HTTP (\d{3}): Invalid OAuth error response/.exec(error.message)?.[1];
   if (status !== undefined) return `it answered with HTTP ${status}`;
   const code = error instanceof OAuthError ? error.errorCode : error.name;
