@@ -104,7 +104,7 @@ export const nothingKilled: KillReport = { commands: 0, processes: 0, survivors:
 export interface Claim {
   /** When the session was begun, ms: a thread whose session has expired counts its claims from the start. */
   created: number;
-  /** Greater with each claim. */
+  /** Greater with each claim; the time of the claim where nothing has set the clock back, ms. */
   epoch: number;
 }
 

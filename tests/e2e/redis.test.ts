@@ -134,6 +134,32 @@ describe("A turn", () => {
     expect(run.output()).toContain("The task is lost");
   });
 
+  test("runs its commands also where Redis was restored from a copy of before under it", async () => {
+    const redis = await servers.start();
+    await heddle(`redis://127.0.0.1:${redis.port}`);
+    answer.resolve();
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    const work = async (command: string, thread?: string) => {
+      firstReply = runs(command);
+      const said = await ada.says(general, "<@BOT> work", thread === undefined ? {} : { thread });
+      await slack.until(() => said.reactions.has("white_check_mark"));
+      return said.ts;
+    };
+    const thread = await work("true");
+    await redis.client.save();
+    await work("true", thread);
+    await work("true", thread);
+    await redis.kill();
+    await servers.start({ port: String(redis.port) });
+    await work("printf '%s-%s' still runs", thread);
+    expect(
+      model.requests
+        .map((request) => JSON.stringify(request))
+        .join("\n")
+        .includes("still-runs"),
+    ).toBe(true);
+  });
+
   test("waits while Redis is out of memory, and what is written meanwhile is refused aloud", async () => {
     const redis = await servers.start();
     const program = await heddle(`redis://127.0.0.1:${redis.port}`);

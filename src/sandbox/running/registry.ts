@@ -101,7 +101,7 @@ const startSchema = z.object({
 
 /**
  * A claim counts for so long. Longer than any process can stand still and then start something by itself: past its
- * deadline it starts nothing. Not for ever, because a Redis that was restored from a copy counts from there again.
+ * deadline it starts nothing. Not for ever, because a Redis that was restored from a copy may have another clock.
  */
 const claimLastsMs = 3_600_000;
 /** What was noted elsewhere, and by nobody removed, is older than whatever may run. */

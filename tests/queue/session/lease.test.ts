@@ -13,6 +13,7 @@ import { listSessions } from "../../../src/queue/session/lists/sessions.ts";
 import { readListedAt, unlist } from "../../../src/queue/session/lists/sweep-list.ts";
 import { storeUnauthorized } from "../../../src/queue/session/mailbox/unauthorized.ts";
 import { orderStop, readStop } from "../../../src/queue/turns/stops.ts";
+import { compareClaims } from "../../../src/sandbox/sandbox.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 
 let server: TestRedis;
@@ -603,6 +604,34 @@ test("A deletion that reaches no turn stops nothing, and one that a turn is told
   await lease.append([], { fields: { status: "idle" } });
   expect(await deleteMessage(redis, thread, { message: "m2", author: ada, at: 9 })).toBe("too-late");
   expect(await readStop(redis, thread)).toBeUndefined();
+});
+
+describe("A claim", () => {
+  /** Claims the thread once more; gives the order of claims in which workers see it. */
+  const claim = async (thread: string) => (await claimSession(server.client(), thread)).claim;
+
+  test("is newer than every one before, also than those that a Redis knows no more which was restored from a copy", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const claims = [await claim(thread)];
+    const copy = await redis.dumpBuffer(keys.head(thread));
+    for (let n = 0; n < 20; n += 1) claims.push(await claim(thread));
+    await setTimeout(claims.length);
+    await redis.restore(keys.head(thread), 0, copy, "REPLACE");
+    claims.push(await claim(thread));
+    expect(claims.toSorted(compareClaims)).toEqual(claims);
+    expect(new Set(claims.map(({ epoch }) => epoch)).size).toBe(claims.length);
+  });
+
+  test("is newer than the one before also where the clock was set back", async () => {
+    const redis = server.client();
+    const thread = newThread();
+    await deliver(redis, thread, message(1), options);
+    const later = Date.now() + 3_600_000;
+    await redis.hset(keys.head(thread), { epoch: later });
+    expect((await claim(thread)).epoch).toBe(later + 1);
+  });
 });
 
 test("A turn reads an edit of what it works on once, behind what was written before the edit", async () => {

@@ -18,6 +18,7 @@
   Output
     -1  not claimed
     {epoch, stuck, fields, entries, order, length, snapshot, messages, isRead, records}
+    epoch: greater than that of any earlier claim
     stuck: claims in a row, this one included, that found the log no longer than the one before.
            A worker that hands over (handover = 1) is not counted.
     fields, entries: of the head and of the outbox, names and values in turn
@@ -55,7 +56,9 @@ if redis.call("HGET", head, "claim") ~= claim then
       stuck = stuck + 1
     end
   end
-  local newEpoch = redis.call("HINCRBY", head, "epoch", 1)
+  -- The time, so that a Redis which was restored from a copy gives none again that workers have noted since the copy.
+  local newEpoch = string.format("%.0f", math.max(tonumber(held[1] or "0") + 1, now))
+  redis.call("HSET", head, "epoch", newEpoch)
   local claimedAt = string.format("%.0f", now)
   if holder and holder ~= "" then
     if isHeld and former ~= holder then
