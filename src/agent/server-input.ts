@@ -138,6 +138,11 @@ export function findDefaultOptions(field: InputField): number[] {
   return listFieldOptions(field).flatMap((option, index) => (chosen.includes(option.value) ? [index] : []));
 }
 
+/** What an input begins with that takes so many characters; a platform refuses one that begins with more. */
+export function findInitialText({ default: text = "" }: InputField, most: number): string | undefined {
+  return text !== "" && text.length <= most ? text : undefined;
+}
+
 /** Reads what a person has put into inputs, which showed the defaults. `problem` is for the person, about `field`. */
 export function readFields(
   fields: readonly InputField[],

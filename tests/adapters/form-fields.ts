@@ -36,6 +36,14 @@ const allKinds: InputField[] = [
 
 export const wholeForm: Form = { title: `${"notes".repeat(12)} asks`, fields: allKinds };
 
+/** A server suggests more than it takes. */
+export const shortForm: Form = {
+  title: "notes asks",
+  fields: [
+    { name: "subject", title: "Subject", kind: "text", required: true, most: 5, default: "plans for May" },
+  ],
+};
+
 /** The button that such a form belongs to. */
 export const answerButton = (inputs: number) =>
   ({ id: "input:q1:text", label: "Answer…", style: "primary", asksFor: "A line for each", inputs }) as const;

@@ -9,7 +9,7 @@ import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import type { FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import type { FakeMessage } from "../../fakes/discord/world.ts";
 import type { Form } from "../../../src/chat/outbound.ts";
-import { answerButton, wholeForm } from "../form-fields.ts";
+import { answerButton, shortForm, wholeForm } from "../form-fields.ts";
 import { adapterFor, fakeDiscord, startAdapter, recordingIntake, surfaceOf } from "./connected-adapter.ts";
 
 const placeOf = (discord: FakeDiscord) => ({
@@ -545,6 +545,18 @@ describe("buttons", () => {
         fields: { subject: "plans", count: "2", urgent: [0], colour: [1], more: [0, 1] },
       },
     ]);
+  });
+
+  test("one that asks for an input opens it empty where the server suggests more than it takes", async () => {
+    const discord = await fakeDiscord();
+    const { intake } = await startAdapter(discord);
+    const { shown, thread } = await posted(discord, { actions: [answerButton(1)] });
+    const bob = discord.user("bob");
+    intake.next.push(async () => ({ kind: "acted", thread: threadId(thread), form: shortForm }));
+    const press = bob.presses("Answer…", shown);
+    await discord.until(() => press.modal);
+    bob.fillsIn(press, { Subject: "plans" });
+    expect(await intake.first(1)).toMatchObject([{ kind: "action", fields: { subject: "plans" } }]);
   });
 
   test("one that asks for more inputs than a form has asks for the rest by a button of its own", async () => {

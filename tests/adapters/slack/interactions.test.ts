@@ -6,7 +6,7 @@ import type { IntakeResult } from "../../../src/chat/inbound.ts";
 import { threadId, type ThreadRef } from "../../../src/chat/threads.ts";
 import { visibleText } from "../../fakes/slack/blocks.ts";
 import type { FakeMessage } from "../../fakes/slack/workspace.ts";
-import { answerButton, wholeForm } from "../form-fields.ts";
+import { answerButton, shortForm, wholeForm } from "../form-fields.ts";
 import { startAdapter, untilAcknowledged } from "./connected-adapter.ts";
 
 const question: OutboundMessage = {
@@ -110,6 +110,18 @@ describe("buttons", () => {
         fields: { subject: "plans", count: "2", urgent: [1], colour: [1], more: [0, 1] },
       },
     ]);
+  });
+
+  test("that ask for an input open it empty where the server suggests more than it takes", async () => {
+    const { slack, intake, ada, thread, ref, surface } = await scene();
+    await surface.edit(ref, { kind: "question", markdown: "notes asks", actions: [answerButton(1)] });
+    const asked = await slack.message(({ ts, text }) => ts === ref.message && text.includes("notes asks"));
+    intake.next.push(async () => ({ kind: "acted", thread: threadId(thread), form: shortForm }));
+    await ada.presses("heddle_act:input:q1:text", asked);
+    await untilAcknowledged(slack);
+    ada.fillsIn({ Subject: "plans" });
+    await untilAcknowledged(slack);
+    expect(intake.events).toMatchObject([{ kind: "action", fields: { subject: "plans" } }]);
   });
 
   test("that ask for a sentence count without it too", async () => {

@@ -191,14 +191,16 @@ const reply = z.strictObject({
 });
 
 /** https://docs.discord.com/developers/components/reference#text-input */
-const textInput = z.strictObject({
-  type: z.literal(4),
-  custom_id: customId,
-  style: z.union([z.literal(1), z.literal(2)]),
-  required: z.boolean().optional(),
-  max_length: z.number().int().min(1).max(4_000).optional(),
-  value: z.string().max(4_000).optional(),
-});
+const textInput = z
+  .strictObject({
+    type: z.literal(4),
+    custom_id: customId,
+    style: z.union([z.literal(1), z.literal(2)]),
+    required: z.boolean().optional(),
+    max_length: z.number().int().min(1).max(4_000).optional(),
+    value: z.string().max(4_000).optional(),
+  })
+  .refine(({ value = "", max_length: most = 4_000 }) => value.length <= most, "value is too long");
 
 /** In a form it may be required, and is by default. https://docs.discord.com/developers/components/reference#string-select */
 const formSelect = z

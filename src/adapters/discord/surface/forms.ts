@@ -9,6 +9,7 @@ import {
 import {
   describeKind,
   findDefaultOptions,
+  findInitialText,
   type InputField,
   listFieldOptions,
 } from "../../../agent/server-input.ts";
@@ -51,15 +52,16 @@ function toLabel(field: InputField): APILabelComponent {
 }
 
 function toTextInput(field: InputField): APITextInputComponent {
-  const { name, kind, required, most = textChars } = field;
-  const isText = kind === "text";
+  const { name, kind, required } = field;
+  const most = kind === "text" ? Math.max(1, Math.floor(Math.min(field.most ?? textChars, textChars))) : 100;
+  const initial = findInitialText(field, most);
   return {
     type: ComponentType.TextInput,
     custom_id: name,
-    style: isText && most > 100 ? TextInputStyle.Paragraph : TextInputStyle.Short,
+    style: most > 100 ? TextInputStyle.Paragraph : TextInputStyle.Short,
     required,
-    max_length: isText ? Math.max(1, Math.floor(Math.min(most, textChars))) : 100,
-    ...(field.default && { value: field.default }),
+    max_length: most,
+    ...(initial !== undefined && { value: initial }),
   };
 }
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   describeKind,
   findDefaultOptions,
+  findInitialText,
   type InputField,
   listFieldOptions,
   type WrittenFields,
@@ -54,14 +55,17 @@ function toElement(field: InputField): types.InputBlock["element"] {
   const chosen = findDefaultOptions(field).flatMap((index) => options[index] ?? []);
   const [first] = chosen;
   switch (field.kind) {
-    case "text":
+    case "text": {
+      const most = Math.max(1, Math.floor(Math.min(field.most ?? textChars, textChars)));
+      const initial = findInitialText(field, most);
       return {
         type: "plain_text_input",
         action_id: input,
-        multiline: (field.most ?? textChars) > 100,
-        max_length: Math.max(1, Math.floor(Math.min(field.most ?? textChars, textChars))),
-        ...(field.default && { initial_value: field.default }),
+        multiline: most > 100,
+        max_length: most,
+        ...(initial !== undefined && { initial_value: initial }),
       };
+    }
     case "number":
     case "integer":
       return {
