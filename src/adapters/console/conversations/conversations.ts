@@ -45,6 +45,9 @@ const trimmedAtOnce = 200;
 
 const titleChars = 80;
 
+/** So many threads, the newest. */
+const mostListed = 200;
+
 const marks: readonly MessageMark[] = ["taken", "waiting", "answered", "stopped", "failed"];
 
 const readScript = (name: string) => readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8");
@@ -191,11 +194,17 @@ export class Conversations {
     return { ...summary, state, ...(fields.paused === state && { paused: true as const }) };
   }
 
-  /** The threads with the latest activity, newest first, at most 200. */
+  /** The threads with the latest activity that are not put away, newest first, at most 200. */
   async threads(): Promise<ThreadSummary[]> {
-    const ids = await this.#redis.zrevrange(index, 0, 199);
-    const summaries = await Promise.all(ids.map((id) => this.thread(id)));
-    return summaries.flatMap((summary) => (summary && !summary.archived ? [summary] : []));
+    const shown: ThreadSummary[] = [];
+    // Behind those that were put away there may be others.
+    for (let from = 0; shown.length < mostListed; from += mostListed) {
+      const ids = await this.#redis.zrevrange(index, from, from + mostListed - 1);
+      const summaries = await Promise.all(ids.map((id) => this.thread(id)));
+      shown.push(...summaries.flatMap((summary) => (summary && !summary.archived ? [summary] : [])));
+      if (ids.length < mostListed) break;
+    }
+    return shown.slice(0, mostListed);
   }
 
   async #takePlace(thread: string): Promise<number> {

@@ -250,6 +250,18 @@ describe.each([
       expect(listed).not.toContain(old);
     });
 
+    test("a thread is on the list also behind two hundred newer ones that were put away", async () => {
+      const { thread: old } = thread;
+      await post(answer("still open"), "key");
+      for (let n = 0; n < 200; n += 1) {
+        now += 1;
+        thread = createConsoleThread();
+        await post(answer("done"), "key");
+        await conversations.describe(thread.thread, { archivedAt: now });
+      }
+      expect((await conversations.threads()).map(({ id }) => id)).toContain(old);
+    });
+
     test("without Redis the outcome is uncertain", async () => {
       const client = redis.client();
       const lost = createConsoleSurface({ redis: client });
