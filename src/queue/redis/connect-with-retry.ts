@@ -47,10 +47,10 @@ export async function connectWithRetry(
 
   const { promise: ready, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);
-  const timer = afterArrivals(giveUp, patienceMs);
-  const refusal = afterArrivals(() => isRefused && giveUp(), refusedMs);
+  const timer = afterListening(giveUp, patienceMs);
+  const refusal = afterListening(() => isRefused && giveUp(), refusedMs);
   // Nobody should sit before a silent terminal.
-  const notice = afterArrivals(() => {
+  const notice = afterListening(() => {
     const longest = isRefused ? refusedMs : patienceMs;
     log.info(`Redis does not answer yet (${cause}); waiting for up to ${longest / 1_000} s.`);
   }, noticeMs);
@@ -81,9 +81,9 @@ export async function connectWithRetry(
     refuse(reason);
   });
   const answered = await ready;
-  clearTimeout(timer);
-  clearTimeout(refusal);
-  clearTimeout(notice);
+  clearInterval(timer);
+  clearInterval(refusal);
+  clearInterval(notice);
   signal?.removeEventListener("abort", giveUp);
   if (!answered) {
     // It answers, and the client still asks whether it has loaded its data.
@@ -121,14 +121,25 @@ function tellOfLosses(control: Redis, log: RedisLog, explainCause = (cause: stri
   });
 }
 
+/** A wait is counted in so many ticks. */
+const ticks = 20;
+
 /**
- * Calls `decide` after `ms` and after whatever has arrived by then was read. A process that starts may compute for
- * longer than the wait, and Node runs timers that are due before it reads from the network.
+ * Calls `decide` after `ms` in which an answer could be heard, and after whatever has arrived by then was read. A process
+ * that starts may compute for longer than the wait, which counts for one tick then, and Node runs timers that are due
+ * before it reads from the network.
  *
  * Source: nodejs.org/en/learn/asynchronous-work/event-loop-timers-and-nexttick, "Phases Overview".
  */
-function afterArrivals(decide: () => unknown, ms: number): NodeJS.Timeout {
-  return setTimeout(() => setImmediate(decide), ms);
+function afterListening(decide: () => unknown, ms: number): NodeJS.Timeout {
+  let left = ticks;
+  const timer = setInterval(() => {
+    left -= 1;
+    if (left > 0) return;
+    clearInterval(timer);
+    setImmediate(decide);
+  }, ms / ticks);
+  return timer;
 }
 
 /** Several addresses that all failed come as an AggregateError with an empty message. */

@@ -1,5 +1,12 @@
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectWithRetry } from "../../../src/queue/redis/connect-with-retry.ts";
+import { startRedis, type TestRedis } from "../../fakes/redis.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
 
 /** Keeps the event loop from everything else, as a process does that starts on a slow machine. */
 function computeFor(ms: number): void {
@@ -19,4 +26,16 @@ test("A refusal that arrived while the process was busy is named, and ends the w
   expect(said).toEqual([
     "Redis does not answer yet (connect ECONNREFUSED 127.0.0.1:1); waiting for up to 1.1 s.",
   ]);
+});
+
+test("A server is heard although the process was busy for longer than it waits", async () => {
+  const log = { info: () => undefined, warn: () => undefined };
+  const link = connectWithRetry(
+    { options: { path: server.path } },
+    { patienceMs: 1_000, mayBeLate: true, log },
+  );
+  computeFor(1_300);
+  const heard = await link;
+  if (heard.ok) heard.control.disconnect();
+  expect(heard.ok).toBe(true);
 });
