@@ -2,7 +2,7 @@ import type { App } from "@slack/bolt";
 import { startText } from "../../../chat/start-reaction.ts";
 import type { ConnectionOf } from "../connection/team.ts";
 import { parseTs, readReaction } from "./events.ts";
-import { ask, readMessage, type TaskDeps } from "./tasks.ts";
+import { ask, readMessage, type TaskDeps } from "./ask.ts";
 
 /**
  * Listens to reactions that give a message to the agent: whoever puts one there asks, under their own rights, and the
