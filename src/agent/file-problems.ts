@@ -14,7 +14,10 @@ export function explainUnreadable(path: string, error: unknown): string | undefi
   return `${path} cannot be read (${code}); make it and its folder readable for the user that runs Heddle.`;
 }
 
-/** Whether that is in /proc. Making folders there never comes back: Node takes the kernel's answer for a missing parent and tries again. */
+/**
+ * Whether that is in /proc. Making folders there never comes back: Node takes the kernel's answer for a missing parent and
+ * tries again.
+ */
 export function isInProc(path: string): boolean {
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);

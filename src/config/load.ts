@@ -51,9 +51,9 @@ const exactNames: ReadonlySet<string> = new Set(["HEDDLE_AUDIT_KEY", "HEDDLE_SEA
 
 /**
  * Reads the environment, `.env` in the working directory (the environment wins) and the settings file.
- * An empty variable counts as absent, because compose files and CI systems set them so: one of `.env` shows then. Blanks and line breaks around a
- * value do not belong to it: Kubernetes' secrets are often made of a file that ends with one, and Docker reads `\r` into
- * the values of a file from Windows.
+ * An empty variable counts as absent, because compose files and CI systems set them so, and does not hide the one of
+ * `.env`. Blanks and line breaks around a value do not belong to it: Kubernetes' secrets are often made of a file that
+ * ends with one, and Docker reads `\r` into the values of a file from Windows.
  *
  * @throws ConfigError
  */

@@ -107,7 +107,7 @@ const looked = 60;
  * The parser fills in fields that lack, and chooses by chance what `H` stands for, another time whenever it is asked:
  * what people are told would not be when it ticks. It takes a sixth field, of seconds, at the beginning.
  */
-const fiveFields = /^(?!.*(?<![A-Z])H(?![A-Z]))\s*\S+(?:\s+\S+){4,5}\s*$/i;
+const wholePattern = /^(?!.*(?<![A-Z])H(?![A-Z]))\s*\S+(?:\s+\S+){4,5}\s*$/i;
 
 /** Why nothing can be planned so. @param alone the turn itself was scheduled, so that nobody is there */
 function fault(when: When, limits: ScheduleLimits, now: number, alone: boolean): string | undefined {
@@ -119,7 +119,7 @@ function fault(when: When, limits: ScheduleLimits, now: number, alone: boolean):
     if (alone && when.at < now + shortestMs) return tooShort;
     return when.at > now + longestMs ? tooLong : undefined;
   }
-  if (!fiveFields.test(when.pattern))
+  if (!wholePattern.test(when.pattern))
     return `"${when.pattern}" is not of five fields: minute, hour, day of month, month, day of week.`;
   let times: number[];
   try {

@@ -22,7 +22,10 @@ import { architectureOf } from "./syscalls.ts";
 /** The first release with `--disable-userns`. */
 const oldestVersion = [0, 8] as const;
 
-/** Finds out where and how sandboxes can run here. Rejects only for what the system refuses: a disk that cannot be written, one more open file. */
+/**
+ * Finds out where and how sandboxes can run here. Rejects only for what the system refuses: to write to the disk, or to open
+ * one more file.
+ */
 export async function inspectHost(options: {
   dataDir: string;
   limits: SandboxLimits;
