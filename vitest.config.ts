@@ -39,7 +39,7 @@ export default defineConfig({
     // Long enough for a slow disk and a machine under load; it only ends what hangs.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 30_000 } },
     // A shared machine may hold up any process for seconds. What passes only at a second try is named at the end.
     retry: process.env["CI"] ? 1 : 0,
     projects: [
