@@ -24,14 +24,13 @@ export interface Reader {
 export function readerOf(stream: NodeJS.ReadableStream, write: (text: string) => void): Reader {
   let transcript = "";
   let read = 0;
-  // On a machine under load, the program alone takes many seconds until it says its first word.
-  const patienceMs = 60_000;
   stream.on("data", (chunk) => (transcript += String(chunk)));
   return {
     transcript: () => transcript,
     types: (line) => write(`${line}\r`),
     async sees(text) {
-      const deadline = AbortSignal.timeout(patienceMs);
+      // On a machine under load, the program alone takes many seconds until it says its first word.
+      const deadline = AbortSignal.timeout(60_000);
       for (;;) {
         const at = transcript.indexOf(text, read);
         if (at >= 0) {
