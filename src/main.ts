@@ -12,11 +12,22 @@ const args = process.argv.slice(2);
 /** By the words alone: what is wrong with them, the command line tells, there as here. */
 const runsTurns = args[0] === "start" && !args.some((word) => /^(--role=)?gateway$|^--help$|^-h$/.test(word));
 
-if (runsTurns && !isSupervised()) {
-  process.exitCode = await supervise({ entry: process.argv[1] ?? "", args, warn });
-} else {
+// Node's own code for a program that has nothing left to wait for before it has ended.
+process.exitCode = 13;
+// Not awaited: the bundler joins files only where no module waits at its top level, and each file takes its time.
+void run().then(exitWith, (error: unknown) => {
+  exitWith(1);
+  throw error;
+});
+
+async function run(): Promise<number> {
+  if (runsTurns && !isSupervised()) return await supervise({ entry: process.argv[1] ?? "", args, warn });
   const { runCommandLine } = await import("./commands/command-line/run-command-line.ts");
-  process.exitCode = await runCommandLine(args);
+  return await runCommandLine(args);
+}
+
+function exitWith(code: number): void {
+  process.exitCode = code;
 }
 
 /** Logs as the configuration wants it, which the supervisor reads only when it has something to say. */

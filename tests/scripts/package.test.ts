@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseSync, Visitor } from "rolldown/utils";
 import { expect, test } from "vitest";
 import { z } from "zod";
 
@@ -59,4 +60,27 @@ test("Every program that is started by its address is named so that the build fi
   );
   expect(named.length).toBeGreaterThan(2);
   expect(named.filter((call) => !/new URL\("[^"]+\.ts", import\.meta\.url\)/.test(call))).toEqual([]);
+});
+
+test("No module waits at its top level, which would keep the bundler from joining files", () => {
+  const sources = globSync("src/**/*.ts", { cwd: root }).filter((path) => !path.includes("console/page"));
+  const waiting = sources.filter((path) => {
+    const { program } = parseSync(path, read(path));
+    let isWaiting = false;
+    let depth = 0;
+    const enter = () => void (depth += 1);
+    const leave = () => void (depth -= 1);
+    new Visitor({
+      FunctionDeclaration: enter,
+      FunctionExpression: enter,
+      ArrowFunctionExpression: enter,
+      "FunctionDeclaration:exit": leave,
+      "FunctionExpression:exit": leave,
+      "ArrowFunctionExpression:exit": leave,
+      AwaitExpression: () => void (isWaiting ||= depth === 0),
+      ForOfStatement: (loop) => void (isWaiting ||= depth === 0 && loop.await),
+    }).visit(program);
+    return isWaiting;
+  });
+  expect(waiting).toEqual([]);
 });

@@ -4,6 +4,8 @@ import type { ExtractOrder } from "./extracted.ts";
 
 /** Reads one page and ends. Who starts it limits its time and memory (`extractor.ts`). */
 
-// extractor.ts gives nothing else, and a thread has no origin.
-// oxlint-disable-next-line unicorn/require-post-message-target-origin
-parentPort?.postMessage(await extractText(workerData as ExtractOrder));
+void extractText(workerData as ExtractOrder).then((text) => {
+  // extractor.ts gives nothing else, and a thread has no origin.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin
+  parentPort?.postMessage(text);
+});

@@ -21,22 +21,26 @@ if (!parent) throw new Error("This file is a worker thread's.");
 const tell = (message: ThreadMessage) => parent.postMessage(message);
 if (compileCache !== undefined) enableCompileCache(compileCache);
 
-try {
-  // After the line about buffers, for those that it makes at its start.
-  const { serveEmbedded } = await import("./server.ts");
-  const server = await serveEmbedded({
-    ...place,
-    compact,
-    warn: (text) => tell({ kind: "warning", text }),
-  });
-  parent.once("message", () => void server.close().then(() => parent.close()));
-  tell({ kind: "ready" });
-  // A thread does not do so at its end.
-  flushCompileCache();
-} catch (error) {
-  if (!(error instanceof RedisUnavailable)) throw error;
-  tell({ kind: "unavailable", text: error.message });
-  parent.close();
+void serve();
+
+async function serve(): Promise<void> {
+  try {
+    // After the line about buffers, for those that it makes at its start.
+    const { serveEmbedded } = await import("./server.ts");
+    const server = await serveEmbedded({
+      ...place,
+      compact,
+      warn: (text) => tell({ kind: "warning", text }),
+    });
+    parent?.once("message", () => void server.close().then(() => parent.close()));
+    tell({ kind: "ready" });
+    // A thread does not do so at its end.
+    flushCompileCache();
+  } catch (error) {
+    if (!(error instanceof RedisUnavailable)) throw error;
+    tell({ kind: "unavailable", text: error.message });
+    parent?.close();
+  }
 }
 
 /**
