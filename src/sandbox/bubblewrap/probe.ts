@@ -155,8 +155,7 @@ async function fileProblems(deps: SandboxDeps, folder: ThreadFolder): Promise<Pr
   const name = `canary-${randomBytes(6).toString("hex")}`;
   const content = randomBytes(16);
   const written = await sandbox.writeFile(name, content);
-  const read = await sandbox.readFile(name);
-  const listed = await sandbox.listFiles();
+  const [read, listed] = await Promise.all([sandbox.readFile(name), sandbox.listFiles()]);
   const worked =
     written.ok &&
     read.ok &&
