@@ -1,19 +1,16 @@
 import type { ListedCommand } from "./command-pattern.ts";
 
 /**
- * How many characters may be read and listed for one script. Three times the longest command, and some eight times the
- * longest ordinary script; judging so many takes some tens of milliseconds.
+ * How many characters may be read and listed for one script. Some ten times the longest ordinary script; judging so
+ * many takes some tens of milliseconds.
  */
-const budgetChars = 3 << 17;
+const budgetChars = 1 << 19;
 
 /** The commands of one script, each once, and the budget for finding them. */
 export class CommandList {
   /** False when the script may run what is not listed. */
   isTold = true;
-  readonly #commands: ListedCommand[] = [];
-  /** The texts of those that nothing but their text tells apart. */
-  readonly #texts = new Set<string>();
-  readonly #keys = new Set<string>();
+  readonly #byWords = new Map<string, ListedCommand>();
   #left = budgetChars;
 
   get isSpent(): boolean {
@@ -33,28 +30,15 @@ export class CommandList {
     if (this.isSpent) return false;
     const text = words.join(" ");
     if (!this.spend(text.length + 4)) return false;
-    // A quoted word looks like several.
-    const isPlain =
-      !isOpen && assignments.length + writes.length === 0 && !words.some((word) => word.includes(" "));
-    if (isPlain ? isKnown(this.#texts, text) : isKnown(this.#keys, nameCommand(words, of))) return false;
-    this.#commands.push({ words, text, assignments, writes, isOpen });
+    // With NUL between the words: a quoted one looks like several otherwise.
+    const others = [...assignments, "", ...writes, isOpen ? "…" : ""].join("\0");
+    const key = `${others}\0\0${words.join("\0")}`;
+    if (this.#byWords.has(key)) return false;
+    this.#byWords.set(key, { words, text, assignments, writes, isOpen });
     return true;
   }
 
   commands(): ListedCommand[] {
-    return this.#commands;
+    return [...this.#byWords.values()];
   }
-}
-
-/** Adds the name where it is new. */
-function isKnown(names: Set<string>, name: string): boolean {
-  const { size } = names;
-  return names.add(name).size === size;
-}
-
-function nameCommand(
-  words: readonly string[],
-  { assignments, writes, isOpen }: Omit<ListedCommand, "words" | "text">,
-): string {
-  return [...assignments, "", ...writes, isOpen ? "…" : "", "", ...words].join("\0");
 }
