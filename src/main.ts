@@ -14,20 +14,13 @@ const runsTurns = args[0] === "start" && !args.some((word) => /^(--role=)?gatewa
 
 // Node's own code for a program that has nothing left to wait for before it has ended.
 process.exitCode = 13;
-// Not awaited: the bundler joins files only where no module waits at its top level, and each file takes its time.
-void run().then(exitWith, (error: unknown) => {
-  exitWith(1);
-  throw error;
-});
+// Not awaited: the bundler merges files only where no module has a top-level `await`, and each file takes its time.
+void run().then((code) => (process.exitCode = code));
 
 async function run(): Promise<number> {
   if (runsTurns && !isSupervised()) return await supervise({ entry: process.argv[1] ?? "", args, warn });
   const { runCommandLine } = await import("./commands/command-line/run-command-line.ts");
   return await runCommandLine(args);
-}
-
-function exitWith(code: number): void {
-  process.exitCode = code;
 }
 
 /** Logs as the configuration wants it, which the supervisor reads only when it has something to say. */

@@ -111,8 +111,8 @@ function causeOfDeath({ code, signal, hungMs, servedMs, problem }: End): string 
 
 /**
  * What streams through hundreds of turns is garbage at once. V8 would let it pile up to several times of what lives;
- * with less room it collects as much, but earlier. It has that room from the start, which is full of what stays, and
- * takes a tenth longer with half of it.
+ * with less room it collects as much, but earlier. It has all of that room from the start, most of which stays: with
+ * less, it would be copied again and again.
  * `node --max-old-space-size=… src/heddle.js start` gives more.
  */
 const heap = ["--min-semi-space-size=8", "--max-semi-space-size=8", "--max-old-space-size=1536"];

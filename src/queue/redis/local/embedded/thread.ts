@@ -21,9 +21,7 @@ if (!parent) throw new Error("This file is a worker thread's.");
 const tell = (message: ThreadMessage) => parent.postMessage(message);
 if (compileCache !== undefined) enableCompileCache(compileCache);
 
-void serve();
-
-async function serve(): Promise<void> {
+const serve = async (): Promise<void> => {
   try {
     // After the line about buffers, for those that it makes at its start.
     const { serveEmbedded } = await import("./server.ts");
@@ -32,16 +30,18 @@ async function serve(): Promise<void> {
       compact,
       warn: (text) => tell({ kind: "warning", text }),
     });
-    parent?.once("message", () => void server.close().then(() => parent.close()));
+    parent.once("message", () => void server.close().then(() => parent.close()));
     tell({ kind: "ready" });
     // A thread does not do so at its end.
     flushCompileCache();
   } catch (error) {
     if (!(error instanceof RedisUnavailable)) throw error;
     tell({ kind: "unavailable", text: error.message });
-    parent?.close();
+    parent.close();
   }
-}
+};
+// Not awaited, for the bundler (see main.ts).
+void serve();
 
 /**
  * In a process, because the allocator keeps most of what a thread has used. One that outlives this process does no
