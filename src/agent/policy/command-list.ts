@@ -10,7 +10,9 @@ const budgetChars = 1 << 19;
 export class CommandList {
   /** False when the script may run what is not listed. */
   isTold = true;
-  readonly #byWords = new Map<string, ListedCommand>();
+  readonly #commands: ListedCommand[] = [];
+  /** What was added: commands that are nothing but their words, and the others. */
+  readonly #known = { plain: new Set<string>(), others: new Set<string>() };
   #left = budgetChars;
 
   get isSpent(): boolean {
@@ -28,17 +30,21 @@ export class CommandList {
   add(words: readonly string[], of: Omit<ListedCommand, "words" | "text">): boolean {
     const { assignments, writes, isOpen } = of;
     if (this.isSpent) return false;
-    const text = words.join(" ");
-    if (!this.spend(text.length + 4)) return false;
     // With NUL between the words: a quoted one looks like several otherwise.
-    const others = [...assignments, "", ...writes, isOpen ? "…" : ""].join("\0");
-    const key = `${others}\0\0${words.join("\0")}`;
-    if (this.#byWords.has(key)) return false;
-    this.#byWords.set(key, { words, text, assignments, writes, isOpen });
+    const joined = words.join("\0");
+    if (!this.spend(joined.length + 4)) return false;
+    const isPlain = assignments.length === 0 && writes.length === 0 && !isOpen;
+    const known = isPlain ? this.#known.plain : this.#known.others;
+    const key = isPlain
+      ? joined
+      : `${[...assignments, "", ...writes, isOpen ? "…" : ""].join("\0")}\0\0${joined}`;
+    if (known.has(key)) return false;
+    known.add(key);
+    this.#commands.push({ words, text: words.join(" "), assignments, writes, isOpen });
     return true;
   }
 
   commands(): ListedCommand[] {
-    return [...this.#byWords.values()];
+    return this.#commands;
   }
 }

@@ -1,10 +1,7 @@
 /** Settings that name programs: what variables before a command, and `git -c`, make it run. */
 
-/** What runs besides the command itself: scripts for a shell, and commands as words. */
-export interface Configured {
-  scripts: string[];
-  commands: string[][];
-}
+/** What runs besides the command itself: a script for a shell, or a command as words. */
+export type Configured = { script: string } | { words: string[] };
 
 /** Keys whose value is a command line, from git-config(1). */
 const programs =
@@ -40,34 +37,35 @@ function scriptOfSetting(value: string): string {
 }
 
 /** What `git -c key=value …` runs: an alias where it is the subcommand, and programs that it sets. */
-export function findConfigured(rest: readonly string[]): Configured {
-  const found: Configured = { scripts: [], commands: [] };
+export function* findConfigured(rest: readonly string[]): Generator<Configured, void> {
   const known = new Set(rest);
+  let found = 0;
   for (const [index, word] of rest.entries()) {
-    const before = rest[index - 1];
-    if (before === "-c") addSetting(word, rest, index, known, found);
+    const configured = rest[index - 1] === "-c" ? readSetting(word, rest, index, known) : undefined;
+    if (configured) yield configured;
     // Its value stands in a variable, which counts as not told.
-    const named = before === "--config-env" ? word : /^--config-env=(.*)$/s.exec(word)?.[1];
-    if (named !== undefined && namesProgram(named)) found.scripts.push(notTold);
-    if (found.scripts.length + found.commands.length < maxSettings) continue;
+    const named = rest[index - 1] === "--config-env" ? word : /^--config-env=(.*)$/s.exec(word)?.[1];
+    const isHidden = named !== undefined && namesProgram(named);
+    if (isHidden) yield { script: notTold };
+    found += Number(configured !== undefined) + Number(isHidden);
+    if (found < maxSettings) continue;
     // No plain command has so many: what the others run counts as not told.
-    return { ...found, scripts: [...found.scripts, notTold] };
+    yield { script: notTold };
+    return;
   }
-  return found;
 }
 
-function addSetting(
+function readSetting(
   word: string,
   rest: readonly string[],
   at: number,
   known: ReadonlySet<string>,
-  found: Configured,
-): void {
+): Configured | undefined {
   const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
   const alias = /^alias\.(.+)$/i.exec(key)?.[1];
   const used = alias !== undefined && known.has(alias) ? rest.indexOf(alias, at + 1) : -1;
-  if (used >= 0) addAlias(value, rest.slice(used + 1), found);
-  else if (programs.test(key) && !harmless.test(value)) found.scripts.push(value.replace(/^!/, ""));
+  if (used >= 0) return fillAlias(value, rest.slice(used + 1));
+  return programs.test(key) && !harmless.test(value) ? { script: value.replace(/^!/, "") } : undefined;
 }
 
 function namesProgram(setting: string): boolean {
@@ -78,7 +76,7 @@ function namesProgram(setting: string): boolean {
 const notTold = "$(cat)";
 const maxSettings = 16;
 
-function addAlias(value: string, behind: readonly string[], found: Configured): void {
-  if (value.startsWith("!")) found.scripts.push([value.slice(1), ...behind].join(" "));
-  else found.commands.push(["git", ...value.split(/\s+/).filter(Boolean), ...behind]);
+function fillAlias(value: string, behind: readonly string[]): Configured {
+  if (value.startsWith("!")) return { script: [value.slice(1), ...behind].join(" ") };
+  return { words: ["git", ...value.split(/\s+/).filter(Boolean), ...behind] };
 }

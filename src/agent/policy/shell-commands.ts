@@ -166,12 +166,14 @@ function derive(all: readonly string[], origin: Origin, list: CommandList): void
 
 /** Programs that settings of git and variables before a command name, and what brackets substitute. */
 function collectSettings(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
-  const { scripts, commands } = name === "git" ? findConfigured(rest) : { scripts: [], commands: [] };
   const assignments = [...origin.assignments, ...(declaring.has(name) ? rest : [])];
-  const others = [...assignments.map(findVariableProgram), findSubscripts(name, rest)];
-  for (const script of [...scripts, ...others])
+  for (const script of [...assignments.map(findVariableProgram), findSubscripts(name, rest)])
     if (script !== undefined) collectGiven(script, origin.depth, list);
-  for (const words of commands) derive(words, { ...origin, assignments: [] }, list);
+  for (const configured of name === "git" ? findConfigured(rest) : []) {
+    if (list.isSpent) return;
+    if ("script" in configured) collectGiven(configured.script, origin.depth, list);
+    else derive(configured.words, { ...origin, assignments: [] }, list);
+  }
 }
 
 /** Builtins that set variables for the commands behind them. */
@@ -293,5 +295,5 @@ function countWordsBefore(words: readonly string[], at: number): number {
 }
 
 function isAssignment(word: string): boolean {
-  return /^\w+(\[[^\]]*\])?\+?=/.test(word);
+  return word.includes("=") && /^\w+(\[[^\]]*\])?\+?=/.test(word);
 }
