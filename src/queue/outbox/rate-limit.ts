@@ -96,7 +96,7 @@ async function acquire(
   try {
     for (;;) {
       signal.throwIfAborted();
-      const args = [ticket, rank[urgency], most, intervalMs];
+      const args = [ticket, rank[urgency], most, intervalMs, burst];
       const answer = await acquireWriteScript.run(redis, [pace, queue, tickets], args);
       const waitMs = acquireReply.parse(answer);
       if (waitMs === 0) return;

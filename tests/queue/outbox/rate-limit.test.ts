@@ -57,6 +57,21 @@ describe("The output of all processes into a channel", () => {
     expect(sorted[5]).toBeGreaterThanOrEqual(178);
   });
 
+  test("waits no longer than after a whole burst, also when the clock of Redis was set back by an hour", async () => {
+    const [redis, channel] = [server.client(), newChannel()];
+    const surface = surfaceWith(3, 40);
+    await redis.hset(keys.rateLimit(channel, "messages"), "at", Date.now() + 3_600_000);
+    const startedAt = performance.now();
+    await createRateLimiter(redis).write(
+      surface,
+      channel,
+      "final",
+      AbortSignal.timeout(10_000),
+      async () => {},
+    );
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(38);
+  });
+
   test("lets what is urgent go first, whoever has waited longer", async () => {
     const [one, other] = [createRateLimiter(server.client()), createRateLimiter(server.client())];
     const surface = surfaceWith(1, 20);
@@ -466,7 +481,7 @@ describe("What Redis keeps of a channel's budget", () => {
     ];
     const waits: number[] = [];
     for (const ticket of ["a", "b", "c", "d", "e"])
-      waits.push(Number(await acquire.run(redis, scriptKeys, [ticket, 0, 1, minute])));
+      waits.push(Number(await acquire.run(redis, scriptKeys, [ticket, 0, 1, minute, 1])));
     // Of the first write some milliseconds have passed.
     expect(waits.map((wait) => Math.round(wait / minute))).toEqual([0, 1, 2, 3, 3]);
   });
@@ -479,7 +494,7 @@ describe("What Redis keeps of a channel's budget", () => {
       keys.waitQueue(channel, "messages"),
       keys.waitTickets(channel, "messages"),
     ];
-    const args = (ticket: string) => [ticket, 0, 2, minute];
+    const args = (ticket: string) => [ticket, 0, 2, minute, 2];
     await acquire.run(redis, [pace, line, tickets], args("a"));
     expect(await redis.pttl(pace)).toBeGreaterThan(2 * minute);
     expect(await redis.pttl(pace)).toBeLessThanOrEqual(3 * minute);
@@ -500,7 +515,7 @@ describe("What Redis keeps of a channel's budget", () => {
     await pauseScript.run(redis, [pace], [10 * minute]);
     expect(await redis.pttl(pace)).toBeGreaterThan(10 * minute);
     const asked = [pace, keys.waitQueue(channel, "messages"), keys.waitTickets(channel, "messages")];
-    expect(Number(await acquire.run(redis, asked, ["a", 0, 5, 1]))).toBeGreaterThan(9 * minute);
+    expect(Number(await acquire.run(redis, asked, ["a", 0, 5, 1, 5]))).toBeGreaterThan(9 * minute);
   });
 });
 

@@ -6,6 +6,7 @@
   KEYS[2] queue: sorted set of tickets by rank and time    KEYS[3] sorted set of tickets by when they are forgotten
 
   ARGV[1] ticket    ARGV[2] rank, 0 first    ARGV[3] writes at once    ARGV[4] ms for each further one
+  ARGV[5] writes at once of those who may use the whole budget
 
   Output
     0      go, the ticket is used
@@ -27,6 +28,12 @@ end
 
 local ahead = redis.call("ZRANK", queue, ticket)
 local at = tonumber(redis.call("HGET", pace, "at") or "0")
+local latest = now + tonumber(ARGV[5]) * interval
+if at > latest then
+  -- The clock was set back since.
+  at = latest
+  redis.call("HSET", pace, "at", at)
+end
 local paused = tonumber(redis.call("HGET", pace, "paused") or "0")
 local wait = math.max(paused, at - (burst - 1) * interval) - now
 if ahead == 0 and wait <= 0 then
