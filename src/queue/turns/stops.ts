@@ -70,8 +70,13 @@ export async function watchStops(
     listen,
     async watch(thread, onStop) {
       const unlisten = listen(thread, onStop);
-      await check(thread);
-      return unlisten;
+      try {
+        await check(thread);
+        return unlisten;
+      } catch (error) {
+        unlisten();
+        throw error;
+      }
     },
     async close() {
       stopLooking();

@@ -42,6 +42,20 @@ test("Stops are watched by the next who wants it where they could not be, and no
   expect(heard[0]).toEqual({ by: "Bob", at: 1 });
 });
 
+test("Who could not look for a stop that was given before is not told of later ones either", async () => {
+  const redis = server.client();
+  const [thread, key] = ["memory:w:c:t4", keys.stop("memory:w:c:t4")];
+  const stops = await watchStops(redis, server.client(), () => undefined);
+  const heard: string[] = [];
+  await redis.rpush(key, "not an order");
+  await expect(stops.watch(thread, () => heard.push("who gave up"))).rejects.toThrow("WRONGTYPE");
+  await redis.del(key);
+  await redis.set(key, JSON.stringify({ by: "Bob", at: 1 }));
+  await stops.watch(thread, () => heard.push("who watches"));
+  expect(heard).toEqual(["who watches"]);
+  await stops.close();
+});
+
 test("Of several stops the newest is heard, also when an older one is told after it", async () => {
   const redis = server.client();
   const thread = "memory:w:c:t2";
