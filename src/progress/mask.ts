@@ -41,12 +41,16 @@ function maskCall({ name, about, title, result, output, ...call }: ShownCall, ma
  * is not masked; it comes from the sandbox, which never sees a secret of Heddle's.
  */
 export function createMaskedSurface(surface: ChatSurface, mask: Mask): ChatSurface {
-  const { tellPrivately, openThread } = surface;
+  const { tellPrivately, openThread, replyTo, status } = surface;
   return {
     ...surface,
     ...(tellPrivately && {
       tellPrivately: (thread, person, text) => tellPrivately(thread, person, mask(text)),
     }),
+    ...(status && {
+      status: (thread, text, waits, title) => status(thread, text && mask(text), waits, title && mask(title)),
+    }),
+    ...(replyTo && { replyTo: (ref, markdown, ...rest) => replyTo(ref, mask(markdown), ...rest) }),
     ...(openThread && {
       openThread: (channel, markdown, ...rest) => openThread(channel, mask(markdown), ...rest),
     }),

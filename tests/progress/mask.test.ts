@@ -14,7 +14,10 @@ test("Nothing that people read of a message has a secret, whoever posts or edits
     named.push(name);
     return [];
   };
-  const surface = createMaskedSurface({ ...chat.surface, upload }, (text) =>
+  const told: unknown[] = [];
+  const status: ChatSurface["status"] = async (_thread, ...shown) => void told.push(shown);
+  const replyTo: ChatSurface["replyTo"] = async (_ref, ...shown) => void told.push(shown);
+  const surface = createMaskedSurface({ ...chat.surface, upload, status, replyTo }, (text) =>
     createMasker([secret]).mask(text),
   );
   const message = {
@@ -43,5 +46,13 @@ test("Nothing that people read of a message has a secret, whoever posts or edits
   await surface.edit(ref, { kind: "answer", markdown: `Now ${secret}` });
   await surface.upload(thread, { name: `${secret}.txt`, data: Buffer.from("") }, "file");
   expect(named).toEqual(["[masked].txt"]);
+  await surface.status?.(thread, `is using ${secret}…`, false, `About ${secret}`);
+  await surface.status?.(thread, undefined);
+  await surface.replyTo?.(ref, `No ${secret} for you`, "reply");
+  expect(told).toEqual([
+    ["is using [masked]…", false, "About [masked]"],
+    [undefined, undefined, undefined],
+    ["No [masked] for you", "reply"],
+  ]);
   expect(chat.shown[0]?.message.markdown).toBe("Now [masked]");
 });
