@@ -77,9 +77,10 @@ export function createReplies(options: ReplyOptions): Replies {
   /** Who was told why a moment ago sees at least that it was read: by a mark, which has a budget of its own. */
   const showRefused = async ({ author, ref }: InboundMessage) => {
     const key = keys.replied({ ...ref, message: `refusals~${author.id}` });
-    const count = await redis.incr(key);
-    if (count === 1) await redis.expire(key, unauthorizedSeconds);
-    if (count <= mostRefusalMarks) void mark(ref, "failed");
+    // In one go: a count without an end would never mark anything again.
+    const [, counted] =
+      (await redis.multi().set(key, 0, "EX", unauthorizedSeconds, "NX").incr(key).exec()) ?? [];
+    if (Number(counted?.[1]) <= mostRefusalMarks) void mark(ref, "failed");
   };
 
   const mark: Replies["mark"] = async (ref, state, place) => {
