@@ -72,7 +72,9 @@ export function openHttpTransport(
       return true;
     },
     unhandledRequestHandler: ({ response }) => {
-      log.error("A Slack event took longer than Slack waits, so it will be sent again.");
+      log.error(
+        "Slack was not answered as fast as it asks for: it sends an event again, and a button has to be pressed again.",
+      );
       if (!response.headersSent) response.writeHead(503).end();
     },
   });
