@@ -9,16 +9,16 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
  */
 const long = [
-  "tests/browser/{axe,axe-states,calls,connect,console,hostile-text,needs,operations,scale,sharing,timeline,viewer}.test.ts",
+  "tests/browser/{axe,axe-states,calls,connect,console,hostile-text,needs,operations,place,scale,sharing,tabs,timeline,viewer}.test.ts",
   "tests/e2e/{accounts,administration,closing,connect,console,console-difference,console-picture}.test.ts",
   "tests/e2e/{console-token,deployed,discord,discord-places,embedded,github-app,health,mcp,models}.test.ts",
   "tests/e2e/{needs,plain-git,plan,previews,proxy,pull-request,questions,redis,review,rules}.test.ts",
   "tests/e2e/{schedules,search-keys,sign-in,silence,slack,start-reactions,telemetry,tenants}.test.ts",
   "tests/e2e/{thread-life,true-states,web-search,workspaces}.test.ts",
   "tests/e2e/commands/{doctor,mcp,other-commands,run,setup,without-redis}.test.ts",
-  "tests/faults/{embedded,embedded-memory,failover,handover,points,replicas,restart-discord}.test.ts",
-  "tests/queue/{redis/primaries,redis/replicated,undo/killed-undo,undo/undo}.test.ts",
-  "tests/sandbox/{checkpoints,disk,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
+  "tests/faults/{embedded,embedded-memory,failover,handover,points,replicas,restart-discord,storm}.test.ts",
+  "tests/queue/{redis/primaries,redis/replicated,undo/fork,undo/killed-undo,undo/undo}.test.ts",
+  "tests/sandbox/{checkpoints,disk,egress/registries,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate,reporter}.test.ts",
   "tests/repositories/{mirrors,ready-clones,repositories,set-ups,troubled-hosts}.test.ts",
   // Fetches Helm.
