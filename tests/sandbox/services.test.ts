@@ -142,7 +142,7 @@ describe("a service sees", () => {
       "HOME",
       "SHLVL",
       "SHELL",
-      "LANG",
+      "LC_CTYPE",
       "TERM",
       "EMAIL",
       "PWD",

@@ -110,7 +110,8 @@ function tenantView(folder: ThreadFolder): string[] {
     // A tmpfs would be memory without a limit on inodes; these are folders on disk.
     ...["--bind", `${folder.path}/shm`, "/dev/shm", "--bind", `${folder.path}/tmp`, "/tmp"],
     ...["--bind", `${folder.path}/ws`, workspaceRoot, "--setenv", "HOME", workspaceRoot],
-    ...["--setenv", "LANG", "C.UTF-8", "--setenv", "TERM", "dumb"],
+    // Not LANG: every program would read a file of the locale for each of twelve categories that are C's anyway.
+    ...["--setenv", "LC_CTYPE", "C.UTF-8", "--setenv", "TERM", "dumb"],
     // What git takes for the author unless the tenant configures another.
     ...["--setenv", "EMAIL", "agent@sandbox.invalid"],
     ...["--remount-ro", "/dev"],

@@ -39,7 +39,7 @@ setsid sleep "$3" </dev/null >/dev/null 2>&1 &
 `;
 
 /** Everything that the sandbox sets itself or bash adds. */
-const knownVariables = ["PATH", "HOME", "SHLVL", "SHELL", "LANG", "TERM", "EMAIL", "PWD", "OLDPWD", "_"];
+const knownVariables = ["PATH", "HOME", "SHLVL", "SHELL", "LC_CTYPE", "TERM", "EMAIL", "PWD", "OLDPWD", "_"];
 
 /** Runs the real thing with canaries and looks whether it holds. */
 export async function probeHost(deps: SandboxDeps): Promise<Probe> {

@@ -190,7 +190,7 @@ function environment({ path }: ThreadFolder): Record<string, string> {
     HOME: `${path}/ws`,
     SHELL: "/bin/bash",
     TMPDIR: `${path}/tmp`,
-    LANG: "C.UTF-8",
+    LC_CTYPE: "C.UTF-8",
     TERM: "dumb",
     EMAIL: "agent@sandbox.invalid",
   };

@@ -194,7 +194,7 @@ function parseEntry(record: string, base: string): FileEntry {
   };
 }
 
-/** What the programs say (in English, as LANG is C.UTF-8), by what the caller can do about it. */
+/** What the programs say (in English: the language is not set), by what the caller can do about it. */
 const knownErrors: [RegExp, FileFailure["reason"], string][] = [
   [/No such file or directory/, "not-found", "does not exist"],
   [/Is a directory/, "is-directory", "is a folder, not a file"],
