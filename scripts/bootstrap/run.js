@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
+import module from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { isatty } from "node:tty";
+import { pathToFileURL } from "node:url";
 import { root } from "./root.js";
 import { SetupFailure } from "./speak.js";
 
@@ -12,13 +14,7 @@ import { SetupFailure } from "./speak.js";
  * @returns {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} how it ended
  */
 export function run(node, args) {
-  const env = {
-    NODE_COMPILE_CACHE: join(root, ".cache", "compile"),
-    ...process.env,
-    // So that a child that calls `node` gets the same one.
-    PATH: [dirname(node), process.env.PATH].filter(Boolean).join(delimiter),
-  };
-  const child = spawn(node, args, { cwd: root, env, stdio: "inherit" });
+  const child = spawn(node, args, { cwd: root, env: environmentFor(node), stdio: "inherit" });
 
   /** @param {NodeJS.Signals} signal */
   const pass = (signal) => {
@@ -26,7 +22,7 @@ export function run(node, args) {
     if (signal === "SIGINT" && [0, 1, 2].some(isatty)) return;
     child.kill(signal);
   };
-  const watch = process.env.npm_lifecycle_event === undefined ? undefined : afterParent(() => child.kill());
+  const watch = afterNpm(() => child.kill());
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of signals) process.on(signal, pass);
 
@@ -41,11 +37,39 @@ export function run(node, args) {
 }
 
 /**
+ * Goes on as a program of this repository in this process, which `run` would do in another one.
+ *
+ * @param {string} file
+ * @param {readonly string[]} args
+ */
+export async function become(file, args) {
+  process.chdir(root);
+  Object.assign(process.env, environmentFor(process.execPath));
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE);
+  const path = join(root, file);
+  process.argv.splice(1, Infinity, path, ...args);
+  afterNpm(() => process.kill(process.pid, "SIGTERM"))?.unref();
+  await import(pathToFileURL(path).href);
+}
+
+/** @param {string} node */
+function environmentFor(node) {
+  return {
+    NODE_COMPILE_CACHE: join(root, ".cache", "compile"),
+    ...process.env,
+    // So that a child that calls `node` gets the same one.
+    PATH: [dirname(node), process.env.PATH].filter(Boolean).join(delimiter),
+  };
+}
+
+/**
  * npm gives a SIGTERM to its shell, which dies of it and tells nobody. No event tells that a parent has gone.
  *
  * @param {() => void} act
+ * @returns what looks for it; undefined where npm has not started this
  */
-function afterParent(act) {
+function afterNpm(act) {
+  if (process.env.npm_lifecycle_event === undefined) return undefined;
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;

@@ -23,13 +23,14 @@ beforeEach(async () => {
 afterEach(() => checkout.remove());
 
 describe("a start", () => {
-  test("runs the program in the repository's folder, with its own Node first on PATH", async () => {
+  test("is the program, in the repository's folder and with its own Node first on PATH", async () => {
     const { code, stdout } = await start({ args: ["--flag", "two words"] });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       args: ["start", "--flag", "two words"],
       cwd: checkout.folder,
       path: `${dirname(process.execPath)}:${checkout.bin}`,
+      parent: process.pid,
     });
   });
 

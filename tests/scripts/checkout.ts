@@ -39,7 +39,14 @@ const mainProgram = `
 const [, how]: string[] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(15));
 process.on("SIGINT", () => process.exit(2));
-console.log(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd(), path: process.env["PATH"] }));
+console.log(
+  JSON.stringify({
+    args: process.argv.slice(2),
+    cwd: process.cwd(),
+    path: process.env["PATH"],
+    parent: process.ppid,
+  }),
+);
 if (how === "fail") process.exit(7);
 else if (how === "abort") process.kill(process.pid, "SIGKILL");
 else if (how === "wait") setInterval(() => undefined, 1_000);`;
