@@ -82,6 +82,28 @@ test("what GitHub says of an App that gets no token is told", async () => {
   );
 });
 
+test("an answer without an end is read only to what is taken", async () => {
+  let sent = 0;
+  const closed = Promise.withResolvers<void>();
+  const server = createServer((_request, response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    const chunk = Buffer.alloc(65_536, " ");
+    const send = () => {
+      // Unless it is cut, it ends by itself some time.
+      if (sent >= 64_000_000) return void response.end();
+      sent += chunk.length;
+      response.write(chunk, (error) => (error ? closed.resolve() : setImmediate(send)));
+    };
+    response.on("close", closed.resolve);
+    send();
+  });
+  const port = await listen(server, "127.0.0.1");
+  onTestFinished(() => closeServer(server));
+  expect(await openAt(`http://127.0.0.1:${port}`)).toMatchObject({ ok: false });
+  await closed.promise;
+  expect(sent).toBeLessThan(32_000_000);
+});
+
 test("where there is no token, its reason is told and not that the host refused it", async () => {
   const origin = await startHost(asked);
   expect(await openAt(origin, async () => ({ ok: false, reason: "the App is not installed" }))).toEqual({

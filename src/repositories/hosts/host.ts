@@ -1,3 +1,4 @@
+import { AnswerTooLarge, boundAnswer } from "../../agent/network/bounded-answer.ts";
 import { parseJson } from "../../agent/text/text.ts";
 import type { OpenedPullRequest, PullRequestProposal } from "../../agent/contracts/repositories.ts";
 
@@ -46,8 +47,8 @@ export type ApiHeaders =
   | { ok: false; reason: string };
 
 const answerWithinMs = 30_000;
-/** The longest answer that is read, in characters. */
-const mostCharacters = 2_000_000;
+/** The longest answer that is read, in bytes; of a longer one the status counts. */
+const mostBytes = 2_000_000;
 
 /** @param headersFor what signs in; asked again, with what was refused, when the host answers 401 */
 export function createApi(
@@ -70,7 +71,7 @@ export function createApi(
         signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
       });
       const { status } = response;
-      const answer = { status, body: parseJson((await response.text()).slice(0, mostCharacters)) };
+      const answer = { status, body: parseJson(await readText(response)) };
       const busySeconds = readBusySeconds(answer, response.headers);
       return { ...answer, ...(busySeconds !== undefined && { busySeconds }) };
     } catch {
@@ -86,6 +87,15 @@ export function createApi(
     if (!second.ok) return { ...answer, unasked: second.reason };
     return second.token !== first.token ? await once(method, path, second.headers, body) : answer;
   };
+}
+
+async function readText(response: Response): Promise<string> {
+  try {
+    return await boundAnswer(response, mostBytes).text();
+  } catch (error) {
+    if (error instanceof AnswerTooLarge) return "";
+    throw error;
+  }
 }
 
 /** Where a host that has counted too many requests does not say when it takes more. */
