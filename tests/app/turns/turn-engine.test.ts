@@ -55,7 +55,7 @@ async function sentUntilRequests(message: string, steps: number): Promise<SentCo
   await chat.until(() => chat.marks.get(message)?.at(-1) === "answered");
   // Redis tells nobody that the turn has left its slot.
   const isBusy = () => redis.exists(keys.slots("all"), keys.waiting);
-  await vi.waitFor(async () => expect(await isBusy()).toBe(0), { timeout: 15_000, interval: 10 });
+  await vi.waitFor(async () => expect(await isBusy()).toBe(0), { timeout: 30_000, interval: 10 });
   return (await Promise.all(current.sent)).map((sent) => sent.filter(({ isBullMq }) => !isBullMq));
 }
 

@@ -41,7 +41,7 @@ test("A worker that loses the locks of its turns goes on with them, tells so in 
   for (const lock of locks) await redis.set(lock, "another worker's", "PX", 1_500);
   const states = () => Promise.all(jobs.map((job) => job.getState()));
   // This worker was given them again, and has put them back.
-  await expect.poll(states, { timeout: 15_000, interval: 10 }).toContain("delayed");
+  await expect.poll(states, { timeout: 30_000, interval: 10 }).toContain("delayed");
   expect([begun.toSorted(), ended]).toEqual([threads, []]);
   await worker.close();
   expect(ended.toSorted()).toEqual(threads);
