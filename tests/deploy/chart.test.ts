@@ -10,6 +10,7 @@ import { fetchTools, findFaults, helm, kubectl, type Manifest, readManifests } f
 
 const root = join(import.meta.dirname, "../..");
 const operations = readFileSync(join(root, "docs/operations.md"), "utf8");
+const [, installing = ""] = /^helm install heddle \S+ (.*)$/m.exec(operations) ?? [];
 const chart = "deploy/helm/heddle";
 const render = (...options: string[]) => readManifests(helm("template", "heddle", chart, ...options));
 const sharedVolume = ["--set", "data.existingClaim=heddle", "--set", "worker.replicas=3"];
@@ -17,8 +18,9 @@ const policy = '{"podSelector":{"matchLabels":{"app":"ingress"}}}';
 
 const variants: Record<string, string[]> = {
   "its own values": [],
-  "the values of docs/operations.md": ["--set", "image.repository=registry.example/heddle"],
+  "the values of docs/operations.md": installing.replace("=heddle.yaml", "=heddle.example.yaml").split(" "),
   "settings of a file": ["--set-file", "config=heddle.example.yaml"],
+  "servers of MCP": ["--set-json", 'mcp="{}"'],
   "a secret of another name": ["--set", "existingSecret=tokens"],
   "several workers on a shared volume": sharedVolume,
   "the profile of system calls": [
@@ -99,16 +101,21 @@ describe.skipIf(!isPossible)(`The Helm chart${reason}`, () => {
   });
 
   test("passes settings and values on as they are", () => {
+    const servers =
+      '{ "mcpServers": { "a": { "url": "https://a.example", "headers": { "X": "${A_KEY}" } } } }';
     const manifests = render(
       "--set-file",
       "config=heddle.example.yaml",
+      "--set-json",
+      `mcp=${JSON.stringify(servers)}`,
       "--set",
       "image.tag=1.2.3",
       ...sharedVolume,
     );
     expect(find(manifests, "ConfigMap", "heddle")).toMatchObject({
-      data: { "heddle.yaml": readFileSync(join(root, "heddle.example.yaml"), "utf8") },
+      data: { "heddle.yaml": readFileSync(join(root, "heddle.example.yaml"), "utf8"), "mcp.json": servers },
     });
+    expect(find(render(), "ConfigMap", "heddle")?.["data"]).not.toHaveProperty("mcp.json");
     expect(find(manifests, "Deployment", "heddle-worker")).toMatchObject({
       spec: {
         replicas: 3,
