@@ -6,7 +6,10 @@ import { parse } from "yaml";
 import { parseMcpConfig } from "../src/agent/mcp/read-config.ts";
 import { parseManifest } from "../src/agent/skills/manifest.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
+import { loadConfiguration } from "../src/app/configuration/load.ts";
+import { countsWithoutRestart, keepWhatNeedsRestart } from "../src/app/configuration/restart.ts";
 import { createProgram } from "../src/commands/command-line/program.ts";
+import { environmentSchema } from "../src/config/environment.ts";
 import { settingsSchema } from "../src/config/schema.ts";
 import { dispatcherOf, run } from "./agent/tools/services.ts";
 import { validateForEditors } from "./config/json-schema.ts";
@@ -56,6 +59,34 @@ test("docs/architecture.md names everything that lies in src, and every key of R
     ...rooms.filter((name) => !page.includes(name)),
     ...keys.filter((key) => !new RegExp(`[:{\`]${key}[:}\`]`).test(page)),
   ]).toEqual([]);
+});
+
+test("docs/live-configuration.md names what needs a restart, and everything that does not", async () => {
+  const rows = [...read("docs/live-configuration.md").matchAll(/^\| (.+) \| (.+) \|$/gm)];
+  const namesOf = (isRestart: boolean) =>
+    rows
+      .filter(([, , when = ""]) => when.startsWith("after a restart") === isRestart)
+      .flatMap(([, what = ""]) => [...what.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name));
+  const { properties } = JSON.parse(read("docs/heddle.schema.json")) as {
+    properties: { channels: { additionalProperties: { properties: Record<string, unknown> } } };
+  };
+  const sections = Object.keys(settingsSchema.shape);
+  const ofChannels = Object.keys(properties.channels.additionalProperties.properties);
+
+  const started = await loadConfiguration({}, join(root, "docs"));
+  const restartFor = (change: Record<string, unknown>) => {
+    const settings = { ...started.config.settings, ...change };
+    return keepWhatNeedsRestart(started, { ...started, config: { ...started.config, settings } }).restart;
+  };
+  const waiting = [
+    ...sections.flatMap((name) => restartFor({ [name]: { changed: true } })),
+    ...ofChannels.flatMap((name) => restartFor({ channels: { "slack:T1:C1": { [name]: ["changed"] } } })),
+  ];
+  expect(namesOf(true).toSorted()).toEqual(waiting.toSorted());
+
+  const live = [...sections, ...Object.keys(environmentSchema.shape)].filter(countsWithoutRestart);
+  expect(live.filter((name) => !namesOf(false).includes(name))).toEqual([]);
+  expect(namesOf(false).filter((name) => waiting.includes(name))).toEqual([]);
 });
 
 test("every claim of docs/security.md names the tests that hold it", () => {
