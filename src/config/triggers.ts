@@ -127,7 +127,7 @@ export const hooksSchema = z
     port: count(0, 65_535)
       .default(3400)
       .describe(
-        "and the port, which is only opened where triggers has an entry or address is set; 0: any free one",
+        "and the port, which is only opened where triggers has an entry, a repository has feedback or address is set; 0: any free one",
       ),
     address: publicOrigin
       .exactOptional()
