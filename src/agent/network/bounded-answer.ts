@@ -7,21 +7,39 @@ const [lineFeed, carriageReturn] = [10, 13];
 
 /**
  * The same answer, ended with an error once it is longer than `bytes`, counted as unpacked: whoever sends it decides
- * neither how much memory it takes nor, packed, what it swells to. On an event stream, which may go on for days, the
- * limit is for each event (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream).
+ * neither how much memory it takes nor, packed, what it swells to.
  *
- * @param onTooLarge told of it, too, for whoever does not hear of a stream's end
  * @example
  * const text = await boundAnswer(await fetch(url), 1_048_576).text(); // rejects with AnswerTooLarge beyond 1 MiB
  */
-export function boundAnswer(
+export function boundAnswer(answer: Response, bytes: number): Response {
+  return bound(answer, bytes, { count: countAll(), onTooLarge: () => {} });
+}
+
+/**
+ * The same, for whoever reads a stream of events: it may go on for days, so the limit is for each event
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). What only calls itself one
+ * and is read whole, as what a server says of an error, is counted whole.
+ *
+ * @param onTooLarge told of it, too, for whoever does not hear of a stream's end
+ */
+export function boundEvents(
   answer: Response,
   bytes: number,
   onTooLarge: (error: AnswerTooLarge) => void = () => {},
 ): Response {
+  const mediaType = answer.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  const isStream = answer.status === 200 && mediaType === "text/event-stream";
+  return bound(answer, bytes, { count: isStream ? countEvent() : countAll(), onTooLarge });
+}
+
+interface Bound {
+  count(chunk: Uint8Array): number;
+  onTooLarge(error: AnswerTooLarge): void;
+}
+
+function bound(answer: Response, bytes: number, { count, onTooLarge }: Bound): Response {
   if (!answer.body) return answer;
-  const isStream = answer.headers.get("content-type")?.toLowerCase().includes("text/event-stream") ?? false;
-  const count = isStream ? countEvent() : countAll();
   const bounded = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       if (count(chunk) > bytes) {

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { createServer, type ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { AnswerTooLarge, boundAnswer } from "../../../src/agent/network/bounded-answer.ts";
+import { AnswerTooLarge, boundAnswer, boundEvents } from "../../../src/agent/network/bounded-answer.ts";
 import { fetchWithLimits } from "../../../src/agent/mcp/transport/http.ts";
 import { listTools, poolOf } from "./harness.ts";
 import { listenForTest } from "../../fakes/listen-for-test.ts";
@@ -14,9 +14,9 @@ async function serve(respond: (response: ServerResponse) => void): Promise<strin
 }
 
 /** Sends as fast as it is read, without an end. */
-function flood(response: ServerResponse, type: string): void {
-  response.writeHead(200, { "content-type": type });
-  const piece = Buffer.alloc(65_536, "x");
+function flood(response: ServerResponse, type: string, { status = 200, of = "x" } = {}): void {
+  response.writeHead(status, { "content-type": type });
+  const piece = Buffer.alloc(65_536, of);
   const more = () => {
     while (!response.destroyed) if (!response.write(piece)) return void response.once("drain", more);
   };
@@ -34,13 +34,22 @@ test.each(["\n", "\r", "\r\n"])(
   async (end) => {
     const event = `data: 12345${end}${end}`;
     const whole = event.repeat(50);
-    expect(await boundAnswer(new Response(whole, stream), event.length).text()).toBe(whole);
+    expect(await boundEvents(new Response(whole, stream), event.length).text()).toBe(whole);
     const long = `${whole}data: 123456${end}${end}`;
-    await expect(boundAnswer(new Response(long, stream), event.length).text()).rejects.toThrow(
+    await expect(boundEvents(new Response(long, stream), event.length).text()).rejects.toThrow(
       AnswerTooLarge,
     );
   },
 );
+
+test("What is read whole has one limit, also where it calls itself a stream of events", async () => {
+  const blank = "\n".repeat(20);
+  await expect(boundAnswer(new Response(blank, stream), 10).text()).rejects.toThrow(AnswerTooLarge);
+  const failure = new Response(blank, { ...stream, status: 500 });
+  await expect(boundEvents(failure, 10).text()).rejects.toThrow(AnswerTooLarge);
+  const other = new Response(blank, { headers: { "content-type": "application/json; a=text/event-stream" } });
+  await expect(boundEvents(other, 10).text()).rejects.toThrow(AnswerTooLarge);
+});
 
 test("What a small answer unpacks to counts", async () => {
   const url = await serve((response) =>
@@ -63,5 +72,20 @@ test.each([
     const [status] = pool.status();
     expect(status).toMatchObject({ state: "failed" });
     expect(status?.problem).not.toContain("no answer within");
+  },
+);
+
+test.each(["http", "sse"] as const)(
+  "A server over %s that says its failure as a stream of empty events does not fill the memory",
+  async (type) => {
+    let sent = 0;
+    const url = await serve((response) => {
+      flood(response, "text/event-stream", { status: 500, of: "\n" });
+      response.on("close", () => (sent += response.socket?.bytesWritten ?? 0));
+    });
+    const pool = await poolOf({ web: { url, type } });
+    expect(await listTools(pool)).toEqual([]);
+    expect(pool.status()).toMatchObject([{ state: "failed" }]);
+    expect(sent).toBeLessThan(200_000_000);
   },
 );
