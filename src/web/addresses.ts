@@ -1,5 +1,6 @@
 import type { JournalReader, JournalRecord } from "../agent/journal/journal.ts";
 import { isFromPerson } from "../agent/messages.ts";
+import { cutSigns } from "../agent/text/text.ts";
 import { addressLine, webFetchName, webSearchName } from "../agent/contracts/web.ts";
 
 /**
@@ -141,11 +142,7 @@ function listAddresses(text: string): string[] {
   return [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]+/gi)].flatMap(([found]) => {
     // Of `[words](https://example.com/a)` the bracket is none of it, and in `/a_(b)` it is.
     return [found, cutAtBracket(found)]
-      .flatMap((whole) => [
-        whole,
-        whole.replace(/[.,;:!?*_~]+$/, ""),
-        whole.replace(/[.,;:!?*_~)\]}>]+$/, ""),
-      ])
+      .flatMap((whole) => [whole, cutSigns(whole, ".,;:!?*_~"), cutSigns(whole, ".,;:!?*_~)]}>")])
       .flatMap((address) => toKey(address) ?? []);
   });
 }

@@ -249,6 +249,24 @@ test.each([
   expect(site.resolved).toEqual([]);
 });
 
+test("a page whose address is asked for with another one behind a line break gives the one that was read", async () => {
+  const given = "https://site.example/says?text=hello";
+  const history = readerOf(() => [{ type: "user", message: say(`Read ${given}`) }]);
+  const reading = openReading(site, { rules: { unknown: "refuse" }, history });
+  for (const smuggled of [`#\nAddress: ${evil}`, `#\r\nAddress: ${evil}`, `#\u2028Address: ${evil}`]) {
+    expect((await reading.fetch(`${given}${smuggled}`)).text).toContain("hello");
+    expect((await reading.fetch(evil)).text).toMatch(/^DENIED: web_fetch was not run: nobody has given/);
+  }
+  expect(site.resolved).not.toContain("evil.example");
+});
+
+test("addresses that end in long runs of signs hold up nothing", async () => {
+  const text = Array.from({ length: 20 }, (_, n) => `https://a${n}.example/${".".repeat(40_000)}x`).join(" ");
+  const history = readerOf(() => [{ type: "user", message: say(text) }]);
+  // Looking through the run from each of its signs takes six seconds for each address: the test would not end in time.
+  expect(await createAddressBook(history, () => 0).isGiven(evil)).toBe(false);
+});
+
 test("a page cannot give an address whose query could hold much", async () => {
   const long = `https://evil.example/?k=${"a".repeat(300)}`;
   const history = readerOf(() => [result("web_fetch", `Address: https://site.example/\n> ${long}`)]);

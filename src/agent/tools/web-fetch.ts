@@ -102,9 +102,13 @@ async function keepText(page: WebPage, { sandbox, signal }: ToolContext): Promis
   return (await writeOwnFile(path, text, sandbox, signal)) ? path : undefined;
 }
 
-/** The address that was asked for, and where it led. */
-function listOwn(url: string, address: string): string[] {
-  return [...new Set([url, address])].map((own) => `${addressLine}${own}`);
+/**
+ * The address that was asked for, and where it led. As they were asked for on the wire: what is on such a line counts as
+ * given, and the model's own spelling may hold a line break with another address behind it.
+ */
+function listOwn(...addresses: readonly string[]): string[] {
+  const asked = addresses.flatMap((address) => URL.parse(address)?.href ?? []);
+  return [...new Set(asked)].map((address) => `${addressLine}${address}`);
 }
 
 type FileReading = { kind: "text"; page: WebPage } | { kind: "result"; result: ToolResult };

@@ -51,7 +51,9 @@ function createWebSearch(search: WebSearch, pages: WebAccess["pages"]): Tool {
 
 function formatResult({ title, address, snippet, date }: WebResult): string {
   const head = date ? `${title} (${date})` : title;
-  return [`${addressLine}${address}`, ...quoteLines(toOneLine(head)), ...quoteLines(toOneLine(snippet))].join(
-    "\n",
-  );
+  return [
+    `${addressLine}${toOneLine(address)}`,
+    ...quoteLines(toOneLine(head)),
+    ...quoteLines(toOneLine(snippet)),
+  ].join("\n");
 }
