@@ -10,7 +10,14 @@ import { createFeedbackReceiver, type FeedbackSource, isAbout, proofOf } from ".
 import { type EventResult } from "./put-into-thread.ts";
 import { createEventReceiver, type GenuineEvent, type ReleaseOptions } from "./receive-event.ts";
 import { releaseAfterQuietHours } from "./release-held.ts";
-import { type HookRequest, isGenuine, nameDelivery, type Proof, readHeader } from "./verify.ts";
+import {
+  findSlackChallenge,
+  type HookRequest,
+  isGenuine,
+  nameDelivery,
+  type Proof,
+  readHeader,
+} from "./verify.ts";
 
 /** Receives webhooks at `POST /hooks/<name>`. */
 export interface Hooks {
@@ -209,6 +216,8 @@ async function readEvent(
   const kind = readKind(sent);
   // GitHub's greeting of a new webhook.
   if (proof.verify === "github" && kind === "ping") return { status: 200, body: { result: "pong" } };
+  const challenge = proof.verify === "slack" ? findSlackChallenge(payload) : undefined;
+  if (challenge !== undefined) return { status: 200, body: { challenge } };
   return { kind, payload, delivery: nameDelivery(proof, sent, payload) };
 }
 

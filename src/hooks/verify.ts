@@ -89,6 +89,16 @@ function slackEventId(payload: unknown): string | undefined {
 }
 
 /**
+ * What Slack asks back before it sends events to an address.
+ * https://docs.slack.dev/reference/events/url_verification
+ */
+export function findSlackChallenge(payload: unknown): string | undefined {
+  const challenge = readMember(payload, "challenge");
+  const isAsked = readMember(payload, "type") === "url_verification" && typeof challenge === "string";
+  return isAsked ? challenge : undefined;
+}
+
+/**
  * Each Alertmanager of a cluster may send the same notification, with an address of its own in it.
  * https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
  */
