@@ -36,7 +36,12 @@ export function forwardRequest(
     createConnection: connect,
     ...(request.method !== undefined && { method: request.method }),
     ...(request.url !== undefined && { path: request.url }),
-    headers: { ...cleanRequest(request.headers, address), connection: "close" },
+    headers: {
+      ...cleanRequest(request.headers, address),
+      // Else Node would send the body of some methods as it is, and it could pass for the next request.
+      ...(request.headers["transfer-encoding"] !== undefined && { "transfer-encoding": "chunked" }),
+      connection: "close",
+    },
   });
   upstream.on("response", (answer) => {
     response.writeHead(finalStatus(answer), cleanResponse(answer.headers));

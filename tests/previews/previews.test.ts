@@ -135,6 +135,19 @@ test("A preview passes requests on as the machine itself would send them, and an
   expect((await get(`${preview.address}moved`)).headers["location"]).toBe("/there");
 });
 
+test("A body whose length nobody knows arrives as one, whatever the method", async () => {
+  await serve(threads.sandbox);
+  const preview = await show(threads.sandbox, { port: 3000 });
+  for (const method of ["DELETE", "OPTIONS", "PATCH"]) {
+    const answer = await get(`${preview.address}a`, {
+      method,
+      headers: { "transfer-encoding": "chunked" },
+      body: "GET /b HTTP/1.1",
+    });
+    expect(JSON.parse(answer.body)).toMatchObject({ line: `${method} /a`, body: "GET /b HTTP/1.1" });
+  }
+});
+
 test("A WebSocket works both ways, without the console's cookie", async () => {
   await serve(threads.sandbox);
   const preview = await show(threads.sandbox, { port: 3000 });
