@@ -125,7 +125,8 @@ function cut(text: string, limit: number): { head: string; tail: string } {
   return cutInFence(text, place, fence, text.slice(0, place));
 }
 
-const tableDivider = /^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\|?\s*$/;
+/** Of a line without blanks around it. */
+const tableDivider = /^\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?)?$/;
 
 /**
  * The first two lines of a table that is cut, for its rows in the tail; empty where none is cut, or where they would
@@ -137,7 +138,7 @@ function repeatTableHead(head: string, tail: string): string {
   const start = lines.findLastIndex((line) => !line.includes("|")) + 1;
   const [headings = "", divider = "", row] = lines.slice(start);
   const both = `${headings}\n${divider}\n`;
-  return row !== undefined && tableDivider.test(divider) && both.length < head.length / 2 ? both : "";
+  return row !== undefined && tableDivider.test(divider.trim()) && both.length < head.length / 2 ? both : "";
 }
 
 function cutInFence(text: string, at: number, fence: Fence, head: string): { head: string; tail: string } {

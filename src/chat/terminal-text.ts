@@ -1,3 +1,5 @@
+import { cutSigns } from "../agent/text/text.ts";
+
 /** ECMA-48: `ESC [` with parameters, `ESC ]` up to its end, other sequences of an escape, also one that is cut at the end. */
 const sequence = new RegExp(
   [
@@ -28,6 +30,6 @@ export function toPlainOutput(text: string): string {
 
 function takeLastState(line: string): string {
   // At the end of a line it belongs to the line break, or nothing has been written over the line yet.
-  const states = line.replace(/\r+$/, "");
+  const states = cutSigns(line, "\r");
   return states.slice(states.lastIndexOf("\r") + 1);
 }

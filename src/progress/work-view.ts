@@ -171,8 +171,8 @@ function createGrownText() {
     /** With how far the plan is as its title. */
     show(plan: string): Omit<GrowingText, "reader"> | undefined {
       if (isTakenBack) return undefined;
-      const [, done] = /^\*\*Plan\*\* · (.*?)\s*$/m.exec(plan) ?? [];
-      return { text: `${said}${text}`, title: done ? `Working · ${done}` : "Working" };
+      const [, done] = /^\*\*Plan\*\* · (.*)$/m.exec(plan) ?? [];
+      return { text: `${said}${text}`, title: done?.trim() ? `Working · ${done}` : "Working" };
     },
   };
 }

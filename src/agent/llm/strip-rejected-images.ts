@@ -73,7 +73,7 @@ function isAboutImages({ kind, detail }: AttemptFailed): boolean {
 
 /** The images that are larger than the service says that they may be. */
 function findTooLarge(detail: string, images: readonly Image[]): Image[] {
-  const side = Number(/(\d+) pixels/.exec(detail)?.[1] ?? Infinity);
+  const side = Number(/(\d{1,9}) pixels/.exec(detail)?.[1] ?? Infinity);
   return images.filter((image) => explainSize(image, side) !== undefined);
 }
 

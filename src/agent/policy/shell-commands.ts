@@ -231,7 +231,7 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
       derive([...command, word], completed, list);
     }
   }
-  const hole = own.findIndex((word) => /^\S*\{\}\S*$/.test(word));
+  const hole = own.findIndex((word) => word.includes("{}") && !/\s/.test(word));
   if (hole > from) derive(own.slice(from, hole), { ...completed, isOpen: true }, list);
 }
 

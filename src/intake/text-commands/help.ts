@@ -4,10 +4,15 @@ import type { InboundMessage } from "../../chat/inbound.ts";
  * Whether the whole message asks how this works. The bare word is none in a mention among other people's messages, who
  * want help with what they talk about.
  */
-export function isHelpCommand({ text, addressed, thread, ref }: InboundMessage): boolean {
-  const word = text.trim().replace(/[.!?]+$/, "");
-  if (/^[/!]help$/i.test(word)) return true;
-  return /^help$/i.test(word) && (addressed !== "mention" || thread.thread === ref.message);
+export function isHelpCommand({
+  text,
+  addressed,
+  thread,
+  ref,
+}: Pick<InboundMessage, "text" | "addressed" | "thread" | "ref">): boolean {
+  const [, sign = "", word = ""] = /^([/!]?)(help)[.!?]*$/i.exec(text.trim()) ?? [];
+  if (sign !== "") return true;
+  return word !== "" && (addressed !== "mention" || thread.thread === ref.message);
 }
 
 /** The answer, in words that hold on every platform. */

@@ -22,7 +22,6 @@ const told: Readonly<Record<string, (count: number) => string>> = {
   [openPullRequestName]: (count) => (count === 1 ? "a pull request" : `${count} pull requests`),
 };
 
-const push = /\bgit\b[^\n;|&]*\bpush\b[^\n;|&]*/;
 const commandChars = 80;
 
 /** Whether a call may have written files, so that the turn must have a checkpoint. */
@@ -38,7 +37,7 @@ export function listRemainingEffects(turns: readonly PastTurn[]): string[] {
   for (const { name, input } of calls) {
     const command = name === "bash" ? readCommand(input) : undefined;
     if (name === "bash") {
-      const pushed = command?.match(push)?.[0].trim();
+      const pushed = command && findPush(command);
       if (pushed !== undefined) pushes.add(cutText(pushed.replaceAll("`", "'"), commandChars));
     } else if (!undoable.has(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
@@ -49,6 +48,15 @@ export function listRemainingEffects(turns: readonly PastTurn[]): string[] {
     ? ["what commands have sent over the network"]
     : [];
   return [...[...pushes].map((pushed) => `a push (\`${pushed}\`)`), ...others, ...commands];
+}
+
+/** The first `git … push` of a script; in one pass, as a command may be long. */
+function findPush(script: string): string | undefined {
+  for (const command of script.split(/[\n;|&]/)) {
+    const start = command.search(/\bgit\b/);
+    if (start >= 0 && /\bpush\b/.test(command.slice(start))) return command.slice(start).trim();
+  }
+  return undefined;
 }
 
 /** One by way of `call_tool` is named in its input. */

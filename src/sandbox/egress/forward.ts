@@ -107,7 +107,10 @@ function sizeOf({ url = "", rawHeaders }: IncomingMessage): number {
 }
 
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const named = (headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
+  const named = (headers.connection ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim());
   return Object.fromEntries(
     Object.entries(headers).filter(
       ([name]) => name === "content-length" || !(ownToConnection.has(name) || named.includes(name)),

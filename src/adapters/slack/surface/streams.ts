@@ -247,5 +247,7 @@ function outputBytes(chunk: Chunk): number {
 function settle(text: string): string {
   const opening = text.lastIndexOf("-----BEGIN ");
   const isOpen = opening >= 0 && !/-----END [A-Z ]+-----/.test(text.slice(opening));
-  return (isOpen ? text.slice(0, opening) : text).replace(/\s*\S*$/, "");
+  let end = isOpen ? opening : text.length;
+  while (end > 0 && !/\s/.test(text[end - 1] ?? "")) end -= 1;
+  return text.slice(0, end).trimEnd();
 }

@@ -157,10 +157,8 @@ function readRename(lines: readonly string[], at: number): FileChange | undefine
 
 /** Without the time that diff writes behind it, and without git's `a/` and `b/`. */
 function readName(name: string): string | undefined {
-  const path = name
-    .replace(/\t.*$/, "")
-    .replace(/^"(.*)"$/, "$1")
-    .trim();
+  const [told = ""] = name.split("\t", 1);
+  const path = told.replace(/^"(.*)"$/, "$1").trim();
   return path === "/dev/null" ? undefined : path.replace(/^[abciow]\//, "");
 }
 

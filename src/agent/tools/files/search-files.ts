@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { globToRegex, walkFunction } from "../../../sandbox/walk.ts";
-import { cutText } from "../../text/text.ts";
+import { cutSigns, cutText } from "../../text/text.ts";
 import { quoteArgument } from "../quote.ts";
 import { defineSandboxTool } from "../tool.ts";
 
@@ -62,7 +62,7 @@ function searchCommand({ pattern, path, files, ignored, ignoreCase }: Search): s
   const found = [start, ignored ? "" : "yes", files === undefined ? "" : globToRegex(files), ""];
   // Only the paths of regular files, each below the folder as the model named it.
   const toPaths = String.raw`/^f/ { sub(/^[^\t]*\t[^\t]*\t/, ""); if (!/(^|\/)\.heddle\//) print ENVIRON["BELOW"] $0 }`;
-  const below = path === undefined ? "" : `${start.replace(/\/+$/, "")}/`;
+  const below = path === undefined ? "" : `${cutSigns(start, "/")}/`;
   return `${walkFunction}
 folder=${quoteArgument(start)}
 [ -d "$folder" ] || exec ${grep} -- "$folder"

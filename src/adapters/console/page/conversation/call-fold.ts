@@ -125,7 +125,7 @@ function renderDetails(details: CallDetails): Child[] {
 
 /** How it ended is told above its output. */
 function withoutExit({ text, omitted }: NonNullable<CallDetails["result"]>) {
-  return { text: text.replace(/^exit code \d+[^\n]*\n/, ""), omitted };
+  return { text: text.replace(/^exit code \d[^\n]*\n/, ""), omitted };
 }
 
 function factsOf({ name, status, exit, startedAt, tookMs, figures }: CallDetails): HTMLElement[] {

@@ -122,7 +122,8 @@ function renderTable(text: string): Child[] {
 }
 
 function isNumber(text: string): boolean {
-  return text.trim() === "" || /^\s*[-+]?[\d.,\s]*\d\s*%?\s*$/.test(text);
+  const bare = text.trim();
+  return bare === "" || /^[-+]?[\d.,\s]*\d\s*%?$/.test(bare);
 }
 
 /** With line numbers, and in colour where the name tells the language. */
