@@ -8,6 +8,7 @@ import { parseManifest } from "../src/agent/skills/manifest.ts";
 import type { Tool } from "../src/agent/tools/tool.ts";
 import { loadConfiguration } from "../src/app/configuration/load.ts";
 import { countsWithoutRestart, keepWhatNeedsRestart } from "../src/app/configuration/restart.ts";
+import { listOwnTools, validateReferences } from "../src/app/validate-references.ts";
 import { createProgram } from "../src/commands/command-line/program.ts";
 import { environmentSchema } from "../src/config/environment.ts";
 import { settingsSchema } from "../src/config/schema.ts";
@@ -96,6 +97,14 @@ test("every claim of docs/security.md names the tests that hold it", () => {
   expect(rows.filter(([, , tests = ""]) => !tests.includes("`tests/")).map(([row]) => row)).toEqual([]);
 });
 
+test("docs/rules.md names every tool of Heddle's own", () => {
+  const [, table = ""] = /^\| tools \| for \|\n([^]*?)\n\n/m.exec(read("docs/rules.md")) ?? [];
+  const named = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, names = ""]) =>
+    [...names.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name),
+  );
+  expect(named.toSorted()).toEqual(listOwnTools().toSorted());
+});
+
 function leads(page: string, link: string): boolean {
   const [file = "", anchor] = link.split("#");
   const target = file === "" ? page : join(dirname(page), file);
@@ -129,8 +138,14 @@ test.each(pages.filter((page) => page !== "docs/operations.md" && blocks(page, "
   "the settings that %s shows are valid",
   (page) => {
     for (const yaml of blocks(page, "yaml")) {
-      expect(settingsSchema.safeParse(parse(yaml)).error).toBeUndefined();
+      const settings = settingsSchema.parse(parse(yaml));
       validateForEditors(parse(yaml));
+      // Skills, repositories and tool chains are those of whoever reads the page.
+      const channels = Object.entries(settings.channels).map(([id, { tools }]) => [
+        id,
+        tools ? { tools } : {},
+      ]);
+      validateReferences({ ...settings, channels: Object.fromEntries(channels) }, []);
       expect(validateForEditors.errors).toBeNull();
     }
   },

@@ -3,14 +3,17 @@ import { askUser } from "../agent/tools/ask-user.ts";
 import { createSandboxTools, createSessionTools } from "../agent/tools/built-in.ts";
 import { callToolName, findToolsName } from "../agent/tools/dispatch/deferred-tools.ts";
 import { openPullRequestName, openRepositoryName } from "../agent/contracts/repositories.ts";
+import { getSkillName } from "../agent/skills/get-skill.ts";
+import { shareFolderName, sharePortName } from "../agent/contracts/previews.ts";
 import { webFetchName, webSearchName } from "../agent/contracts/web.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Settings } from "../config/schema.ts";
 
 /** The names of all tools that are not of MCP servers. */
-function listOwnTools(): string[] {
+export function listOwnTools(): string[] {
   const simple = [...createSandboxTools(), ...createSessionTools(), askUser].map(({ name }) => name);
-  const more = ["get_skill", "task", findToolsName, callToolName, webFetchName, webSearchName];
+  const of = { web: [webFetchName, webSearchName], previews: [sharePortName, shareFolderName] };
+  const more = [getSkillName, "task", findToolsName, callToolName, ...of.web, ...of.previews];
   return [...simple, ...more, openRepositoryName, openPullRequestName];
 }
 

@@ -24,7 +24,9 @@ export const channelsSchema = z
       skills: names.exactOptional().describe("only these skills"),
       tools: names
         .exactOptional()
-        .describe("only these tools, e.g. read_file; a trailing * matches anything: github__*"),
+        .describe(
+          "only these tools, e.g. read_file, besides those that the channel's skills and repositories take; a trailing * matches anything: github__*",
+        ),
       instructions: z.string().max(20_000).exactOptional().describe("added to agent.instructions"),
       verbosity: z
         .enum(["quiet", "normal", "full"])

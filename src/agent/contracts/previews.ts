@@ -1,5 +1,8 @@
 import type { Exposed } from "../../sandbox/sandbox.ts";
 
+export const sharePortName = "share_port";
+export const shareFolderName = "share_folder";
+
 /** Shows people what a thread serves, at addresses that nobody can guess. */
 export interface PreviewAccess {
   /** Why nothing more may be shown, in a sentence; undefined where it may. */

@@ -8,6 +8,8 @@ const maxListed = 100;
 /** How many skills a search lists with descriptions. */
 const maxFound = 20;
 
+export const getSkillName = "get_skill";
+
 const input = z.object({
   name: z.string().describe("Name of the skill, as in the list, or words to search for"),
   page: z.number().int().min(1).default(1).describe("Of a long skill"),
@@ -16,7 +18,7 @@ const input = z.object({
 /** The tool that loads a skill. Register it only when there are skills. */
 export function createGetSkillTool(skills: readonly Skill[]): Tool {
   return defineTool({
-    name: "get_skill",
+    name: getSkillName,
     description:
       "Loads the instructions of a skill by its name, or finds skills by words of their descriptions. Follow the instructions for the task at hand; load the files that they mention only when you need them.",
     input,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Exposure } from "../../sandbox/sandbox.ts";
-import type { PreviewAccess } from "../contracts/previews.ts";
+import { type PreviewAccess, shareFolderName, sharePortName } from "../contracts/previews.ts";
 import { formatInstant } from "../contracts/schedule-store.ts";
 import { defineSandboxTool, type SandboxToolContext, type Tool, type ToolResult } from "./tool.ts";
 
@@ -25,7 +25,7 @@ const ends = "It is a background command: bash_kill ends it, and so does a stop.
 export function createPreviewTools(previews: PreviewAccess): Tool[] {
   return [
     defineSandboxTool({
-      name: "share_port",
+      name: sharePortName,
       description:
         "Show people in a browser what a server of this thread answers, for example a web app that you work on: gives an address " +
         `that you pass on to them. Start the server first, as a background command. ${ends}`,
@@ -34,7 +34,7 @@ export function createPreviewTools(previews: PreviewAccess): Tool[] {
       run: (input, context) => share(previews, { port: input.port }, input.minutes, context),
     }),
     defineSandboxTool({
-      name: "share_folder",
+      name: shareFolderName,
       description:
         "Show people in a browser the files of a folder, for example a built page or a report with pictures: gives an address that " +
         `you pass on to them. Files that change are shown as they are. ${ends}`,

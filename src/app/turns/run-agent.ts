@@ -26,7 +26,7 @@ import type { Budgets } from "../../queue/budgets/budgets.ts";
 import type { TurnRunner } from "../../queue/turns/contracts.ts";
 import { type Probe, usefulPrograms } from "../../sandbox/sandbox.ts";
 import type { Logger } from "../../telemetry/log.ts";
-import { isListed } from "../channel-settings.ts";
+import { hasSkill, isListed } from "../channel-settings.ts";
 import { addAnswering, findAsker } from "./asker.ts";
 import { catalogueTokens } from "./offer-size.ts";
 import { openPlanning } from "./open-planning.ts";
@@ -68,7 +68,7 @@ export async function* runAgent(
     options.mcp.offer(signal, asker),
   ]);
   sandbox?.noteFiles(id);
-  const skills = library.skills.filter(({ name }) => isListed(channel.skills, name));
+  const skills = library.skills.filter(({ name }) => hasSkill(channel, name));
   const meter = createMeter(options.budgets.turnBudget(thread, history.turn), shared);
   const services = createServices(options, thread, asked, {
     sandbox: sandbox && keepFromWriting(provideSkillFolder(sandbox, skills), planning),
