@@ -6,7 +6,7 @@ import { createApp } from "./connection/bolt.ts";
 import { openHttpTransport } from "./connection/http.ts";
 import { createRouting, type Route } from "./connection/route.ts";
 import { openSocketTransport } from "./connection/socket.ts";
-import type { TeamConnection } from "./connection/team.ts";
+import { NotInstalled, type TeamConnection } from "./connection/team.ts";
 import { openTeamRegistry, type TeamRegistry } from "./connection/teams.ts";
 import { createWebClient } from "./connection/web.ts";
 import { type CatchUpOptions, readMissedEvents } from "./inbound/catch-up.ts";
@@ -18,6 +18,7 @@ import { listenToButtons } from "./inbound/interactions.ts";
 import { listenToStartReactions } from "./inbound/start-reactions.ts";
 import { listenToTasks } from "./inbound/tasks.ts";
 import { checkToken } from "./installation/check.ts";
+import { UnreadableInstallation } from "./installation/installations.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 
 /** Brings events in from Slack. Writes go through a surface, which is created separately. */
@@ -48,25 +49,23 @@ async function open(options: SlackAdapterOptions, inner: Intake): Promise<{ clos
       ? openSocketTransport(options, events.appToken)
       : openHttpTransport(options, events.signingSecret, events, "client" in choice ? choice : undefined);
 
-  // Intake has posted whatever people should read about the result.
-  const receive = async (event: InboundEvent | undefined): Promise<void> => {
-    try {
-      if (event) await intake.receive(event);
-    } catch (error) {
-      // Slack gives up sending it again after a few minutes.
-      catchUp.missed();
-      throw error;
-    }
-  };
-
   const app = createApp(transport.receiver, options);
   const findRoutes = createRouting(teams);
+  // Intake has posted whatever people should read about the result.
   const receiveEach = async (
     { body, context }: { body: unknown; context: { teamId?: string } },
     read: (reader: EventReader, route: Route) => Promise<InboundEvent | undefined>,
   ) => {
-    for await (const route of findRoutes(body, context.teamId))
-      await receive(await read(route.team.reader, route));
+    try {
+      for await (const route of findRoutes(body, context.teamId)) {
+        const event = await read(route.team.reader, route);
+        if (event) await intake.receive(event);
+      }
+    } catch (error) {
+      // Slack gives up sending it again after a few minutes. Where there is no token, nothing can be read back.
+      if (!(error instanceof NotInstalled || error instanceof UnreadableInstallation)) catchUp.missed();
+      throw error;
+    }
   };
   app.event("app_mention", (told) =>
     receiveEach(told, (reader, { isShared }) =>

@@ -552,6 +552,23 @@ describe("catching up", () => {
     expect(stop?.at).toBe(message?.at);
   });
 
+  test("finds what Slack gave up since it did not tell its author, though the connection was never lost", async () => {
+    const since = Date.now() - 1;
+    const present = Promise.withResolvers<void>();
+    const markConnected = async () => present.resolve();
+    const { slack, intake } = await startAdapter(
+      {},
+      { ...nobodyWasHere, lastConnectedAt: async () => since, markConnected },
+    );
+    await present.promise;
+    slack.fail("users.info", { kind: "refuse", error: "internal_error" });
+    const ada = slack.user("ada");
+    await ada.says(slack.direct(ada), "deploy");
+    await slack.until(() => slack.countFaults("users.info") === 0);
+    slack.forget();
+    await expect.poll(() => intake.events).toMatchObject([{ text: "deploy", author: { name: "ada" } }]);
+  });
+
   test("looks again after every new connection, and notes presence only behind it", async () => {
     const looks: string[] = [];
     const { slack } = await startAdapter(
