@@ -269,6 +269,20 @@ describe("post", () => {
     expect(replies()).toHaveLength(messages);
   });
 
+  test("what is found after a lost answer is not posted again, also once Discord has forgotten its key", async () => {
+    const { discord, surface, thread, replies } = await scene({ nonceMs: 1 });
+    await surface.post(thread, { kind: "progress", markdown: "Working" }, "p");
+    const long = answer(Array.from({ length: 900 }, (_, line) => `${line}. `).join("\n"));
+    const since = Date.now();
+    discord.fail(/^POST .*\/messages$/, { kind: "pass" });
+    discord.fail(/^POST .*\/messages$/, { kind: "lost-response" });
+    expect(await failure(surface.post(thread, long, "k"))).toMatchObject({ kind: "uncertain", partly: true });
+    const found = (await surface.find?.(thread, "k", since, { as: [long] })) ?? [];
+    expect(found).toHaveLength(2);
+    expect(await patiently(() => surface.post(thread, long, "k", found))).toHaveLength(3);
+    expect(replies()).toHaveLength(4);
+  });
+
   test("promises that for a shorter time than Discord keeps it", async () => {
     const { surface } = await scene();
     expect(surface.idempotentMs).toBeGreaterThan(60_000);

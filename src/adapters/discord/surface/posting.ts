@@ -82,8 +82,10 @@ export function createPosting(
 
   return {
     async post(thread, message, key, posted = []) {
-      // A rate limit in the middle of a long answer must not start it again.
-      const refs = unfinished.get(key) ?? [...posted];
+      // A rate limit in the middle of a long answer must not start it again. What was found may be more: a part whose
+      // answer was lost is not remembered.
+      const remembered = unfinished.get(key) ?? [];
+      const refs = posted.length > remembered.length ? [...posted] : remembered;
       unfinished.set(key, refs);
       const before = refs.length;
       try {
