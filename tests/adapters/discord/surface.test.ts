@@ -759,6 +759,17 @@ test("without the intent, an answer in a server says how to go on; elsewhere it 
   expect(direct.messages[0]?.content).toBe("Hi.");
 });
 
+test("without the intent, an answer is found by the words that it has with that", async () => {
+  const { discord, thread } = await scene({ messageContent: false });
+  const surface = surfaceOf(discord, { messageContent: false });
+  const since = Date.now();
+  const messages = [{ ...answer("Done."), footer: "2 s" }, answer("So.")];
+  for (const [index, message] of messages.entries()) {
+    const posted = await surface.post(thread, message, `k${index}`);
+    expect(await surface.find?.(thread, `k${index}`, since, { as: [message] })).toEqual(posted);
+  }
+});
+
 describe("a thread that is begun in a forum", () => {
   /** A forum with a tag for moderators and one for all. */
   async function forum(requiresTag: boolean, forumTags?: { working?: string; done?: string }) {

@@ -182,8 +182,8 @@ async function postOnce(
 }
 
 /** Without the permission to read everything, follow-ups need a mention, which people should know. */
-function addMentionHint(
-  { messageContent }: PostingDeps,
+export function addMentionHint(
+  { messageContent }: Pick<PostingDeps, "messageContent">,
   thread: ThreadRef,
   message: OutboundMessage,
 ): OutboundMessage {

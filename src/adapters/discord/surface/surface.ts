@@ -14,7 +14,7 @@ import { findPosted } from "./find-posted.ts";
 import { createForumTags, type ForumTagNames } from "./forum-tags.ts";
 import { createLookUps } from "./look-ups.ts";
 import { defaultEmoji, placeEmoji, showMark } from "./marks.ts";
-import { createPosting } from "./posting.ts";
+import { addMentionHint, createPosting } from "./posting.ts";
 import { fetchQuotesBefore } from "./quotes.ts";
 import { messageChars, nobody, renderOne } from "./render.ts";
 import { createInThread, inOpenThread } from "./threads.ts";
@@ -85,7 +85,8 @@ export function createDiscordSurface(options: DiscordSurfaceOptions): ChatSurfac
     ...createPosting({ rest, files, inThread, call, messageContent: options.messageContent }),
 
     async find(thread, _key, since, { as = [] } = {}) {
-      return (await call("looking", thread, () => findPosted(rest, thread, since, as))) ?? [];
+      const asPosted = as.map((message) => addMentionHint(options, thread, message));
+      return (await call("looking", thread, () => findPosted(rest, thread, since, asPosted))) ?? [];
     },
 
     async edit(ref, message) {
