@@ -373,7 +373,7 @@ describe("/agent", () => {
     expect(general.messages).toEqual([]);
   });
 
-  test("that failed once it was acknowledged says so, and nothing of it is left", async () => {
+  test("that may be taken all the same says so once it was acknowledged, and its question stays", async () => {
     const { slack, intake, adapter } = await startAdapter({ ackTimeoutMs: 3_000 });
     const [ada, general] = [slack.user("ada"), slack.channel("general")];
     const outcome = takesLong(intake);
@@ -383,8 +383,31 @@ describe("/agent", () => {
     outcome.reject(new Error("Redis is away"));
     // What is in hand is finished first.
     await stopped;
+    expect(ada.ephemerals()).toEqual([expect.stringMatching(/not make sure .+ before you ask again/)]);
+    expect(general.messages).toMatchObject([{ text: expect.stringContaining("build it") }]);
+  });
+
+  test("that may be taken all the same does not fail before the person, who would send it again", async () => {
+    const { slack, intake } = await startAdapter();
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    intake.next.push(async () => {
+      throw new Error("Redis is away");
+    });
+    ada.commands(general, "/agent build it");
+    await untilAcknowledged(slack);
+    expect(ada.ephemerals()).toEqual([expect.stringMatching(/not make sure .+ before you ask again/)]);
+    expect(general.messages).toMatchObject([{ text: expect.stringContaining("build it") }]);
+  });
+
+  test("whose question could not be posted says that nothing was begun, once it was acknowledged", async () => {
+    const { slack, intake } = await startAdapter({ ackTimeoutMs: 3_000 });
+    const [ada, general] = [slack.user("ada"), slack.channel("general")];
+    slack.fail("chat.postMessage", { kind: "stall" });
+    ada.commands(general, "/agent build it");
+    await untilAcknowledged(slack);
+    await slack.until(() => ada.ephemerals().length > 0);
     expect(ada.ephemerals()).toEqual([expect.stringContaining("nothing was begun")]);
-    expect(general.messages).toEqual([]);
+    expect([general.messages, intake.events]).toEqual([[], []]);
   });
 
   test("posts the task once, though Slack's answer is lost", async () => {
@@ -434,14 +457,6 @@ describe("/agent", () => {
     ada.commands(general, "/agent hi");
     await untilAcknowledged(slack);
     expect(ada.ephemerals()).toEqual(["That was not taken: that channel is closed."]);
-    expect(general.messages).toEqual([]);
-
-    intake.next.push(async () => {
-      throw new Error("Redis is away");
-    });
-    const failed = ada.commands(general, "/agent hi");
-    await slack.until(() => slack.calls.filter(({ method }) => method === "chat.delete").length === 2);
-    expect(failed.isAcknowledged).toBe(false);
     expect(general.messages).toEqual([]);
   });
 });
@@ -543,22 +558,22 @@ describe("A reaction that gives a message to the agent", () => {
     expect((await reacts("robot_face::skin-tone-2")).asked()).toHaveLength(1);
   });
 
-  test("that Slack tells of again, after its question was posted, asks once", async () => {
+  test("that Slack tells of again, since it was not certain that it was taken, asks once", async () => {
     const { slack, intake, bob, general, root, ada } = await scene({ ackTimeoutMs: 200 });
     const message = await bob.says(general, "look", { thread: root.ts });
     await untilAcknowledged(slack);
     intake.events.length = 0;
-    intake.next.push(async () => {
-      // The process dies here: what it has posted stays.
-      slack.fail("chat.delete", { kind: "refuse", error: "internal_error" });
+    const away = async () => {
       throw new Error("Redis is away");
-    });
+    };
+    intake.next.push(away, away);
     await ada.reacts("robot_face", message);
     await slack.until(() => intake.events.length > 0);
     await untilAcknowledged(slack);
     const asked = general.messages.filter(({ text }) => text.includes("asks about a message"));
     expect(asked).toHaveLength(1);
     expect(intake.events).toMatchObject([{ kind: "message", ref: { message: asked[0]?.ts } }]);
+    expect(slack.calls.filter(({ method }) => method === "chat.delete")).toEqual([]);
   });
 
   test("by somebody who may not ask posts nothing and tells them alone", async () => {

@@ -89,8 +89,9 @@ async function replaceMessage(
   });
 }
 
-export const notStored =
-  "I cannot take this at the moment, and nothing was done. Please try again in a minute.";
+/** What could not be confirmed may be stored all the same, as soon as Redis answers again. */
+export const notConfirmed =
+  "I could not make sure that this was taken. Look here again in a minute before you repeat it.";
 
 /** How long a gateway that did not accept an interaction leaves the response to another one that may have. */
 const yieldMs = 300;
@@ -112,7 +113,7 @@ export async function replyWithResult(
   try {
     result = await receive();
   } catch (error) {
-    await replyEphemeral(rest, token, notStored).catch(() => undefined);
+    await replyEphemeral(rest, token, notConfirmed).catch(() => undefined);
     throw error;
   }
   if (result.kind === "acted" && result.form) {

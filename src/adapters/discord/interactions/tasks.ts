@@ -7,7 +7,7 @@ import { type ChannelInfo, parentChannelOf, threadOfMessageIn } from "../connect
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
 import type { InteractionOptions } from "./options.ts";
-import { changeReply, notStored, replyEphemeral, replyWithResult, respond } from "./replies.ts";
+import { changeReply, notConfirmed, replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { readAuthor, type Base } from "./schema.ts";
 
 /** A task that is given with a command rather than a message. */
@@ -53,13 +53,15 @@ export async function receiveTask(options: InteractionOptions, interaction: Base
   if (!reply) return;
   if (reply.message === undefined)
     throw new Error("Discord did not say which message its response has created.");
-  await changeReply(rest, interaction, announce(author, task)).catch((error: unknown) =>
+  const shown = announce(author, task);
+  await changeReply(rest, interaction, shown).catch((error: unknown) =>
     log.warn({ err: error }, "The reply to a command could not be shown."),
   );
   try {
     await receive(toMessage(readOrigin(interaction), channel, task, reply.message));
   } catch (error) {
-    await changeReply(rest, interaction, notStored).catch(() => undefined);
+    // Under the task, which begins here if it was stored all the same.
+    await changeReply(rest, interaction, `${shown}\n-# ${notConfirmed}`).catch(() => undefined);
     throw error;
   }
 }

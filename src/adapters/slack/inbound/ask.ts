@@ -1,7 +1,8 @@
 import type { ChatPostMessageArguments } from "@slack/web-api";
+import type { BaseLogger } from "pino";
 import type { z } from "zod";
 import type { PromptChoice } from "../../../agent/messages.ts";
-import type { Author, ContextMessage, InboundEvent, Intake } from "../../../chat/inbound.ts";
+import type { Author, ContextMessage, InboundEvent, Intake, IntakeResult } from "../../../chat/inbound.ts";
 import { cutMarkdown } from "../../../chat/markdown.ts";
 import { lacksChoice, type TaskChoices } from "../../../chat/task-choices.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
@@ -20,6 +21,7 @@ export interface TaskDeps {
   intake: Intake;
   mayAsk(teamId: string, author: Author): boolean;
   choices(place: ThreadRef, author: Author): Promise<TaskChoices>;
+  log: BaseLogger;
 }
 
 /** A task that was given without a message of its own. */
@@ -42,10 +44,10 @@ export interface Options {
   prompt?: PromptChoice;
 }
 
-/** Posts the question and hands it in; gives a sentence for the person if that failed. */
+/** Posts the question and hands it in; gives a sentence for the person if that failed, or may have. */
 export async function ask(
   team: TeamConnection,
-  { intake, mayAsk, choices }: TaskDeps,
+  { intake, mayAsk, choices, log }: TaskDeps,
   question: Question,
 ): Promise<string | undefined> {
   const { author, channel, options = {} } = question;
@@ -58,18 +60,27 @@ export async function ask(
   if ("problem" in asked) return asked.problem;
   const posted = earlier ?? (await settleQuestion(team, question, asked));
   const event = toEvent(team, question, posted);
-  const withdraw = () => team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
+  let result: IntakeResult;
   try {
-    const result = await intake.receive(event);
-    // Intake posts the reply of a refusal in the thread.
-    if (result.kind !== "ignored") return undefined;
-    await withdraw();
-    return `That was not taken: ${result.why}.`;
+    result = await intake.receive(event);
   } catch (error) {
-    await withdraw();
-    throw error;
+    // It may be stored all the same, and begins under its question then, which so stays. Slack tells of a reaction again,
+    // and the question is found.
+    if (question.reaction) throw error;
+    log.error(
+      { err: error },
+      "It is not certain whether a task from Slack was stored; its person is told so.",
+    );
+    return notConfirmed;
   }
+  // Intake posts the reply of a refusal in the thread.
+  if (result.kind !== "ignored") return undefined;
+  await team.client.chat.delete({ channel, ts: posted.ts }).catch(() => undefined);
+  return `That was not taken: ${result.why}.`;
 }
+
+const notConfirmed =
+  "I could not make sure that this was taken. If it was, I answer under your question in a moment: look there before you ask again.";
 
 /**
  * The question that stands for the reaction, where another process was told of it too and has posted one at the same time:
