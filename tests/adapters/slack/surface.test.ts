@@ -176,6 +176,35 @@ describe("post", () => {
     ]);
   });
 
+  test.each([
+    ["limits the rate", { kind: "rate-limit", retryAfterSeconds: 1 }],
+    ["fails", { kind: "http", status: 503 }],
+  ] as const)("shares that file once, though Slack %s when the question is posted", async (_how, fault) => {
+    const { slack, surface, thread, replies } = await scene();
+    const message: OutboundMessage = {
+      ...{ kind: "question", markdown: "May I?", file: { name: "call.txt", text: "git push" } },
+      actions: [{ id: "approve:1", label: "Approve", style: "primary" }],
+    };
+    slack.fail("chat.postMessage", fault, 2);
+    await failure(surface.post(thread, message, "question:1"));
+    await failure(surface.post(thread, message, "question:1"));
+    expect(await surface.post(thread, message, "question:1")).toHaveLength(1);
+    expect(replies().map(({ files }) => files.length)).toEqual([1, 0]);
+    await surface.post(thread, message, "question:2");
+    expect(replies().map(({ files }) => files.length)).toEqual([1, 0, 1, 0]);
+  });
+
+  test("shares that file with the next message of its key where the question was refused for good", async () => {
+    const { slack, surface, thread, replies } = await scene();
+    const message: OutboundMessage = {
+      ...{ kind: "question", markdown: "May I?", file: { name: "call.txt", text: "git push" } },
+    };
+    slack.fail("chat.postMessage", { kind: "refuse", error: "is_archived" });
+    await failure(surface.post(thread, message, "question:1"));
+    await surface.post(thread, message, "question:1");
+    expect(replies().map(({ files }) => files.length)).toEqual([1, 1, 0]);
+  });
+
   test("shares that file when the first attempt did not get so far, and posts all where files are not allowed", async () => {
     const one = await scene();
     const long = { kind: "answer", markdown: "A line of the answer.\n".repeat(2_000) } as const;

@@ -26,21 +26,32 @@ interface PostDeps {
   onPosted(thread: ThreadRef): void;
 }
 
+interface PostState extends PostDeps {
+  /** Keys of messages that are not posted yet though their file is in the thread. */
+  shared: Set<string>;
+}
+
+const maxShared = 1_000;
+
 /**
  * Creates what posts messages: in parts where one is too long, as a file where there would be too many parts. Whatever
  * Slack refuses of an answer, it comes: in the plainest layout, in shorter parts, or as a file.
  */
 export function createPost(deps: PostDeps): ChatSurface["post"] {
+  const shared: PostState["shared"] = new Set();
   return async (thread, message, key, posted = []) => {
-    const post = new Post(deps, thread, message, key, posted);
+    const post = new Post({ ...deps, shared }, thread, message, key, posted);
     try {
       await post.run();
     } catch (error) {
       const failure = toSurfaceError("chat.postMessage", error);
       const { kind, message: text, retryAfterMs, limits, isLiftable, cause } = failure;
+      // Nobody goes on with what was refused for good.
+      if (!failure.isPassing && !isLiftable) shared.delete(key);
       const partly = post.refs.length > posted.length;
       throw new SurfaceError(kind, text, { retryAfterMs, partly, limits, isLiftable, cause });
     }
+    shared.delete(key);
     deps.onPosted(thread);
     return post.refs;
   };
@@ -49,13 +60,13 @@ export function createPost(deps: PostDeps): ChatSurface["post"] {
 /** One message on its way into a thread. */
 class Post {
   readonly refs: MessageRef[];
-  readonly #deps: PostDeps;
+  readonly #deps: PostState;
   readonly #thread: ThreadRef;
   readonly #message: OutboundMessage;
   readonly #key: string;
 
   constructor(
-    deps: PostDeps,
+    deps: PostState,
     thread: ThreadRef,
     message: OutboundMessage,
     key: string,
@@ -110,12 +121,22 @@ class Post {
     }
   }
 
-  /** Before the question that it belongs to, so that nobody can decide without it. @returns what is left to be posted */
+  /**
+   * Before the question that it belongs to, so that nobody can decide without it; once, though Slack may take the question
+   * only at a later attempt.
+   *
+   * @returns what is left to be posted
+   */
   async #attachFile(): Promise<OutboundMessage> {
-    const file = this.refs.length === 0 ? this.#message.file : undefined;
-    const isAttached =
-      !file || (await this.#share({ name: file.name, data: Buffer.from(file.text), comment: attachedAbove }));
-    return isAttached ? this.#message : withoutFile(this.#message);
+    const { shared } = this.#deps;
+    const { file } = this.#message;
+    if (!file || this.refs.length > 0 || shared.has(this.#key)) return this.#message;
+    const content = { name: file.name, data: Buffer.from(file.text), comment: attachedAbove };
+    if (!(await this.#share(content))) return withoutFile(this.#message);
+    shared.add(this.#key);
+    const [oldest] = shared;
+    if (shared.size > maxShared && oldest !== undefined) shared.delete(oldest);
+    return this.#message;
   }
 
   /** Whether Slack took the file. */
