@@ -147,6 +147,18 @@ describe("buttons", () => {
     expect(ada.ephemerals()).toEqual(["Somebody was faster."]);
   });
 
+  test("do not say that nothing was begun by a modal that may be taken all the same", async () => {
+    const { slack, intake, ada, asked } = await scene({ ackTimeoutMs: 3_000 });
+    await ada.presses("heddle_ask:deny:7", asked);
+    await untilAcknowledged(slack);
+    const outcome = takesLong(intake);
+    ada.submits("no");
+    await untilAcknowledged(slack);
+    outcome.reject(new Error("Redis is away"));
+    await slack.until(() => ada.ephemerals().length > 0);
+    expect(ada.ephemerals()).toEqual([expect.stringMatching(/not make sure .+ Look whether it was/)]);
+  });
+
   test("tell the person alone why they did nothing", async () => {
     const { slack, intake, ada, asked, general, root } = await scene();
     const before = slack.transcript(general);
@@ -399,14 +411,14 @@ describe("/agent", () => {
     expect(general.messages).toMatchObject([{ text: expect.stringContaining("build it") }]);
   });
 
-  test("whose question could not be posted says that nothing was begun, once it was acknowledged", async () => {
+  test("whose question could not be posted says so once it was acknowledged", async () => {
     const { slack, intake } = await startAdapter({ ackTimeoutMs: 3_000 });
     const [ada, general] = [slack.user("ada"), slack.channel("general")];
     slack.fail("chat.postMessage", { kind: "stall" });
     ada.commands(general, "/agent build it");
     await untilAcknowledged(slack);
     await slack.until(() => ada.ephemerals().length > 0);
-    expect(ada.ephemerals()).toEqual([expect.stringContaining("nothing was begun")]);
+    expect(ada.ephemerals()).toEqual([expect.stringContaining("try again in a minute if not")]);
     expect([general.messages, intake.events]).toEqual([[], []]);
   });
 

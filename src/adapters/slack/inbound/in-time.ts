@@ -4,7 +4,9 @@ import type { BaseLogger } from "pino";
 /** Slack waits for three seconds. https://docs.slack.dev/interactivity/handling-user-interaction#acknowledgment_response */
 const patienceMs = 2_000;
 
-const notTaken = "I could not take this, and nothing was begun. Please try again in a minute.";
+/** What has failed may be stored all the same, as soon as Redis answers again. */
+const notConfirmed =
+  "I could not make sure that this was taken. Look whether it was, and try again in a minute if not.";
 
 /** How whoever waits is answered. */
 interface Reply<Answer> {
@@ -40,8 +42,11 @@ export function createInTime(log: BaseLogger): InTime {
       const answer = await work;
       if (answer) await tell(answer.text);
     } catch (error) {
-      log.error({ err: error }, "What somebody asked for in Slack could not be taken, and they are told so.");
-      await tell(notTaken);
+      log.error(
+        { err: error },
+        "It is not certain whether what somebody asked for in Slack was taken; they are told so.",
+      );
+      await tell(notConfirmed);
     }
   };
 
