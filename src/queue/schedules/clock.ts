@@ -10,6 +10,8 @@ import type { StoredSchedule } from "./stored-schedule.ts";
 export interface Tick {
   thread: ThreadId;
   id: string;
+  /** Of one of a cron pattern that has failed: when the next one comes, which takes its place, ms since the epoch. */
+  next?: number;
 }
 
 /**
@@ -50,9 +52,11 @@ export function openScheduleClock(redis: Redis): ScheduleClock {
 }
 
 const jobOptions = {
-  // A platform or a Redis that is away comes back.
-  attempts: 1_000,
+  // A platform or a Redis that is away comes back, and what is planned once has no other job: it is never given up.
+  attempts: 1_000_000_000,
   backoff: { type: "fixed", delay: 5_000 },
+  // By default all are kept.
+  stackTraceLimit: 1,
   removeOnComplete: true,
   removeOnFail: { age: 604_800, count: 1_000 },
 };
@@ -73,6 +77,12 @@ export interface ScheduleTicksOptions {
 
 const atOnce = 10;
 
+/** So that after a long outage only the last of those that have failed meanwhile comes, not all of them at once. */
+async function noteNext(clock: Queue<Tick>, job: Job<Tick>): Promise<void> {
+  const { next } = (await clock.getJobScheduler(job.data.id)) ?? {};
+  if (next !== undefined) await job.updateData({ ...job.data, next });
+}
+
 /** Takes the clock's ticks until closed. */
 export async function startScheduleTicks(options: ScheduleTicksOptions): Promise<{ close(): Promise<void> }> {
   const clock = new Queue<Tick>(scheduleQueueName, { connection: options.redis, prefix: queuePrefix });
@@ -81,8 +91,15 @@ export async function startScheduleTicks(options: ScheduleTicksOptions): Promise
   const processor = async (job: Job<Tick>) => {
     // A job scheduler notes for when its job was made; the delay of a single job never changes.
     const due = job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0);
-    const fired = await options.fire(job.data, due, closing.signal);
-    if (fired === "remove") await clock.removeJobScheduler(job.data.id);
+    const { thread, id, next } = job.data;
+    if (next !== undefined && next <= Date.now()) return;
+    try {
+      const fired = await options.fire({ thread, id }, due, closing.signal);
+      if (fired === "remove") await clock.removeJobScheduler(id);
+    } catch (error) {
+      if (next === undefined) await noteNext(clock, job);
+      throw error;
+    }
   };
   const worker = new Worker<Tick>(scheduleQueueName, processor, {
     connection: options.redis,

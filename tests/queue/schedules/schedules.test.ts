@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { heddle, type UserMessage } from "../../../src/agent/messages.ts";
 import type { When } from "../../../src/agent/contracts/schedule-store.ts";
@@ -235,6 +236,56 @@ describe("A task that is due", () => {
     const asOf = Date.now();
     const next = (await plans().list()).map((planned) => planned.next > asOf);
     expect(next).toEqual(when.kind === "cron" ? [true] : []);
+  });
+
+  test("once comes even after its platform was away for days", async () => {
+    const failed = Promise.withResolvers<void>();
+    let isAway = true;
+    const { times } = await worker(memoryChat(), {
+      mayAsk: async () => {
+        if (!isAway) return { allowed: true };
+        failed.resolve();
+        throw new SurfaceError("uncertain", "no answer");
+      },
+    });
+    const jobs = new Queue(scheduleQueueName, { connection: server.client(), prefix: queuePrefix });
+    closers.push(() => jobs.close());
+    const added = await plans().add({ task: "look", when: { kind: "once", at: Date.now() + minuteMs } });
+    const id = "schedule" in added ? added.schedule.id : "";
+    await server.client().hset(jobs.toKey(id), "atm", 50_000);
+    const job = await jobs.getJob(id);
+    await job?.promote();
+    await failed.promise;
+    await expect.poll(() => job?.getState()).toBe("delayed");
+    isAway = false;
+    // On a slow machine it has gone on by itself.
+    await job?.promote().catch(() => undefined);
+    await times(1);
+    expect((await waiting()).map(({ text }) => text.split("\n")[0])).toEqual(["look"]);
+    expect(await plans().list()).toEqual([]);
+  });
+
+  test("again and again comes once for all the times at which its platform was away", async () => {
+    let isAway = true;
+    let failures = 0;
+    const { times } = await worker(memoryChat(), {
+      mayAsk: async () => {
+        if (!isAway) return { allowed: true };
+        failures += 1;
+        throw new SurfaceError("uncertain", "no answer");
+      },
+    });
+    const jobs = new Queue(scheduleQueueName, { connection: server.client(), prefix: queuePrefix });
+    closers.push(() => jobs.close());
+    await plans().add({ task: "look", when: { kind: "cron", pattern: "* * * * * *", timeZone: "UTC" } });
+    await expect.poll(() => failures).toBeGreaterThan(2);
+    isAway = false;
+    const back = Date.now();
+    await expect.poll(() => jobs.getDelayedCount()).toBeGreaterThan(2);
+    for (const job of await jobs.getDelayed())
+      if (job.attemptsMade > 0) await job.promote().catch(() => undefined);
+    const fired = await times(3);
+    expect(fired.filter((due) => due < back).length).toBeLessThan(2);
   });
 
   test("is not put there twice when the same moment is done again", async () => {
