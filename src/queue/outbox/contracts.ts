@@ -15,7 +15,7 @@ export type OutboxEntry =
   /**
    * `begun`: ms since the epoch of the first attempt; with it the message may already be there. `question`: its id;
    * where it was posted is noted, so that it can be edited. `heldSince`: ms since the epoch; the bot is not in the
-   * channel, and may be invited again, the thread is locked, or the platform fails. `inPlace`: the turn's progress
+   * channel, and may be invited again, the thread is locked, or the platform fails or is away. `inPlace`: the turn's progress
    * message, where there is one, becomes it.
    */
   | {
@@ -40,6 +40,8 @@ export interface OutboxOptions {
   output: RateLimiter;
   /** Ends the waiting for a rate limit; what is left is done by the next flush. */
   signal: AbortSignal;
+  /** How long a post waits for a platform that cannot be reached, or wants to be asked later, ms. Default: ten minutes. */
+  patienceMs?: number;
   /** Resolves when nobody else writes to the progress message, with whether there may be one that the head does not know. */
   progressQuiet: Promise<boolean>;
   /** ms since the epoch. */

@@ -36,6 +36,8 @@ interface Delivery {
 export const maxAttempts = ({ find, idempotentMs }: ChatSurface) => (find ? 14 : idempotentMs > 0 ? 12 : 3);
 /** How long an answer waits for an invitation, or for a platform that fails, and between which bounds it is tried again meanwhile, ms. */
 const held = { forMs: 6 * 3_600_000, leastMs: 60_000, mostMs: 1_800_000 };
+/** How long a post waits for the platform, and where the thread has one that waits already, ms: meanwhile it has a slot. */
+const patience = { newMs: 600_000, heldMs: 30_000 };
 const firstPauseMs = 250;
 const longestPauseMs = 60_000;
 
@@ -81,8 +83,9 @@ export async function deliverPost(
       await waitBeforeRetry(post.attempts, options.signal);
       continue;
     }
-    // Later attempts find what has arrived, so that none of them makes a second one.
-    const mayComeLater = error.kind === "uncertain" && options.surface.find !== undefined;
+    // Nothing was done, or later attempts find what has arrived, so that none of them makes a second one.
+    const mayComeLater =
+      error.kind === "rate-limited" || (error.isPassing && options.surface.find !== undefined);
     const retryAt = error.isLiftable || mayComeLater ? await hold(post, error) : undefined;
     if (retryAt !== undefined) return { retryAt, replaced: [] };
     options.onProblem(`A message could not be posted to ${lease.thread} (${error.kind}).`, error);
@@ -136,27 +139,45 @@ async function hold(
   if (entry.question !== undefined || waited > held.forMs) return undefined;
   if (entry.heldSince === undefined)
     options.onProblem(`A message waits until ${lease.thread} takes messages of the bot again.`, error);
-  // Of what was refused nothing is there.
-  const tried = error.kind === "uncertain" && begun !== undefined ? { begun, attempts } : {};
+  // Of what was refused nothing is there. Where the platform is away, an attempt before may have arrived.
+  const tried = error.isPassing && begun !== undefined ? { begun, attempts } : {};
   const kept: OutboxEntry = { ...rest, ...tried, heldSince };
   await lease.append([], { fields: { unsaid: "1" }, outbox: { [key]: JSON.stringify(kept) } });
   return options.now() + Math.min(Math.max(waited, held.leastMs), held.mostMs);
 }
 
-/** Posts it when the channel's budget allows. @throws whatever is no error of the platform's */
+/** How it is posted in a thread of which a message waits already, or none does. */
+export function withPatience(options: OutboxOptions, entries: readonly StoredEntry[]): OutboxOptions {
+  const { patienceMs = patience.newMs } = options;
+  const isWaiting = entries.some(({ entry }) => entry.do === "post" && entry.heldSince !== undefined);
+  return { ...options, patienceMs: isWaiting ? Math.min(patienceMs, patience.heldMs) : patienceMs };
+}
+
+/**
+ * Posts it when the channel's budget and the platform allow, if they do so in time.
+ *
+ * @throws whatever is no error of the platform's
+ */
 async function tryPost(post: PendingPost): Promise<Attempt> {
-  const { surface, output, signal } = post.options;
+  const { surface, output, signal, patienceMs = patience.newMs } = post.options;
   const { kind } = post.entry.message;
   const urgency = kind === "receipt" || kind === "question" ? kind : "final";
   const thread = parseThreadId(post.lease.thread);
+  const overdue = AbortSignal.timeout(patienceMs);
+  const either = AbortSignal.any([signal, overdue]);
+  let cause: unknown;
+  const write = () =>
+    postNow(post, thread).catch((error: unknown) => {
+      cause = error;
+      throw error;
+    });
   try {
-    return {
-      kind: "posted",
-      refs: await output.write(surface, thread, urgency, signal, () => postNow(post, thread)),
-    };
+    return { kind: "posted", refs: await output.write(surface, thread, urgency, either, write) };
   } catch (error) {
-    if (!(error instanceof SurfaceError)) throw error;
-    return { kind: "failed", error };
+    if (error instanceof SurfaceError) return { kind: "failed", error };
+    if (signal.aborted || error !== overdue.reason) throw error;
+    const why = `The platform has taken no message for ${Math.round(patienceMs / 1_000)} s.`;
+    return { kind: "failed", error: new SurfaceError("rate-limited", why, { cause }) };
   }
 }
 

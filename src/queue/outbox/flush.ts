@@ -8,7 +8,14 @@ import type { SessionLease } from "../session/lease.ts";
 import { readMessageRef } from "../session/stored.ts";
 import { answerInPlace } from "./answer-in-place.ts";
 import { type OutboxEntry, type OutboxOptions, settledSeconds } from "./contracts.ts";
-import { deliverPost, findPosted, maxAttempts, type StoredMark, waitBeforeRetry } from "./deliver.ts";
+import {
+  deliverPost,
+  findPosted,
+  maxAttempts,
+  type StoredMark,
+  waitBeforeRetry,
+  withPatience,
+} from "./deliver.ts";
 import { markMessage } from "./message-marks.ts";
 import { readEntries, readSettled, type StoredEntry } from "./stored-entries.ts";
 
@@ -28,26 +35,23 @@ export async function flushOutbox(
     work.catch((error: unknown) => {
       if (!options.signal.aborted || error !== options.signal.reason) throw error;
     });
-  /** When to try those again whose turn's message waits for an invitation, by turn. */
+  /** When to try those again whose turn's message waits for an invitation, or for the platform, by turn. */
   const held = new Map<string, number>();
   /** Keys of progress messages that have become the answer. */
   const inPlace = new Set<string>();
+  const patient = withPatience(options, entries);
   const isHeld = (key: string) => held.has(turnOf(key));
   await untilAborted(
     (async () => {
       for (const { key, entry } of entries) {
-        if (entry.do !== "post") continue;
-        const progress = `${turnOf(key)}:progress`;
-        if (entry.inPlace && entry.begun === undefined) {
-          const settled = entries.find((other) => other.key === progress)?.entry;
-          const calls = settled?.do === "settle" ? settled.message?.calls : undefined;
-          if (await answerInPlace(lease, key, withCalls(entry.message, calls), progress, options)) {
-            inPlace.add(progress);
-            continue;
-          }
+        // What a turn says behind its answer waits with it.
+        if (entry.do !== "post" || isHeld(key)) continue;
+        if (await postInPlace(lease, key, entry, entries, options)) {
+          inPlace.add(`${turnOf(key)}:progress`);
+          continue;
         }
         const answered = marksBeside(key, entries);
-        const { retryAt, replaced } = await deliverPost(lease, key, entry, answered, options);
+        const { retryAt, replaced } = await deliverPost(lease, key, entry, answered, patient);
         entries = entries.map((found) => replaced.find(({ key: other }) => other === found.key) ?? found);
         if (retryAt !== undefined) held.set(turnOf(key), retryAt);
       }
@@ -66,6 +70,21 @@ export async function flushOutbox(
     rest: untilAborted(Promise.all(rest).then(() => undefined)),
     ...(held.size > 0 && { retryAt: Math.min(...held.values()) }),
   };
+}
+
+/** Whether the turn's progress message has become the post. */
+async function postInPlace(
+  lease: SessionLease,
+  key: string,
+  { inPlace, begun, message }: Extract<OutboxEntry, { do: "post" }>,
+  entries: readonly StoredEntry[],
+  options: OutboxOptions,
+): Promise<boolean> {
+  if (!inPlace || begun !== undefined) return false;
+  const progress = `${turnOf(key)}:progress`;
+  const settled = entries.find((other) => other.key === progress)?.entry;
+  const calls = settled?.do === "settle" ? settled.message?.calls : undefined;
+  return answerInPlace(lease, key, withCalls(message, calls), progress, options);
 }
 
 /** The answer below what was done for it, where both are in one message. */

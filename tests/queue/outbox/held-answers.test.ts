@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createDiscordSurface } from "../../../src/adapters/discord/surface/surface.ts";
 import { createSlackSurface } from "../../../src/adapters/slack/surface/surface.ts";
 import { sendKept } from "../../../src/queue/outbox/send-kept.ts";
-import { SurfaceError } from "../../../src/chat/surface.ts";
+import { type ChatSurface, SurfaceError } from "../../../src/chat/surface.ts";
 import { threadId } from "../../../src/chat/threads.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { freePort } from "../../fakes/free-port.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
@@ -146,6 +147,89 @@ test.each([
     expect(await unsaid()).toBeNull();
   },
 );
+
+/** A surface whose platform is out of reach until it is back. */
+function outOfReach(surface: ChatSurface, away: ChatSurface) {
+  const now = { surface: away };
+  const out: ChatSurface = {
+    ...surface,
+    post: (...args) => now.surface.post(...args),
+    find: async (...args) => (await now.surface.find?.(...args)) ?? [],
+  };
+  return { out, back: () => void (now.surface = surface) };
+}
+
+test.each([
+  ["Slack", "has not been sent", onSlack, undefined],
+  ["Slack", "has arrived", onSlack, true],
+  ["Slack", "has not arrived", onSlack, false],
+  ["Discord", "has not been sent", onDiscord, undefined],
+  ["Discord", "has arrived", onDiscord, true],
+  ["Discord", "has not arrived", onDiscord, false],
+])(
+  "An answer holds no slot for as long as %s is out of reach, and stands there once where it %s before",
+  async (platform, _what, onPlatform, isThere) => {
+    const { surface, place, said } = await onPlatform();
+    const log = pino({ level: "silent" });
+    const nowhere = `http://127.0.0.1:${await freePort()}/api`;
+    const { out, back } = outOfReach(
+      surface,
+      platform === "Slack"
+        ? createSlackSurface({ botToken: "xoxb-1", apiUrl: `${nowhere}/`, log })
+        : createDiscordSurface({ token: "t", apiUrl: nowhere, cdnUrl: nowhere, messageContent: true, log }),
+    );
+    const begun = Date.now() - 1;
+    if (isThere) await surface.post(place, done, "t:answer");
+    const entry = { do: "post", message: done, attempts: 0, ...(isThere !== undefined && { begun }) };
+    const entries = { "t:answer": entry };
+    const { flush, problems, passes, left, unsaid } = storedOutbox(
+      ...([server.client(), threadId(place), out, entries, 1_500] as const),
+    );
+    expect(await flush()).toBe(60_000);
+    expect(await unsaid()).toBe("1");
+    passes(hour);
+    expect(await flush()).toBe(hour / 2);
+    expect(problems).toHaveLength(1);
+    back();
+    expect(await flush()).toBeUndefined();
+    expect(said()).toEqual(["It is done."]);
+    expect(await left()).toEqual([]);
+    expect(await unsaid()).toBeNull();
+  },
+);
+
+test("What a turn says behind its answer waits with it for a platform that wants to be asked much later", async () => {
+  const chat = memoryChat();
+  chat.failNext(new SurfaceError("rate-limited", "slow down", { retryAfterMs: 700_000 }));
+  const offer = { kind: "answer", markdown: "Go on?" };
+  const redis = server.client();
+  const entries = {
+    "t:answer": { do: "post", message: done, attempts: 0 },
+    "t:offer": { do: "post", message: offer, attempts: 0 },
+  };
+  const { flush, left } = storedOutbox(redis, "memory:1:2:4", chat.surface, entries, 300);
+  expect(await flush()).toBe(60_000);
+  expect((await left()).toSorted()).toEqual(["t:answer", "t:offer"]);
+  const place = { platform: "memory", workspace: "1", channel: "2" };
+  expect(await redis.pttl(keys.rateLimit(place, "messages"))).toBeGreaterThan(600_000);
+  // The platform's time is over.
+  await redis.del(keys.rateLimit(place, "messages"));
+  expect(await flush()).toBeUndefined();
+  expect(chat.shown.map(({ message }) => message.markdown)).toEqual(["It is done.", "Go on?"]);
+  expect(chat.shown.map(({ message }) => message.footer)).toEqual([undefined, undefined]);
+});
+
+test("A turn whose question cannot be posted in time goes on without it", async () => {
+  const chat = memoryChat();
+  chat.failNext(new SurfaceError("rate-limited", "slow down", { retryAfterMs: 700_000 }));
+  const entry = { do: "post", message: { kind: "question", markdown: "May I?" }, attempts: 0, question: "q" };
+  const { flush, left, head } = storedOutbox(
+    ...([server.client(), "memory:1:3:5", chat.surface, { "question:q": entry }, 300] as const),
+  );
+  expect(await flush()).toBeUndefined();
+  expect(await left()).toEqual([]);
+  expect(JSON.parse((await head())["decision:q"] ?? "{}")).toMatchObject({ kind: "unasked" });
+});
 
 test("An answer is not kept for longer where the platform does not say whether it is there", async () => {
   const chat = memoryChat();

@@ -11,6 +11,7 @@ export function storedOutbox(
   thread: string,
   surface: ChatSurface,
   entries: Record<string, object>,
+  patienceMs?: number,
 ) {
   const problems: string[] = [];
   let now = Date.now();
@@ -23,6 +24,7 @@ export function storedOutbox(
     await stored;
     const { rest, retryAt } = await flushOutbox(await claimSession(redis, thread), {
       ...{ redis, surface, output: createRateLimiter(redis), signal: AbortSignal.timeout(20_000) },
+      ...(patienceMs !== undefined && { patienceMs }),
       progressQuiet: Promise.resolve(true),
       now: () => now,
       onProblem: (problem) => problems.push(problem),
@@ -35,6 +37,7 @@ export function storedOutbox(
     problems,
     passes: (ms: number) => void (now += ms),
     left: () => redis.hkeys(keys.outbox(thread)),
+    head: () => redis.hgetall(keys.head(thread)),
     unsaid: () => redis.hget(keys.head(thread), "unsaid"),
   };
 }
