@@ -93,7 +93,7 @@ export interface SessionLease {
   holds(): Promise<boolean>;
   /** The same, and says so to whoever would take the session over: see `tryClaimSession`. */
   confirm(): Promise<boolean>;
-  /** Appends atomically. @throws LeaseLost */
+  /** Appends atomically. A turn that begins with it works on the messages behind its start alone. @throws LeaseLost */
   append(records: readonly JournalRecord[], change?: Change): Promise<void>;
   /**
    * Moves what waits into the journal, behind the records of `before`; `start` is written first if any message is taken.

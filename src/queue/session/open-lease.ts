@@ -82,15 +82,17 @@ export function openLease(
       const set = Object.entries(change.fields ?? {}).filter((entry) => entry[1] !== undefined);
       const outbox = Object.entries(change.outbox ?? {});
       const done = Object.entries(change.done ?? {});
+      const begun = listBegun(appended);
       const lines = appended.map(json);
       await write(
         appendScript,
-        [head, log, keys.outbox(thread)],
+        [head, log, keys.outbox(thread), keys.asked(thread)],
         [
           ...hints(),
           ...[set.length, ...set.flat()],
           ...[outbox.length, ...outbox.flatMap(([key, value]) => [key, value ?? ""])],
           ...[done.length, ...done.flat()],
+          ...[begun.length, ...begun],
           ...lines,
         ],
       );
@@ -149,6 +151,13 @@ function noteWritten(redis: Redis, thread: ThreadId, length: number) {
       return { records, chars: charsOf(lines) };
     },
   };
+}
+
+/** The ids of the messages that a turn begins with by these records: from then on the running turn works on them alone. */
+function listBegun(records: readonly JournalRecord[]): string[] {
+  const start = records.findLastIndex(({ type }) => type === "turn-start");
+  if (start < 0) return [];
+  return records.slice(start).flatMap((record) => (record.type === "user" ? [record.message.id] : []));
 }
 
 function json(record: JournalRecord): string {

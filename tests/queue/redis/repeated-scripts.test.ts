@@ -2,6 +2,7 @@ import { globSync } from "node:fs";
 import { basename } from "node:path";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { JournalRecord } from "../../../src/agent/journal/journal.ts";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { noUsage } from "../../../src/agent/model.ts";
 import type { MessageMark } from "../../../src/chat/outbound.ts";
@@ -229,13 +230,19 @@ const cases: Case[] = [
         fields: { status: "idle" },
         outbox: { key: "{}" },
       });
+      // The end of a turn whose stop came late, and the turn with what is newer.
+      const newer: JournalRecord[] = [
+        { type: "turn-start", turn: "2", at: 4 },
+        { type: "user", message: say(4) },
+      ];
+      await lease.append(newer, { fields: { status: "running" } });
       const written = lease.written().records.map(({ type }) => type);
       const position = await lease.keepSnapshot(async function* () {
         yield ["{}"];
       });
       return [lease.claimsWithoutProgress, taken.map(({ id }) => id), withdrawn, written, position];
     },
-    told: [1, ["m2"], [], ["turn-start", "user", "decision"], 5],
+    told: [1, ["m2"], [], ["turn-start", "user", "decision", "turn-start", "user"], 7],
   },
   {
     ...{ scripts: ["claim", "confirm"], what: "the word that a holder is at it" },

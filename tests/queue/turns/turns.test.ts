@@ -29,6 +29,7 @@ import { keys, queueName, queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { readJournal } from "../../../src/queue/session/journal/journal.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
+import { deleteMessage, editMessage } from "../../../src/queue/session/mailbox/message-changes.ts";
 import { createRedisNotes } from "../../../src/queue/session/notes.ts";
 import { createOverview } from "../../../src/queue/session/lists/overview.ts";
 import { readSessionStatus } from "../../../src/queue/session/lists/sessions.ts";
@@ -541,6 +542,35 @@ describe("A stop", () => {
     expect((await readJournal(redis, threadId(thread))).map(({ type }) => type).slice(-6)).toEqual([
       ...["tool-result", "turn-end", "turn-start", "user", "assistant", "turn-end"],
     ]);
+  });
+
+  test("that comes late leaves the new turn nothing of the stopped message, and no work once its own is deleted", async () => {
+    const chat = memoryChat();
+    const { says, stops, redis, thread } = gateway(chat);
+    const tools = ["wait1", "wait2", "wait3"].map((name) => ({ name, ...waitingTool() }));
+    const [first, second, third] = tools;
+    await worker(chat, {
+      replies: tools.map(({ name }) => ({ calls: [{ name }] })),
+      tools: tools.map(({ name, tool }) => ({ ...tool, name })),
+    });
+    const older = await says("old");
+    await first?.started;
+    const late = tick();
+    const newer = await says("new", { addressed: "follow-up" });
+    first?.release();
+    await second?.started;
+    await stops(late);
+    await third?.started;
+    const id = threadId(thread);
+    const change = ({ event }: typeof older) => ({
+      message: event.kind === "message" ? event.ref.message : "",
+      author: { id: "U1", name: "Ada" },
+      at: tick(),
+    });
+    expect(await editMessage(redis, id, { ...change(older), text: "older still" })).toBe("too-late");
+    expect(await deleteMessage(redis, id, change(older))).toBe("too-late");
+    expect(await deleteMessage(redis, id, change(newer))).toBe("stopping");
+    await answer(chat, "Stopped by Ada, who deleted the message");
   });
 
   test("by two people and told twice is one stop, with one receipt", async () => {

@@ -3,6 +3,7 @@
   Idempotent: a client that lost the reply with its connection sends the same write again.
 
   KEYS[1] head    KEYS[2] log    KEYS[3] outbox
+  KEYS[4] asked: set of the ids of the messages that the running turn works on
 
   ARGV[1] epoch of the caller
   ARGV[2] number of the write within the claim
@@ -10,6 +11,7 @@
   then    number of head fields f, then f pairs of field and value ("" removes the field)
   then    number of outbox entries o, then o pairs of key and JSON ("" removes the entry)
   then    number of entries done d, then d pairs of key and JSON: removed unless replaced meanwhile
+  then    number of messages m that a turn begins with by this write (0: none begins), then their ids
   then    records (JSON)
 
   Output
@@ -17,7 +19,7 @@
     -1      fenced: a newer claim exists, nothing was written
 ]]
 -- @include publish-hints
-local head, log, outbox = KEYS[1], KEYS[2], KEYS[3]
+local head, log, outbox, asked = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, write = ARGV[1], ARGV[2]
 
 local known = redis.call("HMGET", head, "epoch", "length", "write")
@@ -57,7 +59,14 @@ end
 local fields = publishHints(3)
 local entries = eachPair(fields, setIn(head))
 local done = eachPair(entries, setIn(outbox))
-local records = eachPair(done, removeDone)
+local messages = eachPair(done, removeDone)
+local records = messages + 1 + tonumber(ARGV[messages])
+if records > messages + 1 then
+  redis.call("DEL", asked)
+end
+for message = messages + 1, records - 1 do
+  redis.call("SADD", asked, ARGV[message])
+end
 for record = records, #ARGV do
   length = redis.call("RPUSH", log, ARGV[record])
 end
