@@ -59,7 +59,7 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
     const firing = `schedule-${id}-${due}`;
     const late = options.now() - due;
     const lateness =
-      late > lateMs ? `${Math.round(late / 60_000)} min late, because nothing was running` : "";
+      late > lateMs ? `${Math.round(late / 60_000)} min late, since it could not begin before` : "";
 
     const announce = (text: string) => postOnce(thread, firing, text, options, closing);
     const permission = await options.mayAsk(thread, schedule.author);
