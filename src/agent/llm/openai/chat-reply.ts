@@ -14,8 +14,21 @@ const count = z.number().nullish();
 const usage = z.object({
   prompt_tokens: count,
   completion_tokens: count,
+  total_tokens: count,
+  completion_tokens_details: z.object({ reasoning_tokens: count }).nullish().catch(undefined),
   prompt_tokens_details: z.object({ cached_tokens: count, cache_write_tokens: count }).nullish(),
 });
+
+/**
+ * What was written, reasoning included. OpenAI counts that in `completion_tokens`; xAI, and Gemini at its own address, count
+ * it in `total_tokens` alone. https://docs.x.ai/docs/guides/reasoning
+ */
+function countOutput(told: z.infer<typeof usage> | undefined): number {
+  const written = told?.completion_tokens ?? 0;
+  const beside = (told?.total_tokens ?? 0) - (told?.prompt_tokens ?? 0) - written;
+  const reasoning = told?.completion_tokens_details?.reasoning_tokens ?? beside;
+  return written + Math.max(0, Math.min(beside, reasoning));
+}
 
 const callDelta = z.object({
   index: z.number().nullish(),
@@ -140,7 +153,7 @@ export class ChatReply {
     const cacheRead = details?.cached_tokens ?? 0;
     const cacheWrite = details?.cache_write_tokens ?? 0;
     const input = Math.max(0, (this.#usage?.prompt_tokens ?? 0) - cacheRead - cacheWrite);
-    return { input, output: this.#usage?.completion_tokens ?? 0, cacheRead, cacheWrite };
+    return { input, output: countOutput(this.#usage), cacheRead, cacheWrite };
   }
 
   *#show(thinking: string, text: string): Generator<ModelEvent> {
