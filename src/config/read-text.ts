@@ -10,10 +10,13 @@ import { ConfigError } from "./config-error.ts";
  */
 export function readText(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8");
+    return withoutMark(readFileSync(path, "utf8"));
   } catch (error) {
     const why = explainUnreadable(path, error);
     if (why === undefined) return undefined;
     throw new ConfigError(why);
   }
 }
+
+/** Without the byte order mark that editors of Windows put first: it would count as a part of the first name. */
+const withoutMark = (text: string) => text.replace(/^\uFEFF/, "");

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { readMcpConfig } from "../../src/agent/mcp/read-config.ts";
 import { beyondSchema } from "../../scripts/reference/reference.ts";
 import { ConfigError } from "../../src/config/config-error.ts";
 import { loadConfig, listUnknownVariables } from "../../src/config/load.ts";
@@ -217,6 +218,16 @@ triggers:
     const { environment } = load({ HEDDLE_PORT: "4321" });
     expect(environment.ANTHROPIC_API_KEY).toBe("from-file");
     expect(environment.HEDDLE_PORT).toBe(4321);
+  });
+
+  test("reads files that begin with a byte order mark, as editors of Windows write them", async () => {
+    writeFileSync(join(folder, ".env"), "\uFEFFANTHROPIC_API_KEY=from-file\r\n");
+    writeFileSync(join(folder, "heddle.yaml"), "\uFEFFaccess: { stop: requester }\n");
+    const { environment, settings } = load({});
+    expect(environment.ANTHROPIC_API_KEY).toBe("from-file");
+    expect(settings.access.stop).toBe("requester");
+    writeFileSync(join(folder, "mcp.json"), '\uFEFF{ "mcpServers": {} }');
+    expect((await readMcpConfig(join(folder, "mcp.json"), {})).servers).toEqual([]);
   });
 
   test("treats an empty variable as absent, so that the one of .env counts", () => {

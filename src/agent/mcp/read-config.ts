@@ -33,7 +33,8 @@ export async function readMcpConfig(path: string, env: Environment): Promise<Mcp
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    // Editors of Windows put a byte order mark first, which is no JSON.
+    return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
   } catch (error) {
     const why = explainUnreadable(path, error);
     if (why === undefined) return undefined;
