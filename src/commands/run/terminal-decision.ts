@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
-import { createInterface } from "node:readline/promises";
+import { createInterface, type Interface } from "node:readline/promises";
 import { hasErrorCode } from "../../sandbox/system-error.ts";
 import type { Question } from "../../agent/questions.ts";
 
@@ -31,26 +31,34 @@ export async function decideAtTerminal(
   // It takes Ctrl-C for itself otherwise.
   lines.on("SIGINT", () => process.emit("SIGINT"));
   try {
-    switch (question.kind) {
-      case "approval": {
-        const always = question.rules ? ", always in this thread" : "";
-        const said = (await lines.question(`May it run? [yes${always}, or why not] `, { signal })).trim();
-        if (/^y(es)?$/i.test(said)) return { action: `approve:${question.id}` };
-        if (always && /^a(lways)?$/i.test(said)) return { action: `approve-thread:${question.id}` };
-        return { action: `deny:${question.id}`, text: said };
-      }
-      case "choice": {
-        const said = (await lines.question("Your answer, or its number: ", { signal })).trim();
-        const index = Number(said) - 1;
-        if (question.choices[index] !== undefined) return { action: `answer:${question.id}:${index}` };
-        return { action: `answer:${question.id}`, text: said || "No answer." };
-      }
-      case "account":
-      case "input":
-        return forNobody(question);
-    }
+    return await readDecision(question, lines, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    // Ctrl-D: nobody answers any more.
+    return forNobody(question);
   } finally {
     lines.close();
+  }
+}
+
+async function readDecision(question: Question, lines: Interface, signal: AbortSignal): Promise<KeyPress> {
+  switch (question.kind) {
+    case "approval": {
+      const always = question.rules ? ", always in this thread" : "";
+      const said = (await lines.question(`May it run? [yes${always}, or why not] `, { signal })).trim();
+      if (/^y(es)?$/i.test(said)) return { action: `approve:${question.id}` };
+      if (always && /^a(lways)?$/i.test(said)) return { action: `approve-thread:${question.id}` };
+      return { action: `deny:${question.id}`, text: said };
+    }
+    case "choice": {
+      const said = (await lines.question("Your answer, or its number: ", { signal })).trim();
+      const index = Number(said) - 1;
+      if (question.choices[index] !== undefined) return { action: `answer:${question.id}:${index}` };
+      return { action: `answer:${question.id}`, text: said || "No answer." };
+    }
+    case "account":
+    case "input":
+      return forNobody(question);
   }
 }
 

@@ -39,6 +39,16 @@ test("without a terminal nothing is approved", async () => {
   expect(await typed(approval, "yes", false)).toMatchObject({ action: "deny:q1" });
 });
 
+test.each([
+  [approval, { action: "deny:q1", text: "Nobody is at the terminal to approve it." }],
+  [choice, { action: "answer:q1", text: "Nobody is at the terminal. Decide yourself." }],
+])("who ends the input with Ctrl-D answers no more: %o", async (question, press) => {
+  const input = Object.assign(new PassThrough(), { isTTY: true });
+  const output = new PassThrough();
+  output.once("data", () => input.write("\u0004"));
+  expect(await decideAtTerminal(question, { input, output }, new AbortController().signal)).toEqual(press);
+});
+
 test("the end of the turn ends the asking", async () => {
   const over = new AbortController();
   const input = Object.assign(new PassThrough(), { isTTY: true });
