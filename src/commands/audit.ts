@@ -12,7 +12,7 @@ import { readPeople } from "../telemetry/audit/people.ts";
 import { type VerifyOptions, verifyLog } from "../telemetry/audit/verify.ts";
 import { auditFolder } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
-import { openOutput } from "./output-file.ts";
+import { writeOutput } from "./output-file.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 export interface AuditOptions extends EntryOptions {
@@ -42,7 +42,21 @@ export async function runAuditCommand(
   const anchor = values.anchor === undefined ? undefined : parseAnchor(values.anchor);
   const days = { since: readDay("--since", values.since, 0), until: readDay("--until", values.until, 1) };
   const setup = await createCommandContext("warn");
-  const out = file === undefined ? process.stdout : await openOutput(file);
+  return await writeOutput(file, (out) => print(setup, { verb, anchor, days, values }, out));
+}
+
+interface Printing {
+  verb: "verify" | "show" | "export";
+  anchor: Link | undefined;
+  days: { since: number | undefined; until: number | undefined };
+  values: AuditOptions;
+}
+
+async function print(
+  setup: Awaited<ReturnType<typeof createCommandContext>>,
+  { verb, anchor, days, values }: Printing,
+  out: Writable,
+): Promise<number> {
   const { config } = setup;
   const options = {
     anchor,
@@ -54,7 +68,7 @@ export async function runAuditCommand(
   const log = { redis, folder: auditFolder(config), options };
   const people = await readPeople(redis);
   const isWanted = createEntryFilter(values, days, setup.masker.mask);
-  const print = (sealed: AuditEntry, line: string): string => {
+  const format = (sealed: AuditEntry, line: string): string => {
     if (verb === "verify") return "";
     const entry = people.open(sealed);
     if (!isWanted(entry)) return "";
@@ -63,7 +77,7 @@ export async function runAuditCommand(
     return `${values.names ? JSON.stringify(entry) : line}\n`;
   };
   try {
-    return await withAuditLock(log.redis, () => read(log, out, print, values.json));
+    return await withAuditLock(log.redis, () => read(log, out, format, values.json));
   } catch (error) {
     // Whoever reads the output has seen enough, as in `heddle audit show | head`. Nothing was found to be broken so far.
     if (hasErrorCode(error, "EPIPE")) return 0;
@@ -76,7 +90,7 @@ export async function runAuditCommand(
 async function read(
   { redis, folder, options }: { redis: Redis; folder: string; options: VerifyOptions },
   out: Writable,
-  print: (entry: AuditEntry, line: string) => string,
+  format: (entry: AuditEntry, line: string) => string,
   json: true | undefined,
 ): Promise<number> {
   let code = 1;
@@ -86,7 +100,7 @@ async function read(
     for await (const next of verifyLog(redis, folder, options)) {
       switch (next.kind) {
         case "entry":
-          yield print(next.entry, next.line);
+          yield format(next.entry, next.line);
           break;
         case "fault":
           report(`${next.fault} The entries up to ${next.link.n} are sound.`, {

@@ -16,7 +16,7 @@ import { createOverview, type SessionLine } from "../queue/session/lists/overvie
 import { hasErrorCode } from "../sandbox/system-error.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";
-import { openOutput } from "./output-file.ts";
+import { writeOutput } from "./output-file.ts";
 import { stripControls } from "./run/terminal-view.ts";
 
 const titleChars = 60;
@@ -77,8 +77,7 @@ export async function exportThread(thread: string, file: string | undefined): Pr
       for await (const { records } of readForward(redis, thread))
         yield records.map((record) => `${setup.masker.mask(JSON.stringify(record))}\n`).join("");
     }
-    const out = file === undefined ? process.stdout : await openOutput(file);
-    await pipeline(lines, out, { end: out !== process.stdout });
+    await writeOutput(file, (out) => pipeline(lines, out, { end: out !== process.stdout }));
     return 0;
   } catch (error) {
     // Whoever reads the output has seen enough, as in `heddle threads export … | head`.

@@ -231,7 +231,9 @@ describe("A task that is due", () => {
     await times(1);
     const [message, ...more] = await waiting();
     expect(more).toEqual([]);
-    expect(message?.text).toMatch(/\(scheduled for .*, 1[2-8]\d min late, since it could not begin before\)$/);
+    expect(message?.text).toMatch(
+      /\(scheduled for .*, 1[2-8]\d min late, since it could not begin before\)$/,
+    );
     expect(chat.shown[0]?.message.markdown).toMatch(/ min late/);
     const asOf = Date.now();
     const next = (await plans().list()).map((planned) => planned.next > asOf);
