@@ -21,6 +21,9 @@ export const skillsRoot = "/skills";
 /** Exit code of a command that could do nothing with the mirror of its {@link ExecRequest.repository}. */
 export const unusableMirror = 75;
 
+/** The variable that names the folder of {@link ExecRequest.hasOwnFolder}. */
+export const ownFolderVariable = "HEDDLE_OWN";
+
 export interface ExecRequest {
   /** Run by `bash -c`; never interpolated into another shell string. */
   command: string;
@@ -37,6 +40,11 @@ export interface ExecRequest {
   isUncalled?: boolean;
   /** It can write nothing but `/tmp`, and reaches neither the network nor the thread's own servers. */
   isReadOnly?: boolean;
+  /**
+   * While it runs it may write in a folder that no command of the thread sees otherwise, under the name that
+   * {@link ownFolderVariable} has. What it makes there it removes. Absent where commands are not isolated.
+   */
+  hasOwnFolder?: boolean;
   /**
    * The address of a repository of the thread's: what this host keeps of it (src/sandbox/mirrors) is brought up to date and
    * lies read-only in the folder that `HEDDLE_MIRROR` names while the command runs, if the host can keep any. A command

@@ -335,3 +335,16 @@ test("any name that a file can have is written, listed and read back", async () 
     },
   );
 });
+
+test("a command with a folder of its own shares it with nothing that the thread runs beside it", async () => {
+  const { sandbox } = threads;
+  const command =
+    "echo mine > $HEDDLE_OWN/canary-own; touch is-there; until [ -e is-seen ]; do sleep 0.05; done; cat $HEDDLE_OWN/canary-own; rm $HEDDLE_OWN/canary-own";
+  const running = sandbox.exec({ command, hasOwnFolder: true });
+  const seen = await run(
+    "until [ -e is-there ]; do sleep 0.05; done; echo [$HEDDLE_OWN]; ls -d /own; cat /own/canary-own /proc/*/root/own/canary-own; find / -name canary-own; touch is-seen",
+  );
+  expect(seen).toMatch(/^\[\]\n/);
+  expect(seen).not.toMatch(/^mine|^[/].*canary-own$/m);
+  expect((await running).stdout.toString()).toBe("mine\n");
+});

@@ -14,6 +14,7 @@ const taken = [
   "/etc",
   "/mirror",
   "/opt/heddle",
+  "/own",
   "/proc",
   "/run",
   "/skills",

@@ -1,6 +1,13 @@
 import { join, posix } from "node:path";
 import { openShownMirror, type ShownMirrorDeps } from "../mirrors/show-mirror.ts";
-import { type Claim, type ExecRequest, type ExecResult, type Sandbox, workspaceRoot } from "../sandbox.ts";
+import {
+  type Claim,
+  type ExecRequest,
+  type ExecResult,
+  ownFolderVariable,
+  type Sandbox,
+  workspaceRoot,
+} from "../sandbox.ts";
 import type { Host, ThreadFolder } from "./host.ts";
 import { collectOutput } from "./output.ts";
 import type { ProgramRunner } from "./program-runner.ts";
@@ -79,7 +86,7 @@ export function createExec({
     output: ReturnType<typeof collectOutput>,
     view: readonly string[],
   ): Promise<Ending> {
-    const { isReadOnly = false, isUncalled = false, signal, environment } = request;
+    const { isReadOnly = false, isUncalled = false, hasOwnFolder = false, signal, environment } = request;
     return programs.start(
       {
         program: shellCommand(request.command),
@@ -92,7 +99,11 @@ export function createExec({
           output.take(stream, chunk);
           request.onOutput?.(chunk);
         },
-        view: [...(isReadOnly ? ["--ro-bind", join(folder.path, "ws"), workspaceRoot] : []), ...view],
+        view: [
+          ...(isReadOnly ? ["--ro-bind", join(folder.path, "ws"), workspaceRoot] : []),
+          ...(hasOwnFolder ? viewOwn(folder) : []),
+          ...view,
+        ],
         isAlone: isReadOnly,
       },
       isUncalled
@@ -110,6 +121,11 @@ export function createExec({
     const durationMs = performance.now() - startedAt;
     return { end, exitCode, ...output.result(), durationMs, ...(problem !== undefined && { problem }) };
   };
+}
+
+/** Where files are staged: only the sandbox's own scripts have ever seen it, and what is left there is swept. */
+function viewOwn({ path }: ThreadFolder): string[] {
+  return ["--bind", join(path, "new"), "/own", "--setenv", ownFolderVariable, "/own"];
 }
 
 /** What is told of a command: enough to know it by. */
