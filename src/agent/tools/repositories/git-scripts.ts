@@ -1,4 +1,4 @@
-import { unusableMirror } from "../../../sandbox/sandbox.ts";
+import { ownFolderVariable, unusableMirror } from "../../../sandbox/sandbox.ts";
 
 /**
  * Scripts that run in the sandbox, where whatever git finds in the workspace was written by whoever steers the agent. So
@@ -136,24 +136,67 @@ printf '%s %s\\n' base "$base" branch "$branch" tree "$tree" parents "$parents" 
 `;
 
 /**
- * `$1`: folder, `$2`: before, `$3`: after, `$4`: bytes. Every file with its lines, each with a zero byte behind and one more
- * at the end, then so much of the difference. It is read in a repository of its own, which has nothing but the objects: what
- * the folder says in attributes and settings could pass a file off as one that is not to be shown.
+ * `$1`: folder, `$2`: address, then what {@link proposeScript} has said: `$3`: base branch, `$4`: branch, `$5`: `new` or
+ * nothing, `$6`: parents, `$7`: what it is compared with, `$8`: tree; `$9`: bytes. Every file with its lines, each with a zero
+ * byte behind and one more at the end, then so much of the difference.
+ *
+ * Nothing in the workspace is believed, where jobs of the thread go on writing:
+ *
+ * - git does not ask whether an object is what its id says when it reads one, but `index-pack` names each by what is in it.
+ *   So all that the difference is made of (what is alike on both sides is not read) goes through that into a repository of
+ *   its own, which no other command sees. There are no settings or attributes of the folder's either, which could pass a
+ *   file off as one that is not to be shown.
+ * - The work has to follow from what the host itself says is there, or what is in between would be pushed unseen. For that
+ *   the commits from there to the base are proven in the same way.
  */
 export const differenceScript = `${prepare}
-cd "$1"
-objects=$(realpath "$(git rev-parse --git-path objects)")
-format=$(git rev-parse --show-object-format)
-bare=$(mktemp -d)
-trap 'rm -rf "$bare"' EXIT
+folder=$1 address=$2 base=$3 branch=$4 is_new=$5 parents=$6 since=$7 tree=$8 bytes=$9
+fail() { echo "$1" >&2; exit 1; }
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1
-git init --quiet --bare --template= --object-format="$format" "$bare"
-cd "$bare"
-export GIT_DIR=$bare GIT_OBJECT_DIRECTORY=$objects
+cd "$folder"
+objects=$(realpath "$(git rev-parse --git-path objects)")
+shallow=$(realpath "$(git rev-parse --git-path shallow)")
+format=$(git rev-parse --show-object-format)
+own=$(mktemp -d "\${${ownFolderVariable}:-/tmp}/shown-XXXXXXXXXX")
+trap 'rm -rf "$own"' EXIT
+export HOME=$own TMPDIR=$own GIT_DIR=$own/git
+git init --quiet --bare --template= --object-format="$format" "$GIT_DIR"
+cd "$GIT_DIR"
+found() { GIT_OBJECT_DIRECTORY=$objects git "$@"; }
+from= tip=
+heads=$(git ls-remote "$address" "refs/heads/$base" "refs/heads/$branch")
+while read -r id ref; do
+  if [ "$ref" = "refs/heads/$base" ]; then from=$id; fi
+  if [ "$ref" = "refs/heads/$branch" ]; then tip=$id; fi
+done <<< "$heads"
+moved="the branches at the host have moved on meanwhile; call this again"
+[ "\${tip:-new}" = "\${is_new:-$tip}" ] || fail "$moved"
+found cat-file -e "$from" 2> /dev/null || fail "$moved"
+case " $parents " in *" $since "*) ;; *) fail "the work does not follow from what it is compared with" ;; esac
+case " $parents " in *" \${tip:-$since} "*) ;; *) fail "$moved" ;; esac
+if [ -f "$shallow" ]; then cat "$shallow" > shallow; fi
+for parent in $parents; do
+  if [ "$parent" != "$tip" ]; then found rev-list --boundary "$from" "^$parent"; fi
+done > between
+changed='s/^:([0-7]+) ([0-7]+) ([0-9a-f]+) ([0-9a-f]+) .*/\\1 \\3\\n\\2 \\4/p'
+{
+  tr -d - < between
+  printf '%s\\n' $parents "$from" "$tree"
+  found rev-parse "$since^{tree}"
+  found diff-tree -r -t --raw --no-abbrev --no-renames "$since" "$tree" | sed -nE "$changed" | sed -nE '/^(000000|160000) /!s/.* //p'
+} | sort -u > wanted
+found -c pack.compression=1 pack-objects --quiet --stdout --window=0 < wanted | git index-pack --stdin > index-pack
+other=$(git cat-file --batch-check < wanted | sed -n 's/ missing$//p')
+[ -z "$other" ] || fail "what git keeps in $folder as \${other:0:\${#tree}} is something else, so nobody can be shown what would be pushed: remove the folder and open the repository again"
+{ sed -n 's/^-//p' between; printf '%s\\n' $parents; } >> shallow
+for parent in $parents; do
+  [ "$parent" = "$tip" ] || git merge-base --is-ancestor "$parent" "$from" 2> /dev/null ||
+    fail "the work does not follow from $base as it is at the host; git fetch and git merge that, and call this again"
+done
 options=(-r -M --no-ext-diff --no-textconv --no-color)
-git -c core.attributesFile=/dev/null diff-tree "\${options[@]}" -z --numstat "$2" "$3"
+git -c core.attributesFile=/dev/null diff-tree "\${options[@]}" -z --numstat "$since" "$tree"
 printf '\\0'
-git -c core.attributesFile=/dev/null diff-tree "\${options[@]}" --patch "$2" "$3" | { head -c "$4"; cat > /dev/null; }
+git -c core.attributesFile=/dev/null diff-tree "\${options[@]}" --patch "$since" "$tree" | { head -c "$bytes"; cat > /dev/null; }
 `;
 
 /** `$1`: folder, `$2`: tree, `$3`: parents, `$4`: message. Prints the commit. */

@@ -63,7 +63,7 @@ export async function runScript(
     signal,
     isUncalled,
     ...rest
-  }: ScriptOptions & Pick<ExecRequest, "maxOutputBytes" | "repository" | "setUpOf"> = {},
+  }: ScriptOptions & Pick<ExecRequest, "maxOutputBytes" | "repository" | "setUpOf" | "hasOwnFolder"> = {},
 ): Promise<{ ok: true; text: string; isCut: boolean } | Failed> {
   const command = [`set -- ${parameters.map(quoteArgument).join(" ")}`, script].join("\n");
   const result = await sandbox.exec({
@@ -130,13 +130,15 @@ export async function propose(
 
 export async function readDifference(
   repository: Repository,
-  { since, tree }: Pick<Proposal, "since" | "tree">,
+  { base, branch, isNew, parents, since, tree }: Proposal,
   sandbox: Sandbox,
   options: ScriptOptions,
 ): Promise<({ ok: true } & Difference) | Failed> {
-  const parameters = [folderOf(repository), since, tree, String(mostPatchBytes + 1)];
+  const claimed = [base, branch, isNew ? "new" : "", parents, since, tree];
+  const parameters = [folderOf(repository), repository.address, ...claimed, String(mostPatchBytes + 1)];
   const run = await runScript(sandbox, differenceScript, parameters, {
     ...options,
+    hasOwnFolder: true,
     maxOutputBytes: mostPatchBytes + mostListBytes,
   });
   if (!run.ok) return run;
