@@ -103,14 +103,14 @@ async function findOutdated(
   for (const { call, started, question, decision } of batch) {
     const isApproved = question?.kind === "approval" && decision?.kind === "approved";
     if (!ask || started || !isApproved || !question.files) continue;
-    const files = await tools.readFiles(call, signal);
-    const changed = listChanged(question.files, files);
+    const changed = listChanged(question.files, await tools.readFiles(call, signal));
     if (changed.length === 0) continue;
-    // What is to be read before has changed with it.
+    // What is to be read before has changed with it, and the next decision is about what that is then.
     await tools.reviewCalls([call], signal);
     const asking = tools.findAsking(call);
     // Nobody need be asked any more, or it is denied.
     if (asking?.kind !== "approval") continue;
+    const files = await tools.readFiles(call, signal);
     again.push({ type: "question", step, question: ask(call, { ...asking, changed }, files), call });
   }
   return again;

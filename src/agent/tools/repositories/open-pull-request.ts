@@ -9,12 +9,14 @@ import { cacheByNames } from "./cache-by-names.ts";
 import {
   type ScriptOptions,
   describeDifference,
+  type Difference,
   folderOf,
   type Proposal,
   propose,
   readDifference,
   runScript,
 } from "./proposal.ts";
+import { createShownProposals } from "./shown-proposals.ts";
 
 const branchName = /^(?!.*(?:\.\.|\/\/|@\{|\.lock$))[\w./-]{1,200}$/;
 
@@ -44,8 +46,7 @@ type Input = z.infer<ReturnType<typeof inputFor>>;
 /** Pushes a repository's folder as a branch of the thread and opens a pull request for it. */
 export function createOpenPullRequest(access: RepositoryAccess): Tool {
   const { list, branchPrefix } = access;
-  /** What was last shown to people, or last looked at: nothing else is pushed. By repository. */
-  const looked = new Map<string, string>();
+  const seen = createShownProposals();
   const find = (name: string) => list.find((each) => each.name === name);
   const look = (
     { title, base, branch }: Input,
@@ -89,10 +90,14 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       const options = { isUncalled: true, signal };
       const found = await look(given, repository, sandbox, options);
       const difference = found.ok ? await readDifference(repository, found, sandbox, options) : found;
-      // It says itself what is wrong, and pushes nothing that was not shown.
-      if (!found.ok || !difference.ok) return { action: "allow" };
-      if (difference.files.length === 0) {
-        if (!isPushed(repository, found)) return { action: "allow" };
+      // It says itself what is wrong, or that there is nothing, and pushes nothing that was not shown.
+      const isNothing = !found.ok || !difference.ok || !(hasFiles(difference) || isPushed(repository, found));
+      if (isNothing) {
+        seen.forget(given);
+        return { action: "allow" };
+      }
+      seen.show(given, found.hash);
+      if (!hasFiles(difference)) {
         const why = `It opens a ${repository.request} in ${repository.title} for \`${found.base}\`, of \`${found.branch}\` as it is there already.`;
         return { action: "ask", why };
       }
@@ -109,9 +114,9 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       const repository = find(given.repository);
       const found =
         repository && sandbox && (await look(given, repository, sandbox, { signal, isUncalled: true }));
-      if (!found?.ok) return [];
-      looked.set(given.repository, found.hash);
-      return [{ path: given.repository, sha256: found.hash }];
+      if (found?.ok) return [{ path: given.repository, sha256: seen.pin(given, found.hash) }];
+      seen.forget(given);
+      return [];
     },
 
     async run(given, context) {
@@ -122,11 +127,10 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       if (!found.ok) return createFailure(`Nothing was pushed: ${found.message}.`);
       const difference = await readDifference(repository, found, sandbox, { signal });
       if (!difference.ok) return createFailure(`Nothing was pushed: ${difference.message}.`);
-      const isUnchanged = difference.files.length === 0;
+      const isUnchanged = !hasFiles(difference);
       if (isUnchanged && !isPushed(repository, found))
         return createFailure(`Nothing was pushed: ${folderOf(repository)} has no change.`);
-      const known = looked.get(given.repository);
-      if (repository.push === "ask" && known !== found.hash) {
+      if (repository.push === "ask" && !seen.isPinned(given, found.hash)) {
         return createFailure("Nothing was pushed: the folder changed after it was looked at. Call it again.");
       }
       const push = { repository, found, access };
@@ -135,6 +139,10 @@ export function createOpenPullRequest(access: RepositoryAccess): Tool {
       return await pushAndOpen(given, push, context);
     },
   });
+}
+
+function hasFiles({ files }: Difference): boolean {
+  return files.length > 0;
 }
 
 /** Whether the branch is at the host already, as it is after its pull request could not be opened. */
