@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { deflateSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { defaultLimits } from "../../src/sandbox/limits.ts";
 import { openSetting, type Setting, type ThreadOfSetting } from "./setting.ts";
 
 const missing = ["socat", "nsenter", "git"].filter((program) => !existsSync(`/usr/bin/${program}`));
 const proposal = { repository: "shop", title: "Say hello", body: "" };
 const refusal =
-  /^Nothing was pushed: .*what git keeps in \/workspace\/shop as [0-9a-f]{40} is something else, so nobody can be shown what would be pushed: remove the folder and open the repository again\.$/;
+  /^Nothing was pushed: .*what git keeps in \/workspace\/shop as [0-9a-f]{40} is missing or something else, so nobody can be shown what would be pushed: remove the folder and open the repository again\.$/;
 const hexOf = async ({ sh }: ThreadOfSetting, command: string) => {
   const said = await sh(`cd shop; ${command}`);
   expect(said).toMatch(/^[0-9a-f]{40}$/);
@@ -214,5 +215,14 @@ describe.skipIf(missing.length > 0)("honest work", () => {
     expect((await use("open_pull_request", proposal)).text).toContain("was open already and has it");
     expect(git("acme/other", "log", "-1", "--format=%P", branch).split(" ")).toHaveLength(2);
     expect(git("acme/other", "rev-parse", `${branch}^2`)).toBe(git("acme/other", "rev-parse", "main"));
+  });
+
+  test("may be more than one file may hold", async () => {
+    const small = await openSetting({ limits: { ...defaultLimits, fileBytes: 24 * 1024 * 1024 } });
+    onTestFinished(() => small.close());
+    const { use, ask, sh } = await small.thread();
+    await use("open_repository", { repository: "shop" });
+    await sh("cd shop; for n in 1 2; do head -c 20000000 /dev/urandom > $n; done");
+    expect((await ask("open_pull_request", proposal))?.why).toContain("2 files are no text");
   });
 });

@@ -15,6 +15,9 @@ git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commi
 /** Of the commits that are pushed. */
 const ownEmail = "agent@sandbox.invalid";
 
+/** Of objects that are put into one pack, before they are compressed: it is a file, and no file may be as large as all of them. */
+const packBytes = 16_777_216;
+
 /** Exit code where git could not fetch. */
 const hostFailed = 4;
 
@@ -185,9 +188,14 @@ changed='s/^:([0-7]+) ([0-7]+) ([0-9a-f]+) ([0-9a-f]+) .*/\\1 \\3\\n\\2 \\4/p'
   found rev-parse "$since^{tree}"
   found diff-tree -r -t --raw --no-abbrev --no-renames "$since" "$tree" | sed -nE "$changed" | sed -nE '/^(000000|160000) /!s/.* //p'
 } | sort -u > wanted
-found -c pack.compression=1 pack-objects --quiet --stdout --window=0 < wanted | git index-pack --stdin > index-pack
+mkdir parts
+found cat-file --batch-check='%(objectsize) %(objectname)' < wanted | sed -nE '/^[0-9]+ [0-9a-f]+$/p' |
+  awk '{ sum += $1; print $2 > ("parts/" int(sum / ${packBytes})) }'
+for part in parts/*; do
+  found -c pack.compression=1 pack-objects --quiet --stdout --window=0 < "$part" | git index-pack --stdin > index-pack
+done
 other=$(git cat-file --batch-check < wanted | sed -n 's/ missing$//p')
-[ -z "$other" ] || fail "what git keeps in $folder as \${other:0:\${#tree}} is something else, so nobody can be shown what would be pushed: remove the folder and open the repository again"
+[ -z "$other" ] || fail "what git keeps in $folder as \${other:0:\${#tree}} is missing or something else, so nobody can be shown what would be pushed: remove the folder and open the repository again"
 { sed -n 's/^-//p' between; printf '%s\\n' $parents; } >> shallow
 for parent in $parents; do
   [ "$parent" = "$tip" ] || git merge-base --is-ancestor "$parent" "$from" 2> /dev/null ||
