@@ -188,6 +188,7 @@ describe.skipIf(missing.length > 0)("honest work", () => {
       "true\n1",
     );
     commitAtHost(["main"], git("acme/other", "mktree"));
+    commitAtHost(["main", "main~4"], "main^{tree}");
     await sh(
       "cd shop; seq 1 50 > numbers; printf 'a\\0b' > binary; ln -s numbers link; echo true > tool; mkdir -p deep/er; echo x > deep/er/file; " +
         "git init -q sub; git -C sub commit -q --allow-empty -m sub; git add . 2> /dev/null; git commit -qm more; git commit -q --allow-empty -m none",
