@@ -92,8 +92,8 @@ function formatSeconds(ms: number): string {
   return `${(Math.max(ms, 0) / 1000).toFixed(1)} s`;
 }
 
-/** Without a last line that is not complete yet, if there is any line before it. */
-function cutToWholeLines(data: Buffer): Buffer {
+/** Without a last line that is not complete, if there is any line before it. */
+export function cutToWholeLines(data: Buffer): Buffer {
   const end = data.lastIndexOf("\n");
   return end < 0 ? data : data.subarray(0, end + 1);
 }

@@ -313,6 +313,20 @@ describe("search_files", () => {
     expect((await sandbox.readFile("pwned")).ok).toBe(false);
   });
 
+  test("says that more lines match than were kept, and shows none of them in part", async () => {
+    const { use, content, sandbox } = await workspace();
+    await sandbox.exec({ command: "yes 'a needle, then 234' | head -n 300000 >all.txt" });
+    const { status, text } = await use("search_files", { pattern: "needle" });
+    expect(status).toBe("partial");
+    expect(text).toMatch(
+      /^More lines match than could be kept, and \d+ bytes are missing: narrow the search\.\nall\.txt:1:a needle/,
+    );
+    const [, path = ""] = /All of it is in (\S+):/.exec(text) ?? [];
+    const kept = (await content(path)).split("\n");
+    expect(kept[0]).toMatch(/^More lines match/);
+    expect(kept.slice(1).filter((line) => !/^all\.txt:\d+:a needle, then 234$/.test(line))).toEqual([]);
+  });
+
   test("tells no match from a wrong pattern", async () => {
     const { use, put } = await workspace();
     await put("a.txt", "x\n");

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { globToRegex, walkFunction } from "../../../sandbox/walk.ts";
 import { cutSigns, cutText } from "../../text/text.ts";
+import { cutToWholeLines } from "../jobs.ts";
 import { quoteArgument } from "../quote.ts";
 import { defineSandboxTool } from "../tool.ts";
 
@@ -25,12 +26,13 @@ export const searchFiles = defineSandboxTool({
   effect: "read",
   async run({ pattern, path, files, ignore_case, ignored }, { sandbox, signal }) {
     const command = searchCommand({ pattern, path, files, ignored, ignoreCase: ignore_case });
-    const { end, exitCode, stdout, stderr, problem } = await sandbox.exec({
+    const { end, exitCode, stdout, stderr, droppedBytes, problem } = await sandbox.exec({
       command,
       timeoutMs: 60_000,
       signal,
     });
-    const lines = stdout
+    const isCut = droppedBytes > 0;
+    const lines = (isCut ? cutToWholeLines(stdout) : stdout)
       .toString()
       .split("\n")
       .map((line) => cutText(line, maxLineChars))
@@ -40,6 +42,10 @@ export const searchFiles = defineSandboxTool({
     if (end === "stopped") return { status: "stopped", text: lines };
     if (end !== "exit")
       return { status: "partial", text: `Ended early (${end}): narrow the search.\n${lines}` };
+    if (isCut) {
+      const remark = `More lines match than could be kept, and ${droppedBytes} bytes are missing: narrow the search.`;
+      return { status: "partial", text: `${remark}\n${lines.trimEnd()}` };
+    }
     if (stdout.length > 0) return { status: "ok", text: lines.trimEnd() };
     // The exit code does not tell: xargs has one for no match and for trouble, also with one file of many.
     if (exitCode !== 0 && stderr.length > 0) return { status: "error", text: stderr.toString().trim() };
