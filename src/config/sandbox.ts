@@ -28,7 +28,7 @@ export const sandboxSchema = z
       .describe("output kept of a command that sets no limit; killed at 16 times as much"),
     jobOutputKb: count(16, 1_048_576)
       .default(8192)
-      .describe("output kept of a background job; killed at 16 times as much"),
+      .describe("output kept of a background job, its end; killed at 16 times as much"),
     memoryMb: count(32, 1_048_576).default(2048).describe("memory of a command and its children"),
     processMemoryMb: count(32, 1_048_576).default(1024).describe("private memory of a single process"),
     processes: count(8, 100_000).default(200).describe("processes of a command"),

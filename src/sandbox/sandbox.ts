@@ -85,7 +85,10 @@ export interface Job {
   readonly command: string;
   readonly startedAt: number;
   status(): JobStatus;
-  /** Output from byte `offset` on, at most `maxBytes`; `next` is the offset to read from later. */
+  /**
+   * Output from byte `offset` on, at most `maxBytes`; `next` is the offset to read from later. The end of a long output
+   * is kept: `data`, which ends at `next`, begins later where the bytes at `offset` are kept no longer. `total` counts all.
+   */
   read(offset: number, maxBytes: number): Promise<{ data: Buffer; next: number; total: number }>;
   /** Resolves when the job has ended and its output is complete. */
   wait(): Promise<JobStatus>;

@@ -76,14 +76,22 @@ describe("a background job", () => {
     await other.kill();
   });
 
-  test("keeps the beginning of a long output and is ended when there is far too much", async () => {
+  test("keeps the end of a long output and is ended when there is far too much", async () => {
     const job = await started(threads.sandbox, "seq 1 3000");
     await job.wait();
-    const { data, total } = await job.read(0, 100_000);
-    expect(total).toBe(10_000);
-    expect(data.toString()).toMatch(/^1\n2\n3\n/);
+    const all = Array.from({ length: 3_000 }, (_, index) => `${index + 1}\n`).join("");
+    const { data, next, total } = await job.read(0, 100_000);
+    expect({ next, total }).toEqual({ next: all.length, total: all.length });
+    expect(data.toString()).toBe(all.slice(-10_000));
+    // Its bytes have their numbers, whatever is no longer kept of it.
+    const from = all.length - 9_000;
+    const part = { data: Buffer.from(all.slice(from, from + 50)), next: from + 50, total: all.length };
+    expect(await job.read(from, 50)).toEqual(part);
     const flood = await started(threads.sandbox, "yes");
     expect(await flood.wait()).toMatchObject({ end: "output" });
+    const { data: last } = await flood.read(0, 100_000);
+    expect(last.toString().replaceAll("y\n", "")).toMatch(/^\n?y?$/);
+    expect(last.length).toBe(10_000);
   });
 
   test("is refused with a sentence when the thread or the server has too many", async () => {

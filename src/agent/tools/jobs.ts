@@ -33,11 +33,14 @@ export const bashOutput = defineSandboxTool({
     const job = sandbox.jobs().find((known) => known.id === id);
     if (!job) return refuseUnknownJob(id, sandbox);
     const status = job.status();
-    const { data, total } = await job.read(offset, filter === undefined ? windowBytes : filteredBytes);
-    const complete = status.state === "ended" && offset + data.length >= total;
+    const read = await job.read(offset, filter === undefined ? windowBytes : filteredBytes);
+    const { data, total } = read;
+    const complete = status.state === "ended" && read.next >= total;
     const shown = complete ? data : cutToWholeLines(data);
-    const next = offset + shown.length;
-    const head = `${describe(job, status, now())}; bytes ${offset} to ${next} of ${total}, next offset ${next}`;
+    const start = read.next - data.length;
+    const next = start + shown.length;
+    const lost = start > offset ? `; ${start - offset} bytes before them were not kept` : "";
+    const head = `${describe(job, status, now())}; bytes ${start} to ${next} of ${total}, next offset ${next}${lost}`;
 
     if (filter === undefined)
       return { status: "ok", text: `${head}\n${shown.toString() || "(no new output)"}` };
@@ -61,7 +64,7 @@ export const bashKill = defineSandboxTool({
     const { processes, survivors } = await job.kill();
     const status = await job.wait();
     const { total } = await job.read(0, 1);
-    const counts = `${processes} processes ended, ${survivors} survived; ${total} bytes of output to read`;
+    const counts = `${processes} processes ended, ${survivors} survived; ${total} bytes of output`;
     return { status: survivors === 0 ? "ok" : "error", text: `${describe(job, status, now())}; ${counts}` };
   },
 });

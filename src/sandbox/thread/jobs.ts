@@ -47,31 +47,68 @@ export function startJob(request: {
 }
 
 /**
- * A file for the first `limit` bytes of an output. It has no name once it is open, so that nothing is left behind
- * however this process ends.
+ * A file for the last `limit` bytes of an output: what a server says when it fails comes last. They lie in a circle, byte
+ * n at n modulo `limit`. It has no name once it is open, so that nothing is left behind however this process ends.
  */
 function outputFile(path: string, limit: number) {
   const file: Promise<FileHandle> = open(path, "wx+", 0o600).then(async (handle) => {
     await unlink(path);
     return handle;
   });
+  /** How many bytes have come, and how many of them have had their turn to be written. */
   let total = 0;
+  let done = 0;
+  let waiting: { data: Buffer; end: number }[] = [];
   // One after the other, at explicit positions.
-  let written: Promise<unknown> = file.catch(() => {});
+  let last: Promise<unknown> = file.catch(() => {});
+
+  /** The places in the file of the bytes from `start` to `end`, at most `limit` of them, which may go over its end. */
+  function placesOf(start: number, end: number) {
+    const position = start % limit;
+    const first = Math.min(end - start, limit - position);
+    return [
+      { position, from: 0, length: first },
+      { position: 0, from: first, length: end - start - first },
+    ].filter(({ length }) => length > 0);
+  }
+
+  async function writeWaiting(): Promise<void> {
+    const parts = waiting;
+    waiting = [];
+    const handle = await file;
+    for (const { data, end } of parts) {
+      for (const { position, from, length } of placesOf(end - data.length, end)) {
+        await handle.write(data, from, length, position);
+      }
+      done = end;
+    }
+  }
+
+  async function readKept(offset: number, maxBytes: number) {
+    const start = Math.max(offset, total - limit);
+    const end = Math.max(start, Math.min(start + maxBytes, done));
+    const data = Buffer.alloc(end - start);
+    const handle = await file;
+    for (const { position, from, length } of placesOf(start, end)) {
+      await handle.read(data, from, length, position);
+    }
+    return { data, next: end, total: done };
+  }
+
   return {
     append(chunk: Buffer, onFailure: () => void): void {
-      const part = chunk.subarray(0, limit - total);
-      if (part.length === 0) return;
-      const position = total;
-      total += part.length;
-      written = written.then(async () => (await file).write(part, 0, part.length, position)).catch(onFailure);
+      if (chunk.length === 0) return;
+      total += chunk.length;
+      waiting.push({ data: chunk.subarray(-limit), end: total });
+      // Where a disk is slow, no more of it waits in memory than the file would keep.
+      while (waiting[0] && waiting[0].end <= total - limit) waiting.shift();
+      last = last.then(writeWaiting).catch(onFailure);
     },
-    written: () => written,
-    async read(offset: number, maxBytes: number) {
-      await written;
-      const length = Math.max(0, Math.min(maxBytes, total - offset));
-      const { buffer, bytesRead } = await (await file).read(Buffer.alloc(length), 0, length, offset);
-      return { data: buffer.subarray(0, bytesRead), next: offset + bytesRead, total };
+    written: () => last,
+    read(offset: number, maxBytes: number) {
+      const reading = last.then(() => readKept(offset, maxBytes));
+      last = reading.catch(() => {});
+      return reading;
     },
     close: () =>
       file.then(

@@ -30,6 +30,25 @@ describe("a background command", () => {
     expect(text.split("\n").toSorted()).toEqual(expect.arrayContaining(["alpha", "beta"]));
   });
 
+  test("says how much of a long output is no longer kept, and shows what came last", async () => {
+    const space = await workspace();
+    const id = await finished(space, "yes boot | head -c 9000000; echo; echo ERROR: crashed");
+    const kept = 8 * 1024 * 1024;
+    const total = 9_000_016;
+    const first = total - kept;
+    const { text } = await space.use("bash_output", { id, offset: 100 });
+    expect(text).toMatch(
+      new RegExp(
+        `; bytes ${first} to \\d+ of ${total}, next offset \\d+; ${first - 100} bytes before them were not kept\n`,
+      ),
+    );
+    const last = await space.use("bash_output", { id, offset: total - 20 });
+    expect(last.text).toMatch(
+      new RegExp(`; bytes ${total - 20} to ${total} of ${total}, next offset ${total}\n`),
+    );
+    expect(last.text).toMatch(/\nERROR: crashed\n$/);
+  });
+
   test("has its lines filtered, and nothing is used up by that", async () => {
     const space = await workspace();
     const id = await finished(space, "printf 'alpha\\nbeta\\ngamma\\n'");
