@@ -33,6 +33,34 @@ describe("read_file", () => {
     });
   });
 
+  test("reads tables within tables of a Word file, in the cells that they stand in", async () => {
+    const cell = (...parts: string[]) => `<w:tc>${parts.join("")}</w:tc>`;
+    const row = (...cells: string[]) => `<w:tr>${cells.join("")}</w:tr>`;
+    const table = (...rows: string[]) => `<w:tbl>${rows.join("")}</w:tbl>`;
+    const innermost = table(row(cell(paragraph("deep")), cell(paragraph(""))));
+    const inner = table(
+      row(cell(paragraph("in1")), cell(paragraph("in2"), innermost, paragraph(""))),
+      row(cell(paragraph("in3")), cell(paragraph("in4"))),
+    );
+    const outer = table(
+      row(
+        cell(paragraph("Name: Ada")),
+        cell(paragraph("second"), inner, paragraph("after")),
+        cell(paragraph("Total 42")),
+      ),
+      row(cell(paragraph("row2"))),
+    );
+    const document = `<w:document><w:body>${paragraph("before")}${outer}${paragraph("end")}</w:body></w:document>`;
+    expect(await read({ "word/document.xml": document })).toEqual({
+      status: "ok",
+      text: [
+        "before",
+        "| Name: Ada | second [ in1 ; in2 [ deep ; ] ] [ in3 ; in4 ] after | Total 42 |",
+        ...["| row2 |", "end"],
+      ].join("\n"),
+    });
+  });
+
   test("reads an Excel file: each sheet by rows, shared and own texts, empty cells", async () => {
     const parts = {
       "xl/workbook.xml": `<workbook><sheets><sheet name="Q1 &amp; Q2" sheetId="1" r:id="rId3"/></sheets></workbook>`,

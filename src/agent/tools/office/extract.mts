@@ -129,12 +129,16 @@ function attribute(rest: string, name: string): string | undefined {
   return value ? decodeEntities(value[1] ?? value[2] ?? "") : undefined;
 }
 
-/** Paragraphs a line each, rows of tables with their cells between bars; for Word and for slides alike. */
+/**
+ * Paragraphs a line each, rows of tables with their cells between bars; for Word and for slides alike. A table within a
+ * cell is text of that cell, its rows in brackets: by a count alone, so that no depth costs more than its text.
+ */
 function* readParagraphs(xml: string): Generator<string> {
   let line = "";
   let prefix = "";
   let row: string[] | undefined;
   let cell: string[] | undefined;
+  let depth = 0;
   let isText = false;
   let isRepeated = false;
   for (const { name, kind, rest } of tokenize(xml)) {
@@ -151,7 +155,9 @@ function* readParagraphs(xml: string): Generator<string> {
       if (line.trim() && cell) cell.push(line.trim());
       else if (line.trim()) yield prefix + line.trimEnd();
       line = prefix = "";
-    } else if (name === "tr" && kind !== "empty") {
+    } else if (name === "tbl") depth += depthChange[kind];
+    else if (depth > 1 && cell) cell.push(...innerSigns(name, kind, cell));
+    else if (name === "tr" && kind !== "empty") {
       if (kind === "close" && row) yield `| ${row.join(" | ")} |`;
       row = kind === "open" ? [] : undefined;
     } else if (name === "tc" && kind !== "empty") {
@@ -160,6 +166,15 @@ function* readParagraphs(xml: string): Generator<string> {
     }
   }
   if (line.trim()) yield line;
+}
+
+const depthChange = { open: 1, close: -1, empty: 0, text: 0 };
+
+/** What stands in the cell of the outer table for a tag of an inner one. */
+function innerSigns(name: string, kind: Token["kind"], cell: readonly string[]): string[] {
+  if (name === "tr" && kind === "open") return ["["];
+  if (name === "tr" && kind === "close") return ["]"];
+  return name === "tc" && kind === "open" && cell.at(-1) !== "[" ? [";"] : [];
 }
 
 function headingOf(style: string): string {
