@@ -80,6 +80,15 @@ describe("A hunk", () => {
     expect(apply("a  \nb\nc", " a", "-b", "+B")).toMatchObject({ text: "a  \nB\nc" });
   });
 
+  test("changes the first line behind a byte order mark, which stays unless the patch names it", () => {
+    expect(apply("\uFEFFa\nb\n", "-a", "+A", " b")).toMatchObject({ text: "\uFEFFA\nb\n", lines: [1] });
+    expect(apply("\uFEFFa\nb\n", "@@ -1,0 +1,1 @@", "+c")).toMatchObject({ text: "\uFEFFa\nc\nb\n" });
+    expect(apply("\uFEFFa\n", "-a")).toMatchObject({ text: "\uFEFF" });
+    expect(apply("\uFEFF", "+a")).toMatchObject({ text: "\uFEFFa\n" });
+    expect(apply("\uFEFFa\nb\n", "-\uFEFFa", "+a", " b")).toMatchObject({ text: "a\nb\n" });
+    expect(apply("a\nb\n", "-a", "+\uFEFFa", " b")).toMatchObject({ text: "\uFEFFa\nb\n" });
+  });
+
   test("may only add, where it says where", () => {
     expect(apply("", "+a")).toMatchObject({ text: "a\n" });
     expect(apply(lines("a"), "@@", "+b", "*** End of File")).toMatchObject({ text: lines("a", "b") });

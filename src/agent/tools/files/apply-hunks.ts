@@ -10,6 +10,7 @@ interface Place {
   lines: string[];
 }
 
+const byteOrderMark = "\uFEFF";
 /** Lines of one text that are compared at most: up to a second, in which the process does nothing else. */
 const maxComparisons = 10_000_000;
 /** Places of one hunk that are named; where it is in more of them nothing hangs on how many. */
@@ -28,7 +29,9 @@ interface Searched {
  * Makes all changes in a text or none. Each is looked for in the text as it was, behind the one before, by its own lines:
  * where they are not there, or there more than once, nothing is changed. Spaces at the ends of lines may differ.
  */
-export function applyHunks(text: string, hunks: readonly Hunk[]): AppliedHunks {
+export function applyHunks(content: string, hunks: readonly Hunk[]): AppliedHunks {
+  const mark = findMark(content, hunks);
+  const text = content.slice(mark.length);
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   const trimmed = lines.map((line) => line.trimEnd());
   const searched: Searched = { lines, trimmed, comparisons: maxComparisons };
@@ -51,9 +54,19 @@ export function applyHunks(text: string, hunks: readonly Hunk[]): AppliedHunks {
   const endsInNewline = text === "" || text.endsWith("\n");
   return {
     ok: true,
-    text: result.length === 0 ? "" : `${result.join("\n")}${endsInNewline ? "\n" : ""}`,
+    text: result.length === 0 ? mark : `${mark}${result.join("\n")}${endsInNewline ? "\n" : ""}`,
     lines: places.map(({ start }) => start + 1),
   };
+}
+
+/**
+ * The byte order mark that a text begins with and that is no part of its first line: whoever reads the file is not shown
+ * it. A patch that has it itself, as git makes them, may also take it away.
+ */
+function findMark(text: string, hunks: readonly Hunk[]): string {
+  if (!text.startsWith(byteOrderMark)) return "";
+  const isNamed = hunks.some((hunk) => hunk.lines.some((line) => line.text.startsWith(byteOrderMark)));
+  return isNamed ? "" : byteOrderMark;
 }
 
 /** Where a hunk belongs, at or behind the line `from`; or what is wrong with it. */
