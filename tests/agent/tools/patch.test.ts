@@ -107,6 +107,29 @@ describe("A hunk", () => {
     });
   });
 
+  test("whose lines are elsewhere than it says is told where they are", () => {
+    const problem = (text: string, ...hunk: string[]) => {
+      const applied = apply(text, ...hunk);
+      return applied.ok ? "" : applied.problem;
+    };
+    const again = "read the file again and correct its place.";
+    expect(problem(lines("x = 1", "def f():", "  pass"), "@@ def f():", "-x = 1", "+x = 2")).toBe(
+      `hunk 1: its lines are at line 1, but not behind its place “@@ def f():”: ${again}`,
+    );
+    expect(problem(lines("a", "b", "c", "d"), "@@", "-b", "+B", "*** End of File")).toBe(
+      `hunk 1: its lines are at line 2, but not at the end of the file: ${again}`,
+    );
+    expect(problem(lines("b", "a", "b", "c"), "@@ a", "-b", "+B", "*** End of File")).toBe(
+      `hunk 1: its lines are at line 3, but not at the end of the file: ${again}`,
+    );
+    expect(problem(lines("}", "a", "}", "b", "f"), "@@ f", " }", "-b", "+B")).toBe(
+      `hunk 1: its lines are at line 3, but not behind its place “@@ f”: ${again}`,
+    );
+    expect(problem(lines("a", "b"), "@@ a", " b", "-c")).toMatch(
+      /^hunk 1: line 3 of the file is “the end of the file”, not “c”: /,
+    );
+  });
+
   test("of a diff makes of a text what it was made of", () => {
     const folder = mkdtempSync(join(tmpdir(), "heddle-patch-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));

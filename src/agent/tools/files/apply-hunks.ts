@@ -82,7 +82,9 @@ function findPlace(searched: Searched, hunk: Hunk, from: number): Place | string
   const before = hunk.lines.filter(({ sign }) => sign !== "+");
   if (before.length === 0) return findInsertion(lines, hunk, start);
   const found = findAll(searched, before, hunk, start);
-  if (found.length === 0) return describeMissing(lines, before, from);
+  if (found.length === 0) {
+    return describeElsewhere(searched, before, hunk, { from, start }) ?? describeMissing(lines, before, from);
+  }
   const hinted = hunk.line === undefined ? undefined : found.find((at) => at === (hunk.line ?? 0) - 1);
   const [first = 0] = found;
   const at = hinted ?? (found.length === 1 || hunk.anchors.length > 0 ? first : undefined);
@@ -161,6 +163,22 @@ function replaceLines(lines: readonly string[], changes: readonly HunkLine[], st
     at += 1;
     return sign === " " ? [lines[at - 1] ?? text] : [];
   });
+}
+
+/** Says where the lines are whose place is said wrongly. */
+function describeElsewhere(
+  searched: Searched,
+  before: readonly HunkLine[],
+  hunk: Hunk,
+  { from, start }: { from: number; start: number },
+): string | undefined {
+  if (!hunk.atEnd && start === from) return undefined;
+  const anywhere = { anchors: [], lines: hunk.lines, atEnd: false };
+  const found = findAll(searched, before, anywhere, from);
+  const at = found.find((index) => index >= start) ?? found[0];
+  if (at === undefined) return undefined;
+  const place = at < start ? `behind its place “@@ ${hunk.anchors.join(" @@ ")}”` : "at the end of the file";
+  return `its lines are at line ${at + 1}, but not ${place}: read the file again and correct its place.`;
 }
 
 /** Says which line does not fit, where the others nearly do. */
