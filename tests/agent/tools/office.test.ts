@@ -78,6 +78,83 @@ describe("read_file", () => {
     expect((await read(parts, { offset: 2, limit: 1 })).text).toMatch(/^1: name.*\n\[lines 2 to 2 of 3/);
   });
 
+  describe("prints what an Excel file shows as a date or a time", () => {
+    /** Cells of these values and formats, in one row. */
+    const readCells = async (cells: [value: string, format: number | string][], properties = "") => {
+      const own = [
+        ...new Set(cells.map(([, format]) => format).filter((format) => typeof format === "string")),
+      ];
+      const formats = own.map((code, index) => `<numFmt numFmtId="${164 + index}" formatCode="${code}"/>`);
+      const styles = cells.map(([, format]) => {
+        const id = typeof format === "string" ? 164 + own.indexOf(format) : format;
+        return `<xf numFmtId="${id}" applyNumberFormat="1"><alignment/></xf>`;
+      });
+      const values = cells.map(([value], index) => `<c s="${index}"><v>${value}</v></c>`);
+      const { text } = await read({
+        "xl/workbook.xml": `<workbook>${properties}<sheets><sheet name="S" r:id="rId1"/></sheets></workbook>`,
+        "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>`,
+        "xl/styles.xml": `<styleSheet><numFmts>${formats.join("")}</numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs>${styles.join("")}</cellXfs></styleSheet>`,
+        "xl/worksheets/sheet1.xml": `<worksheet><sheetData><row r="1">${values.join("")}</row></sheetData></worksheet>`,
+      });
+      return text.replace(/^--- sheet S ---\n1: /, "").split(",");
+    };
+
+    test("in the formats that every file has", async () => {
+      expect(
+        await readCells([
+          ["45992", 14],
+          ["45992.75", 14],
+          ["45992.75", 22],
+          ["0.4375", 20],
+          ["45992.4375", 19],
+          ["1.5", 46],
+          ["45992", 0],
+          ["45992", 3],
+        ]),
+      ).toEqual([
+        ...["2025-12-01", "2025-12-01", "2025-12-01T18:00:00", "10:30:00", "10:30:00", "36:00:00"],
+        ...["45992", "45992"],
+      ]);
+    });
+
+    test("in formats of its own, and no number whose unit is a letter", async () => {
+      expect(
+        await readCells([
+          ["45992.5", "yyyy\\-mm\\-dd"],
+          ["45992.5", "[$-409]d/m/yy h:mm AM/PM;@"],
+          ["45992", "mmmm"],
+          ["0.5", "mm:ss"],
+          ["2.25", "[hh]:mm"],
+          ["45992", "[Red]0.0"],
+          ["45992", "0&quot; days&quot;"],
+          ["45992", "0\\d"],
+          ["45992", "#,##0_m"],
+          ["45992", "General"],
+          ["45992", "0.00E+00"],
+        ]),
+      ).toEqual([
+        ...["2025-12-01", "2025-12-01T12:00:00", "2025-12-01", "12:00:00", "54:00:00"],
+        ...Array<string>(6).fill("45992"),
+      ]);
+    });
+
+    test("from both days from which files count, and with the day that 1900 did not have", async () => {
+      const days = ["1", "59", "60", "61", "2958465", "2958466", "-1", "x", "0"];
+      const shown = await readCells([...days.map((day): [string, number] => [day, 14]), ["0.5", 22]]);
+      expect(shown).toEqual([
+        ...["1900-01-01", "1900-02-28", "1900-02-29", "1900-03-01", "9999-12-31", "2958466", "-1", "x"],
+        ...["0", "12:00:00"],
+      ]);
+      const properties = `<workbookPr date1904="true"/>`;
+      const since1904 = await readCells(
+        [...["0", "2957003", "2957004"].map((day): [string, number] => [day, 14]), ["44530.5", 22]],
+        properties,
+      );
+      expect(since1904).toEqual(["1904-01-01", "9999-12-31", "2957004", "2025-12-01T12:00:00"]);
+      expect(await readCells([["45992", 14]], `<workbookPr date1904="0"/>`)).toEqual(["2025-12-01"]);
+    });
+  });
+
   test("reads a PowerPoint file: slides in their order, with their notes", async () => {
     const slide = (text: string) => `<p:sld><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:sld>`;
     const parts = {

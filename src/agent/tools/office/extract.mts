@@ -213,16 +213,94 @@ function notesOf(archive: Archive, slide: string): string {
 /** Each sheet as rows of comma-separated values, beginning with the number of the row. */
 function* readSheets(archive: Archive): Generator<string> {
   const strings = readSharedStrings(archive.text("xl/sharedStrings.xml"));
+  const formats = readDateFormats(archive.text("xl/styles.xml"));
+  let is1904 = false;
   const targets = new Map<string, string>();
   for (const { name, rest } of tokenize(archive.text("xl/_rels/workbook.xml.rels"))) {
     const target = attribute(rest, "Target")?.replace(/^\/?(?:xl\/)?/, "xl/");
     if (name === "Relationship") targets.set(attribute(rest, "Id") ?? "", target ?? "");
   }
   for (const { name, rest } of tokenize(archive.text("xl/workbook.xml"))) {
+    // It comes before the sheets (18.2.27).
+    if (name === "workbookPr") is1904 = /^(?:1|true)$/.test(attribute(rest, "date1904") ?? "");
     if (name !== "sheet") continue;
     yield `--- sheet ${attribute(rest, "name") ?? ""} ---`;
-    yield* readRows(archive.text(targets.get(attribute(rest, "\\w+:id") ?? "") ?? ""), strings);
+    const xml = archive.text(targets.get(attribute(rest, "\\w+:id") ?? "") ?? "");
+    yield* readRows(xml, { strings, formats, is1904 });
   }
+}
+
+/** What a number format shows of a day's serial number: at least one of a date and a time. */
+interface DateFormat {
+  hasDate: boolean;
+  hasTime: boolean;
+  /** Hours are not those of a day: they go on beyond 24. */
+  isElapsed: boolean;
+}
+
+/** The formats for dates and times that each file has without naming them (ECMA-376 Part 1, 18.8.30). */
+const knownFormats: Record<number, string> = {
+  ...{ 14: "mm-dd-yy", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM" },
+  ...{ 20: "h:mm", 21: "h:mm:ss", 22: "m/d/yy h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mmss.0" },
+};
+
+/** By the number of a cell's style, those that show its number as a date or a time. */
+function readDateFormats(xml: string): Map<number, DateFormat> {
+  const codes = new Map(Object.entries(knownFormats));
+  const formats = new Map<number, DateFormat>();
+  let style: number | undefined;
+  for (const { name, kind, rest } of tokenize(xml)) {
+    if (name === "numFmt") codes.set(attribute(rest, "numFmtId") ?? "", attribute(rest, "formatCode") ?? "");
+    else if (name === "cellXfs") style = kind === "open" ? 0 : undefined;
+    else if (name === "xf" && kind !== "close" && style !== undefined) {
+      const format = dateFormatOf(codes.get(attribute(rest, "numFmtId") ?? "") ?? "");
+      if (format) formats.set(style, format);
+      style += 1;
+    }
+  }
+  return formats;
+}
+
+/** By the letters of the code (18.8.31) that are neither text, colours and the like, nor a sign that only takes room. */
+function dateFormatOf(code: string): DateFormat | undefined {
+  // Excel takes no longer ones, and brackets that nothing closes take time by the square of their number.
+  const short = code.slice(0, 255);
+  const plain = short.replaceAll(/"[^"]*"|[\\_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]|AM\/PM|A\/P/gis, "");
+  const letters = plain.split(";")[0]?.toLowerCase() ?? "";
+  if (!/[ymdhs]/.test(letters)) return undefined;
+  // Beside hours or seconds an m or two are minutes.
+  const hasTime = /[hs]|\[m/.test(letters);
+  return { hasTime, hasDate: /[yd]|mmm/.test(letters) || !hasTime, isElapsed: letters.includes("[") };
+}
+
+const daySeconds = 86_400;
+/** 9999-12-31, counted from 1900 and from 1904 (18.17.4.1). */
+const lastDays = { since1900: 2_958_465, since1904: 2_957_003 };
+
+/** In the form of ISO 8601; as it is where that is no number of a day. */
+function formatSerial(value: string, { hasDate, hasTime, isElapsed }: DateFormat, is1904: boolean): string {
+  const seconds = value === "" ? Number.NaN : Math.round(Number(value) * daySeconds);
+  const lastDay = is1904 ? lastDays.since1904 : lastDays.since1900;
+  if (!(seconds >= 0 && seconds < (lastDay + 1) * daySeconds)) return value;
+  const time = formatTime(isElapsed ? seconds : seconds % daySeconds);
+  const day = Math.floor(seconds / daySeconds);
+  const isNoDay = day === 0 && !is1904;
+  if (!hasDate || (isNoDay && hasTime)) return time;
+  if (isNoDay) return value;
+  const date = formatDay(day, is1904);
+  return hasTime ? `${date}T${formatTime(seconds % daySeconds)}` : date;
+}
+
+function formatTime(seconds: number): string {
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+/** From 1904 days are counted from 0; from 1900 they begin with 1, and Excel has a 29th of February then. */
+function formatDay(day: number, is1904: boolean): string {
+  if (!is1904 && day === 60) return "1900-02-29";
+  const start = is1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, day < 60 ? 31 : 30);
+  return new Date(start + day * daySeconds * 1_000).toISOString().slice(0, 10);
 }
 
 function readSharedStrings(xml: string): string[] {
@@ -240,11 +318,26 @@ function readSharedStrings(xml: string): string[] {
   return strings;
 }
 
-function* readRows(xml: string, strings: readonly string[]): Generator<string> {
+/** What the cells of all sheets refer to. */
+interface Book {
+  strings: readonly string[];
+  formats: ReadonlyMap<number, DateFormat>;
+  is1904: boolean;
+}
+
+/** What a cell shows. */
+function showCell(value: string, type: string, style: number, { strings, formats, is1904 }: Book): string {
+  if (type === "s") return strings[Number(value)] ?? "";
+  const format = type === "" || type === "n" ? formats.get(style) : undefined;
+  return format ? formatSerial(value, format, is1904) : value;
+}
+
+function* readRows(xml: string, book: Book): Generator<string> {
   let cells: string[] = [];
   let row = 0;
   let column = 0;
   let type = "";
+  let style = 0;
   let value = "";
   let isValue = false;
   for (const { name, kind, rest } of tokenize(xml)) {
@@ -257,11 +350,12 @@ function* readRows(xml: string, strings: readonly string[]): Generator<string> {
     } else if (name === "c" && kind === "open") {
       column = columnOf(attribute(rest, "r")) ?? cells.length;
       type = attribute(rest, "t") ?? "";
+      style = Number(attribute(rest, "s") ?? 0);
       value = "";
     } else if (name === "v" || name === "t") isValue = kind === "open";
     else if (name === "c" && kind === "close" && column < 16_384) {
       while (cells.length < column) cells.push("");
-      cells[column] = type === "s" ? (strings[Number(value)] ?? "") : value;
+      cells[column] = showCell(value, type, style, book);
     }
   }
 }
