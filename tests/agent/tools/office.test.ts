@@ -78,6 +78,19 @@ describe("read_file", () => {
     expect((await read(parts, { offset: 2, limit: 1 })).text).toMatch(/^1: name.*\n\[lines 2 to 2 of 3/);
   });
 
+  test("leaves out how texts of an Excel file are pronounced", async () => {
+    const spoken = '<t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh><phoneticPr/>';
+    const parts = {
+      "xl/workbook.xml": `<workbook><sheets><sheet name="S" r:id="rId1"/></sheets></workbook>`,
+      "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>`,
+      "xl/sharedStrings.xml": `<sst><si>${spoken}</si><si><t>next</t></si></sst>`,
+      "xl/worksheets/sheet1.xml": `<worksheet><sheetData>
+        <row r="1"><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="inlineStr"><is>${spoken}</is></c><c><v>7</v></c></row>
+      </sheetData></worksheet>`,
+    };
+    expect((await read(parts)).text).toBe("--- sheet S ---\n1: 東京,next,東京,7");
+  });
+
   describe("prints what an Excel file shows as a date or a time", () => {
     /** Cells of these values and formats, in one row. */
     const readCells = async (cells: [value: string, format: number | string][], properties = "") => {

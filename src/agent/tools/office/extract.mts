@@ -303,11 +303,20 @@ function formatDay(day: number, is1904: boolean): string {
   return new Date(start + day * daySeconds * 1_000).toISOString().slice(0, 10);
 }
 
+/** Without what says how the text beside it is pronounced (ECMA-376 Part 1, 18.4.6): it is no part of the cell's value. */
+function* withoutPhonetics(tokens: Iterable<Token>): Generator<Token> {
+  let isPhonetic = false;
+  for (const token of tokens) {
+    if (token.name === "rPh") isPhonetic = token.kind === "open";
+    else if (!isPhonetic) yield token;
+  }
+}
+
 function readSharedStrings(xml: string): string[] {
   const strings: string[] = [];
   let text = "";
   let isText = false;
-  for (const { name, kind, rest } of tokenize(xml)) {
+  for (const { name, kind, rest } of withoutPhonetics(tokenize(xml))) {
     if (kind === "text") text += isText ? rest : "";
     else if (name === "t") isText = kind === "open";
     else if (name === "si" && kind !== "open") {
@@ -340,7 +349,7 @@ function* readRows(xml: string, book: Book): Generator<string> {
   let style = 0;
   let value = "";
   let isValue = false;
-  for (const { name, kind, rest } of tokenize(xml)) {
+  for (const { name, kind, rest } of withoutPhonetics(tokenize(xml))) {
     if (kind === "text") value += isValue ? rest : "";
     else if (name === "row" && kind === "open") {
       row = Number(attribute(rest, "r") ?? row + 1);
