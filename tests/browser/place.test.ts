@@ -74,6 +74,68 @@ describe("a conversation that is left", () => {
     opened.expectInnocent();
   });
 
+  test("keeps the files that were meant for it, and none go with a message of another thread", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const box = page.getByLabel("Message to Heddle");
+    const attached = page.locator("#attachments .title");
+    const { thread } = await opened.asks("Read the letter");
+    await page.waitForURL(({ hash }) => hash === `#/t/${thread.thread}`);
+    await box.fill("here it is");
+    await page
+      .locator("#pick")
+      .setInputFiles({ name: "letter.txt", mimeType: "text/plain", buffer: Buffer.from("Dear") });
+    await expect.poll(() => attached.allTextContents()).toEqual(["letter.txt"]);
+
+    await page.goto(`${console.url}/#/`);
+    await expect.poll(() => box.inputValue()).toBe("");
+    expect(await attached.allTextContents()).toEqual([]);
+    await box.fill("Something else");
+    await page.keyboard.press("Enter");
+    expect(await opened.events(2)).toMatchObject({ text: "Something else", attachments: [] });
+
+    await page.goto(`${console.url}/#/t/${thread.thread}`);
+    await expect.poll(() => box.inputValue()).toBe("here it is");
+    expect(await attached.allTextContents()).toEqual(["letter.txt"]);
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    expect(await opened.events(3)).toMatchObject({ thread, attachments: [{ name: "letter.txt" }] });
+    await expect.poll(() => attached.count()).toBe(0);
+    opened.expectInnocent();
+  });
+
+  test("takes along what is written and attached while its first message is on its way", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const box = page.getByLabel("Message to Heddle");
+    const attached = page.locator("#attachments .title");
+    const pick = (name: string) =>
+      page.locator("#pick").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(name) });
+    const asked = Promise.withResolvers<void>();
+    const taken = Promise.withResolvers<void>();
+    await page.route("**/messages", async (route) => {
+      asked.resolve();
+      await taken.promise;
+      await route.continue();
+    });
+    await pick("first.txt");
+    await box.fill("Look at this");
+    await page.keyboard.press("Enter");
+    await asked.promise;
+    await box.fill("and then at that");
+    await pick("second.txt");
+    taken.resolve();
+
+    const { thread } = await opened.said();
+    await page.waitForURL(({ hash }) => hash === `#/t/${thread.thread}`);
+    await article(page, "person").getByText("Look at this").waitFor();
+    expect(await box.inputValue()).toBe("and then at that");
+    expect(await attached.allTextContents()).toEqual(["second.txt"]);
+    await page.goto(`${console.url}/#/`);
+    await expect.poll(() => box.inputValue()).toBe("");
+    expect(await attached.count()).toBe(0);
+    opened.expectInnocent();
+  });
+
   test("is printed as its title and what was said", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

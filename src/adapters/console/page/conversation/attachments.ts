@@ -5,9 +5,15 @@ import { byId, element, formatBytes, icon } from "../dom.ts";
 const mostBytes = 16 * 1024 * 1024;
 const mostFiles = 20;
 
+/** The same wherever there are none, so that a message that is sent again is known as such. */
+export const noFiles: File[] = [];
+
 export class Attachments {
-  /** Another array after each change. */
-  files: File[] = [];
+  /** Of each draft: what is meant for one thread must not go to another. Another array after each change. */
+  readonly #files = new Map<string, File[]>();
+  #draft = "";
+  /** The draft whose files are being sent. */
+  #sending: string | null = null;
   readonly #list = byId("attachments");
   readonly #showProblem: (text: string) => void;
   readonly #onChange: () => void;
@@ -32,8 +38,32 @@ export class Attachments {
     this.#takeDrops();
   }
 
-  clear(): void {
-    this.#set([]);
+  get files(): File[] {
+    return this.#files.get(this.#draft) ?? noFiles;
+  }
+
+  /** Shows those of a draft. */
+  open(draft: string): void {
+    this.#draft = draft;
+    this.#show();
+  }
+
+  /** Takes those that have been sent out of their draft. */
+  drop(draft: string, sent: File[]): void {
+    const files = this.#files.get(draft) ?? noFiles;
+    if (sent.length > 0)
+      this.#set(
+        draft,
+        files.filter((file) => !sent.includes(file)),
+      );
+  }
+
+  /** Those of one draft become those of another. */
+  move(from: string, to: string): void {
+    const files = this.#files.get(from);
+    if (!files) return;
+    this.#set(from, noFiles);
+    this.#set(to, [...(this.#files.get(to) ?? noFiles), ...files]);
   }
 
   /** @returns what the text is called as a file, or null where it cannot be one, which is said */
@@ -44,9 +74,10 @@ export class Attachments {
     return this.#add([new File([text], name, { type: "text/plain" })]) ? name : null;
   }
 
-  /** While they are being sent. */
-  set busy(yes: boolean) {
-    this.#list.classList.toggle("busy", yes && this.files.length > 0);
+  /** The draft whose files are being sent, or null. */
+  set sending(draft: string | null) {
+    this.#sending = draft;
+    this.#showSending();
   }
 
   #takeDrops(): void {
@@ -83,16 +114,27 @@ export class Attachments {
         : []),
     ];
     this.#showProblem(problems.join(" "));
-    this.#set([...this.files, ...fitting.slice(0, room)]);
+    this.#set(this.#draft, [...this.files, ...fitting.slice(0, room)]);
     byId("text").focus();
     return problems.length === 0;
   }
 
-  #set(files: File[]): void {
-    this.files = files;
+  #set(draft: string, files: File[]): void {
+    if (files.length > 0) this.#files.set(draft, files);
+    else this.#files.delete(draft);
+    if (draft === this.#draft) this.#show();
+  }
+
+  #show(): void {
+    const { files } = this;
     this.#list.hidden = files.length === 0;
     this.#list.replaceChildren(...files.map((file) => this.#line(file)));
+    this.#showSending();
     this.#onChange();
+  }
+
+  #showSending(): void {
+    this.#list.classList.toggle("busy", this.#sending === this.#draft && this.files.length > 0);
   }
 
   #line(file: File): HTMLElement {
@@ -101,7 +143,7 @@ export class Attachments {
       {
         ...{ type: "button", class: "quiet", "aria-label": `Remove ${file.name}` },
         onclick: () => {
-          this.#set(this.files.filter((other) => other !== file));
+          this.drop(this.#draft, [file]);
           byId("text").focus();
         },
       },

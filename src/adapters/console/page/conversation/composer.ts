@@ -1,18 +1,16 @@
 /** The box to write in. Enter sends, Shift+Enter begins a new line. */
 import { randomId } from "../random-id.ts";
-import { Attachments } from "./attachments.ts";
+import { Attachments, noFiles } from "./attachments.ts";
 import { byId } from "../dom.ts";
 import { formatCount } from "../format.ts";
 import { readLocal, storeLocal } from "../local-store.ts";
 import { showDone, showToast } from "../toast.ts";
 
-/** Resolves to whether the message was accepted. */
-type Send = (text: string, key: string, files: File[]) => Promise<boolean>;
+/** Resolves to the thread that has accepted the message, or to null. */
+type Send = (text: string, key: string, files: File[]) => Promise<string | null>;
 
 /** What the server takes as the text of a message: conversation-routes.ts. */
 const mostChars = 100_000;
-
-const noFiles: File[] = [];
 
 export class Composer {
   readonly #text = byId("text", HTMLTextAreaElement);
@@ -42,11 +40,11 @@ export class Composer {
     this.open(null);
   }
 
-  /** Shows the draft of a thread; null for that of a new one. */
+  /** Shows the draft of a thread with its files; null for that of a new one. */
   open(thread: string | null): void {
     this.#draft = draftKey(thread);
     this.#text.value = readLocal(this.#draft) ?? "";
-    this.#fit();
+    this.#attachments.open(this.#draft);
   }
 
   focus(): void {
@@ -95,29 +93,45 @@ export class Composer {
       return this.#fit();
     }
     const { files } = this.#attachments;
-    if (text !== "" || files.length > 0) await this.#deliver(text, files);
+    if (text === "" && files.length === 0) return;
+    const draft = this.#draft;
+    const thread = await this.#deliver(text, files);
+    if (thread !== null && draft === draftKey(null)) this.#moveTo(thread);
   }
 
-  async #deliver(text: string, files: File[]): Promise<void> {
-    if (this.#busy) return;
+  /** Resolves to the thread that has accepted it, or to null. */
+  async #deliver(text: string, files: File[]): Promise<string | null> {
+    if (this.#busy) return null;
     if (text !== this.#attempt.text || files !== this.#attempt.files)
       this.#attempt = { text, files, key: randomId() };
     const draft = this.#draft;
     this.#busy = true;
-    this.#attachments.busy = true;
+    this.#attachments.sending = draft;
     this.#button.disabled = true;
-    const accepted = await this.#send(text, this.#attempt.key, files);
+    const thread = await this.#send(text, this.#attempt.key, files);
     this.#busy = false;
-    this.#attachments.busy = false;
-    if (accepted) {
+    this.#attachments.sending = null;
+    if (thread !== null) {
       this.#attempt = { text: "", files: [], key: "" };
-      // The message of a new thread has opened it meanwhile.
+      // Another thread may have been opened meanwhile, with a draft of its own.
       if (readLocal(draft)?.trim() === text) storeLocal(draft, undefined);
-      if (this.#text.value.trim() === text) this.#text.value = "";
-      if (files === this.#attachments.files) this.#attachments.clear();
+      if (this.#draft === draft && this.#text.value.trim() === text) this.#text.value = "";
+      this.#attachments.drop(draft, files);
     }
     this.#fit();
     this.#text.focus();
+    return thread;
+  }
+
+  /** The first message of a new thread has opened it: what was written and attached meanwhile goes along. */
+  #moveTo(thread: string): void {
+    const [from, to] = [draftKey(null), draftKey(thread)];
+    const rest = this.#draft === from ? this.#text.value : (readLocal(from) ?? "");
+    if (this.#draft === from) this.#text.value = "";
+    storeLocal(from, undefined);
+    if (rest.trim() !== "" && this.#draft === to) this.edit(rest);
+    else if (rest.trim() !== "") storeLocal(to, rest);
+    this.#attachments.move(from, to);
   }
 
   #fit(): void {

@@ -166,7 +166,7 @@ const live: Omit<ConversationEvents, keyof Connection> = {
   },
 };
 
-async function send(text: string, key: string, chosen: File[]): Promise<boolean> {
+async function send(text: string, key: string, chosen: File[]): Promise<string | null> {
   const thread = current ?? next;
   const from = location.hash;
   try {
@@ -177,15 +177,15 @@ async function send(text: string, key: string, chosen: File[]): Promise<boolean>
     // Its files may be too old by now: the next attempt sends them again.
     if (error instanceof ApiError && error.status === 400) for (const file of chosen) forgetSent(file);
     showToast(messageOf(error));
-    return false;
+    return null;
   }
   if (thread === next) next = randomId();
   // Whoever has gone elsewhere meanwhile stays there.
-  if (location.hash !== from) return true;
+  if (location.hash !== from) return thread;
   showToast("");
   conversation.goToEnd();
   if (current === null) location.hash = threadAddress(thread);
-  return true;
+  return thread;
 }
 
 /** Stops what the open conversation runs; false when there is nothing. */
