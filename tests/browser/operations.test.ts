@@ -7,9 +7,10 @@ import { createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { channels, keys } from "../../src/queue/redis/keys.ts";
 import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../src/telemetry/audit/log.ts";
+import { call as request } from "../adapters/console/requests.ts";
 import { begin, call, calling, end, resultOf, write } from "../adapters/console/sessions.ts";
 import { shot } from "./chromium.ts";
-import { openConsolePage, useConsolePages, onError } from "./console-page.ts";
+import { article, openConsolePage, useConsolePages, onError } from "./console-page.ts";
 import {
   budgets,
   configuration,
@@ -199,6 +200,37 @@ describe("the console's pages for operators", () => {
     expect(console.audited.map(({ action }) => action)).toEqual([
       ...["thread-renamed", "thread-archived", "thread-deleted"],
     ]);
+    at.expectInnocent();
+  });
+
+  test("a thread that is deleted elsewhere leaves the pages that show it, which say so", async () => {
+    await using at = await openConsolePage();
+    const { page, console } = at;
+    const redis = console.redis.client();
+    const { thread } = await at.asks("The code is 7341");
+    const id = `local:console:main:${thread.thread}`;
+    await write(redis, id, "The code is 7341", "Lin");
+    await end(await begin(redis, id), { kind: "answered", text: "Noted.", steps: 0, usage: noUsage });
+    await console.surface.post(thread, { kind: "answer", markdown: "7341, noted." }, "answer");
+    await article(page, "answer").getByText("7341").waitFor();
+    const timeline = await page.context().newPage();
+    await timeline.goto(`${console.url}/#/s/${encodeURIComponent(id)}`);
+    await timeline.locator(".timeline").getByText("The code is 7341").waitFor();
+
+    const path = `/api/v1/sessions/${encodeURIComponent(id)}/delete`;
+    expect((await request(console.url, path, { method: "POST", json: {} })).status).toBe(200);
+    for (const one of [page, timeline]) {
+      await one.getByRole("heading", { name: "No such thread" }).waitFor();
+      await expect.poll(() => one.locator("main").innerText()).not.toContain("7341");
+    }
+    await page.getByRole("alert").getByText("There is no thread at this address").waitFor();
+    await timeline.getByText("This thread is gone: it was deleted").waitFor();
+    // What is written there now is the first of a new thread.
+    await page.bringToFront();
+    await page.getByLabel("Message to Heddle").fill("Something else");
+    await page.keyboard.press("Enter");
+    await article(page, "person").getByText("Something else").waitFor();
+    expect(await page.locator("article").count()).toBe(1);
     at.expectInnocent();
   });
 

@@ -8,7 +8,7 @@ import { type SharedEvent, type Stream, type StreamRequest, Streams } from "./st
  *
  * - `threads`: the list of threads; `thread`: one changed line of it; `gone`: the id of one
  *   that was deleted or put away.
- * - `conversation`: `{ thread, messages, now }` of the page's thread, `thread` null when it does not exist;
+ * - `conversation`: `{ thread, messages, now }` of the page's thread, `thread` null when it does not exist, or no more;
  *   `message`: one changed message; `removed`: the id of a message that is gone.
  *
  * A stream starts with `threads` and `conversation`, and sends both again whenever something may have been missed, so
@@ -113,19 +113,27 @@ class LivePage {
 
   async #writeEverything(): Promise<void> {
     await this.#stream.send("threads", await this.#conversations.threads());
-    if (this.#thread === null) return;
-    const thread = await this.#conversations.thread(this.#thread);
-    const messages = await this.#conversations.messages(this.#thread);
+    if (this.#thread !== null) await this.#writeConversation(this.#thread);
+  }
+
+  async #writeConversation(id: string): Promise<void> {
+    const thread = await this.#conversations.thread(id);
+    const messages = await this.#conversations.messages(id);
     await this.#stream.send("conversation", { thread, messages, now: Date.now() });
   }
 
   async #writeChanges(ids: string[], summaries: string[]): Promise<void> {
+    let isGone = false;
     for (const id of summaries) {
       const summary = await this.#conversations.thread(id);
       if (summary && !summary.archived) await this.#stream.send("thread", summary);
       else await this.#stream.send("gone", id);
+      isGone ||= !summary && id === this.#thread;
     }
-    if (this.#thread === null || ids.length === 0) return;
+    if (this.#thread === null) return;
+    // Nothing is told of each message of a thread that was deleted.
+    if (isGone) return this.#writeConversation(this.#thread);
+    if (ids.length === 0) return;
     const messages = await this.#conversations.find(this.#thread, ids);
     for (const [position, message] of messages.entries()) {
       if (message) await this.#stream.send("message", message);

@@ -5,6 +5,7 @@ import { Streams } from "../../../../src/adapters/console/streams/streams.ts";
 import { consoleOperator } from "../../../../src/adapters/console/server/person.ts";
 import type { ThreadRef } from "../../../../src/chat/threads.ts";
 import { call, openStream } from "../requests.ts";
+import { begin, end as endTurn, usageOf, write } from "../sessions.ts";
 import { startConsole, type TestConsole } from "../start-console.ts";
 import { listenForTest } from "../../../fakes/listen-for-test.ts";
 
@@ -37,6 +38,29 @@ describe("a page's live stream", () => {
 
     await console.surface.remove(ref);
     expect(ref.message).toContain(String(await page.next("removed")));
+  });
+
+  test("says that its thread is gone when it is deleted, and begins anew with what is written there later", async () => {
+    await post("secret step", "progress");
+    const session = `local:console:main:${thread.thread}`;
+    const redis = console.redis.client();
+    await write(redis, session, "secret task");
+    await endTurn(await begin(redis, session), {
+      kind: "answered",
+      text: "Done.",
+      steps: 1,
+      usage: usageOf(0.5),
+    });
+    using page = await openPage();
+    expect(await page.next("conversation")).toMatchObject({ messages: [{ markdown: "secret step" }] });
+    const path = `/api/v1/sessions/${encodeURIComponent(session)}/delete`;
+    expect((await call(console.url, path, { method: "POST", json: {} })).status).toBe(200);
+    expect(await page.next("gone")).toBe(thread.thread);
+    expect(await page.next("conversation")).toMatchObject({ thread: null, messages: [] });
+
+    await post("another step", "later");
+    expect(await page.next("message")).toMatchObject({ markdown: "another step" });
+    expect(await page.next("thread")).toMatchObject({ id: thread.thread });
   });
 
   test("brings new threads and their states to pages that show another one", async () => {

@@ -149,7 +149,8 @@ const live: Omit<ConversationEvents, keyof Connection> = {
     keepEndInView(() => conversation.replace(shown, messages), first);
     if (first && thread) showPlace(shown);
     showRunning();
-    if (thread && first) files.open(shown);
+    if (!thread) files.open(null);
+    else if (first) files.open(shown);
   },
   message(message) {
     keepEndInView(() => conversation.put(message));

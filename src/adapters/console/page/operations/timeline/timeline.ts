@@ -74,18 +74,27 @@ export function openTimeline(
   }
 
   function showLine(line: ThreadLine | null): void {
-    if (!line) return;
+    if (!line) return showGone();
     head.show(line);
     if (line.state === "idle") now.textContent = "";
   }
 
-  return () => {
+  /** Somebody has deleted it: what was deleted for good must not go on being read. */
+  function showGone(): void {
+    close();
+    showTitle("No such thread");
+    root.replaceChildren(emptyNote("This thread is gone: it was deleted, or it has expired."));
+  }
+
+  function close(): void {
     closed = true;
     files.open(null);
     tools.end();
     view.close();
     end();
-  };
+  }
+
+  return close;
 }
 
 /** What stands above the records; calls `changed` when it shows another state than before. */
