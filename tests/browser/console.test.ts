@@ -349,6 +349,24 @@ describe("the console's page", () => {
     opened.expectInnocent();
   });
 
+  test("what a button asks for stays in its dialog until it is taken", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const { thread } = await opened.asks("Sort the archive");
+    const deny = { id: "deny:t1", label: "No", style: "danger" as const, asksFor: "Why not?" };
+    await console.surface.post(thread, { kind: "answer", markdown: "May I?", actions: [deny] }, "answer");
+    const question = page.getByRole("dialog", { name: "Why not?" });
+    await article(page, "answer").getByRole("button", { name: "No" }).click();
+    await question.getByLabel("Why not?").fill("too dear");
+    console.intake.result = () => Promise.reject(new Error("Redis is away"));
+    await page.keyboard.press("Enter");
+    await question.getByRole("alert").getByText("Try again").waitFor();
+    console.intake.result = () => ({ kind: "acted", thread: "x" });
+    await page.keyboard.press("Enter");
+    await question.waitFor({ state: "hidden" });
+    expect(await opened.events(3)).toMatchObject({ kind: "action", action: "deny:t1", text: "too dear" });
+  });
+
   test("nothing that is written becomes part of the page", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

@@ -13,6 +13,7 @@ import {
   write,
 } from "../adapters/console/sessions.ts";
 import type { TestConsole } from "../adapters/console/start-console.ts";
+import { expectAccessible } from "./axe.ts";
 import { shot } from "./chromium.ts";
 import { article, openConsolePage, useConsolePages, onError } from "./console-page.ts";
 import { overflow, poorContrast } from "./visibility.ts";
@@ -217,6 +218,56 @@ describe("what waits for a person", () => {
     await page.keyboard.press("Enter");
     expect(await at.events(5)).toMatchObject({ action: `deny:${approval.id}`, text: "Tests are red." });
     at.expectInnocent();
+  });
+
+  test("keeps what is written about it in its dialog until that is taken", async () => {
+    let prepared: Awaited<ReturnType<typeof prepare>> | undefined;
+    await using at = await openConsolePage({
+      prepare: async (console) => void (prepared = await prepare(console)),
+    });
+    const { page, console } = at;
+    const approval = prepared?.approval.id;
+    await page.goto(`${console.url}/#/needs`);
+    const dialog = page.getByRole("dialog");
+    const text = dialog.getByRole("textbox");
+    const open = (name: RegExp) => page.getByRole("button", { name }).click();
+    const reason = "Tests are red. ".repeat(200).trim();
+    console.intake.result = () => Promise.reject(new Error("Redis is away"));
+    await open(/^Deny with a reason/);
+    await text.fill(reason);
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("Try again").waitFor();
+    expect(await text.inputValue()).toBe(reason);
+    await text.and(page.locator(":focus")).waitFor();
+    await expectAccessible(page, "an answer that was not taken");
+    await shot(page, "needs-not-taken");
+    console.intake.result = () => ({ kind: "acted", thread: "t" });
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "hidden" });
+    expect(await at.events(2)).toMatchObject({ action: `deny:${approval}`, text: reason });
+
+    // Whoever puts it away while it is on its way is told all the same, and the next question begins empty.
+    const tried = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    console.intake.result = async () => {
+      asked.resolve();
+      await tried.promise;
+      throw new Error("Redis is away");
+    };
+    await open(/^Another answer/);
+    await text.fill("Green");
+    await page.keyboard.press("Enter");
+    await asked.promise;
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    tried.resolve();
+    await page.getByRole("alert").getByText("Try again").waitFor();
+    await open(/^Another answer/);
+    expect(await text.inputValue()).toBe("");
+    expect(await dialog.getByRole("alert").count()).toBe(0);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(await page.getByRole("button", { name: /^Another answer/ }).isEnabled()).toBe(true);
   });
 
   test("reads as in its thread: the agent's Markdown as such, a server's own words as they are", async () => {

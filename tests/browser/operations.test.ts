@@ -203,6 +203,25 @@ describe("the console's pages for operators", () => {
     at.expectInnocent();
   });
 
+  test("a thread's new name stays in its dialog until it is taken", async () => {
+    await using at = await openConsolePage();
+    const { page, console } = at;
+    const id = "slack:T1:C9OPS:175.8";
+    await write(console.redis.client(), id, "Sort the attachments", "Lin");
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(id)}`);
+    await page.locator("details.manage > summary").click();
+    await page.getByRole("button", { name: "Rename…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox").fill("Old attachments");
+    const failing = { status: 503, json: { error: "Redis is away. Try again." } };
+    await page.route("**/title", (route) => route.fulfill(failing), { times: 1 });
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("Redis is away").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Old attachments" }).waitFor();
+    await dialog.waitFor({ state: "hidden" });
+  });
+
   test("a thread that is deleted elsewhere leaves the pages that show it, which say so", async () => {
     await using at = await openConsolePage();
     const { page, console } = at;

@@ -896,6 +896,14 @@ describe("A message in a thread where the agent asks something", () => {
     expect(await decisions()).toMatchObject({ q: { kind: "answered", at: 1 } });
   });
 
+  test("is not needed for a denial, whose reason is kept to the last of 4,000 characters", async () => {
+    const { intake, ref, decisions } = await asked({ q: { kind: "approval", askedAt: 0 } });
+    const reason = `${"No. ".repeat(999)}End.`;
+    const press = { kind: "action", thread: ref, ref: { ...ref, message: "m1" }, author: ada } as const;
+    await intake.receive({ ...press, action: "deny:q", text: reason, tellsRefusal: true, at: 1 });
+    expect(await decisions()).toMatchObject({ q: { kind: "denied", reason } });
+  });
+
   test("answers nothing that was asked after it was written, and nothing that others are asked", async () => {
     const { says, decisions } = await asked({ q: { kind: "choice", askedAt: 5 } });
     await says(ada, "do it in blue", { at: 4 });

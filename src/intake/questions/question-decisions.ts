@@ -43,8 +43,8 @@ export interface QuestionDecisions {
   decideByMessage(event: InboundMessage): Promise<void>;
 }
 
-/** Longer reasons would crowd out the conversation. */
-const maxReason = 2_000;
+/** Longer ones would crowd out the conversation. No platform takes longer ones, so that none is cut without a word. */
+const mostWords = 4_000;
 
 export function createQuestionDecisions(options: QuestionOptions): QuestionDecisions {
   const { redis, now } = options;
@@ -197,7 +197,7 @@ function decisionOf(
 ): Decision | undefined {
   const { author, at, text = "" } = event;
   const by = { id: author.id, name: author.name };
-  const words = text.trim().slice(0, maxReason);
+  const words = text.trim().slice(0, mostWords);
   if (kind === "deny" && (question.kind === "approval" || question.kind === "account"))
     return { kind: "denied", by, ...(words && { reason: words }), at };
   switch (question.kind) {

@@ -476,6 +476,18 @@ describe("threads of other platforms", () => {
         thread: { platform: "slack", channel: "C1" },
       },
     ]);
+    // As at the button of the question's message; also as programs write it that keep to ASCII.
+    const most = await request(
+      console.url,
+      `/api/sessions/${encodeURIComponent(approval.thread)}/questions/slackq`,
+      {
+        ...{ method: "POST", headers: { "content-type": "application/json" } },
+        body: `{"decision":"deny","reason":"${"\\u4e16".repeat(4_000)}"}`,
+      },
+    );
+    expect(most.status).toBe(200);
+    expect(console.intake.events.at(-1)).toMatchObject({ text: "世".repeat(4_000) });
+    expect((await decides(approval, { decision: "deny", reason: "x".repeat(4_001) })).status).toBe(400);
     const decided = { kind: "approved" as const, by: requester, at: Date.now() };
     await decide(redis, approval.thread, approval.id, decided, Date.now());
     expect((await mine()).map(({ id }) => id)).toEqual(["discordq"]);

@@ -17,7 +17,7 @@ import type { Person } from "../server/person.ts";
 import { toWholeThread } from "../conversations/refs.ts";
 import { refuse } from "../api/role-check.ts";
 import type { Caller } from "../api/route.ts";
-import { decision } from "../api/schemas/requests.ts";
+import { decision, mostWords } from "../api/schemas/requests.ts";
 import type { Services } from "../services.ts";
 import { describeEntry } from "./describe-entry.ts";
 import { followThread } from "./follow.ts";
@@ -183,7 +183,7 @@ function offerDeciding(server: McpServer, caller: McpCaller): void {
         question: z.string().max(200).describe("its id, as read and follow tell it"),
         decision: z.enum(["approve", "deny", "answer"]),
         choice: z.int().min(0).optional(),
-        text: z.string().max(2_000).optional().describe("the answer, or why it is denied"),
+        text: z.string().max(mostWords).optional().describe("the answer, or why it is denied"),
       },
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     },

@@ -76,7 +76,9 @@ export const queueChange = {
   otherwise: "Nothing was changed",
 };
 
-const answerWords = z.string().trim().min(1).max(2_000);
+/** As at the button of the question's message: conversation-routes.ts. What is longer is cut: question-decisions.ts. */
+export const mostWords = 4_000;
+const answerWords = z.string().trim().min(1).max(mostWords);
 export const decision = {
   schema: z.discriminatedUnion("decision", [
     z.strictObject({
@@ -86,14 +88,14 @@ export const decision = {
         .exactOptional()
         .describe("what the question lists as forThread, from now on"),
     }),
-    z.strictObject({ decision: z.literal("deny"), reason: z.string().max(2_000).exactOptional() }),
+    z.strictObject({ decision: z.literal("deny"), reason: z.string().max(mostWords).exactOptional() }),
     z.strictObject({
       decision: z.literal("answer"),
       choice: z.int().min(0).exactOptional(),
       text: answerWords.exactOptional(),
     }),
   ]),
-  maxBytes: 20_000,
+  maxBytes: 30_000,
   otherwise: "Nothing was decided",
 };
 

@@ -208,9 +208,9 @@ async function press(message: ConsoleMessage, button: ActionButton): Promise<voi
   try {
     // What has inputs asks for them once it is pressed.
     const isAsked = asksFor !== undefined && button.inputs === undefined;
-    const text = isAsked ? await askFor(asksFor, label.replace(/ with a reason…$|…$/, "")) : undefined;
-    if (text === null) return;
-    const outcome = await doIt(text === undefined ? {} : { text });
+    const does = label.replace(/ with a reason…$|…$/, "");
+    const outcome = isAsked ? await askFor(asksFor, does, (text) => doIt({ text })) : await doIt({});
+    if (outcome === null) return;
     if (outcome.kind === "acted" && outcome.form) return fillIn(outcome.form, (fields) => doIt({ fields }));
     // Why it was refused is said in the thread.
     if (outcome.kind === "refused") showToast("");

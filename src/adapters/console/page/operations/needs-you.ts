@@ -173,18 +173,17 @@ function addDecisions(
     if (forThread.length > 0)
       add("Approve for this thread", "action", () => decide({ decision: "approve", forThread: true }));
     add("Deny", "action", () => decide({ decision: "deny" }), "x");
-    add("Deny with a reason…", "action", async () => {
-      const reason = await askFor("Why not? The agent reads it.", "Deny");
-      return reason === null ? null : decide({ decision: "deny", reason });
-    });
+    add("Deny with a reason…", "action", () =>
+      askFor("Why not? The agent reads it.", "Deny", (reason) => decide({ decision: "deny", reason })),
+    );
     return;
   }
   for (const [choice, label] of choices.entries())
     add(label, "action", () => decide({ decision: "answer", choice }), String(choice + 1));
-  add(choices.length > 0 ? "Another answer…" : "Answer…", "action", async () => {
-    const answer = await askFor("Your answer", "Answer", describeAsked(question));
-    return answer?.trim() ? decide({ decision: "answer", text: answer }) : null;
-  });
+  const answer = async (text: string) => (text.trim() ? decide({ decision: "answer", text }) : null);
+  add(choices.length > 0 ? "Another answer…" : "Answer…", "action", () =>
+    askFor("Your answer", "Answer", answer, describeAsked(question)),
+  );
 }
 
 function describeNeed({ line, question, boundTo }: Need): HTMLElement[] {

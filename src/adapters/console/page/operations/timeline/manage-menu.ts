@@ -45,13 +45,15 @@ export function manageMenu(thread: string) {
       { class: "tools" },
       ...changes(
         button("Rename…", async () => {
-          const title = await askFor(
+          const renamed = await askFor(
             "What is the thread called? Leave it empty for its own title.",
             "Rename",
+            async (title) => {
+              await renameThread(thread, title.trim().slice(0, 100));
+              return "The thread is renamed.";
+            },
           );
-          if (title === null) return "";
-          await renameThread(thread, title.trim().slice(0, 100));
-          return "The thread is renamed.";
+          return renamed ?? "";
         }),
         archive,
       ),
@@ -68,12 +70,13 @@ export function manageMenu(thread: string) {
       ...changes(
         button("Delete…", async () => {
           const question = `This deletes the conversation, its files and its notes for good. Write “${confirmation}” to go on.`;
-          const answer = await askFor(question, "Delete");
-          if (answer === null) return "";
-          if (answer.trim().toLowerCase() !== confirmation) return "Nothing was deleted.";
-          const { note } = await deleteThread(thread);
-          location.hash = "#/threads";
-          return note ?? "The thread is deleted.";
+          const deleted = await askFor(question, "Delete", async (answer) => {
+            if (answer.trim().toLowerCase() !== confirmation) return "Nothing was deleted.";
+            const { note } = await deleteThread(thread);
+            location.hash = "#/threads";
+            return note ?? "The thread is deleted.";
+          });
+          return deleted ?? "";
         }),
       ),
     ),
