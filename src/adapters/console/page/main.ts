@@ -56,7 +56,7 @@ const frame = {
     if (restarted) void getStatus().then(showStatus, showError);
   },
   changed: () => void refreshThreads().catch(showError),
-  refused: () => startLater(),
+  refused: () => void start(),
 };
 
 function open(): void {

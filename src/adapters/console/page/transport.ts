@@ -97,7 +97,7 @@ export async function send(address: string, init: RequestInit): Promise<Response
 /** What every stream tells beside its content. */
 export interface Connection {
   connected(yes: boolean): void;
-  /** The browser connects again by itself after a broken connection, but not after this. */
+  /** The server says that whoever is here has no such stream, or has it no more. */
   refused(): void;
 }
 
@@ -120,6 +120,25 @@ export function onNeedsChange(listener: (needs: Needs) => void): void {
   };
 }
 
+/** The browser connects again by itself after a broken connection, but not after an error; the page then does, ms. */
+const reopenMs = 2_500;
+
+/**
+ * Whether asking again is in vain. A stream does not say why it was refused; and only the server itself answers in JSON:
+ * what a proxy says while Heddle starts anew passes.
+ */
+async function isDenied(address: string): Promise<boolean> {
+  const asking = new AbortController();
+  try {
+    const { status, headers } = await fetch(address, { signal: asking.signal });
+    return [401, 403, 404].includes(status) && headers.get("content-type") === "application/json";
+  } catch {
+    return false;
+  } finally {
+    asking.abort();
+  }
+}
+
 /**
  * Follows a stream of events by their names while somebody sees this tab, and what waits for people with it. Returns what
  * closes it.
@@ -133,22 +152,36 @@ export function watch(
 ): () => void {
   let lastId = "";
   return keepWhileSeen(() => {
-    const source = new EventSource(address(lastId));
-    for (const [name, act] of Object.entries(events)) {
-      source.addEventListener(name, (event) => {
-        lastId = event.lastEventId || lastId;
-        act(event.data);
+    let isOpen = true;
+    const open = () => {
+      const stream = new EventSource(address(lastId));
+      for (const [name, act] of Object.entries(events)) {
+        stream.addEventListener(name, (event) => {
+          lastId = event.lastEventId || lastId;
+          act(event.data);
+        });
+      }
+      stream.addEventListener("needs", ({ data }) => tellNeeds(JSON.parse(data)));
+      stream.addEventListener("open", () => {
+        onAnswer();
+        connected(true);
       });
-    }
-    source.addEventListener("needs", ({ data }) => tellNeeds(JSON.parse(data)));
-    source.addEventListener("open", () => {
-      onAnswer();
-      connected(true);
-    });
-    source.addEventListener("error", () => {
-      connected(false);
-      if (source.readyState === EventSource.CLOSED) refused();
-    });
-    return () => source.close();
+      stream.addEventListener("error", () => {
+        connected(false);
+        if (stream.readyState === EventSource.CLOSED) setTimeout(() => void reopen(), reopenMs);
+      });
+      return stream;
+    };
+    let source = open();
+    const reopen = async () => {
+      const isInVain = isOpen && (await isDenied(address(lastId)));
+      if (!isOpen) return;
+      if (isInVain) refused();
+      else source = open();
+    };
+    return () => {
+      isOpen = false;
+      source.close();
+    };
   });
 }

@@ -1,7 +1,7 @@
 /** What the audit log is filtered by. */
 import type { ThreadFacets, AuditKind, AuditQuery } from "../../../../operations/finding.ts";
 import { element } from "../dom.ts";
-import { choice, costInput, dateInput, typingMs } from "./filter-inputs.ts";
+import { choice, costInput, dateInput, mostSearchChars, typingMs } from "./filter-inputs.ts";
 
 /** Each kind of entry that there is, in the order in which they are offered. */
 const kinds: Record<AuditKind, true> = {
@@ -36,6 +36,7 @@ export function createAuditFilters(onChange: () => void) {
   const search = (label: string, id?: string) =>
     element("input", {
       ...{ type: "search", placeholder: label, "aria-label": label, oninput: changeSoon },
+      maxlength: mostSearchChars,
       ...(id && { id }),
     });
   const [person, thread] = [search("Person", "search"), search("Thread id")];

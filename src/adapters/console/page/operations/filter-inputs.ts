@@ -4,6 +4,9 @@ import { element } from "../dom.ts";
 /** People go on typing for so long, ms. */
 export const typingMs = 250;
 
+/** The most that the server takes of what is searched for. */
+export const mostSearchChars = 300;
+
 /** A choice among what there is, or all of it. */
 export function choice(label: string, all: string, onchange: () => void) {
   const select = element("select", { "aria-label": label, onchange }, element("option", { value: "" }, all));
@@ -35,7 +38,9 @@ export function dateInput(label: string, onchange: () => void) {
   const at = (days: number): number | undefined => {
     const [year, month, day] = input.value.split("-").map(Number);
     if (year === undefined || month === undefined || day === undefined) return undefined;
-    return new Date(year, month - 1, day + days).getTime();
+    const time = new Date(year, month - 1, day + days).getTime();
+    // While a year is typed, browsers have it as 0002, 0020 and 0202.
+    return time >= 0 ? time : undefined;
   };
   return {
     element: element("label", { class: "dated" }, label, input),

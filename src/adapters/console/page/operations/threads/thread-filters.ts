@@ -1,7 +1,7 @@
 /** What the list of all threads is searched, filtered and sorted by. */
 import type { ThreadFacets, ThreadQuery } from "../../../../../operations/finding.ts";
 import { element } from "../../dom.ts";
-import { choice, costInput, dateInput } from "../filter-inputs.ts";
+import { choice, costInput, dateInput, mostSearchChars } from "../filter-inputs.ts";
 import { namePlatform } from "../thread-words.ts";
 
 const states: [state: NonNullable<ThreadQuery["state"]>, name: string][] = [
@@ -25,7 +25,7 @@ const orders: [sort: NonNullable<ThreadQuery["sort"]>, name: string][] = [
 export function filterBar(onChange: () => void) {
   const search = element("input", {
     ...{ type: "search", id: "search", placeholder: "Search", "aria-label": "Search threads" },
-    oninput: onChange,
+    ...{ maxlength: mostSearchChars, oninput: onChange },
   });
   const state = choice("State", "All states", onChange);
   state.offer(states);
