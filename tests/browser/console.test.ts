@@ -446,6 +446,30 @@ describe("the console's page", () => {
     expect(await box.inputValue()).toBe("");
   });
 
+  test("an error of a proxy in front of it is told as a sentence, with what was written kept", async () => {
+    await using opened = await openConsolePage();
+    const { page } = opened;
+    const sentences: Record<number, string> = {
+      408: "It took too long to send.",
+      413: "It is too large for the proxy in front of Heddle.",
+      418: "Heddle answered with status 418.",
+      502: "Heddle is not responding. Is it running?",
+      504: "Heddle is not responding. Is it running?",
+    };
+    const box = page.getByLabel("Message to Heddle");
+    await box.fill("hello");
+    for (const [status, sentence] of Object.entries(sentences)) {
+      const html = { status: Number(status), contentType: "text/html", body: "<html>An error</html>" };
+      await page.route("**/messages", (route) => route.fulfill(html));
+      await page.getByRole("button", { name: "Send" }).click();
+      await expect.poll(() => page.locator("#toast").textContent()).toBe(sentence);
+      await page.unroute("**/messages");
+    }
+    expect(await box.inputValue()).toBe("hello");
+    await page.getByRole("button", { name: "Send" }).click();
+    await article(page, "person").getByText("hello").waitFor();
+  });
+
   test("a listing of the workspace that a stop has ended is retried before it is shown as failed", async () => {
     await using opened = await openConsolePage();
     const { page, console } = opened;

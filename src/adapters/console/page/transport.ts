@@ -48,8 +48,17 @@ function toJson(body: object): RequestInit {
 
 /** Why it was refused, as the server says it. */
 export async function readFailure(response: Response): Promise<ApiError> {
-  const { error, signIn: provider }: { error: string; signIn?: string } = await response.json();
-  return new ApiError(response.status, error, provider);
+  const { status } = response;
+  const answer: { error?: string; signIn?: string } | null = await response.json().catch(() => null);
+  return new ApiError(status, answer?.error ?? explainStatus(status), answer?.signIn);
+}
+
+/** Where no server has said anything: a proxy in front of it answers with a page of its own, and Node with nothing. */
+function explainStatus(status: number): string {
+  if (status === 408) return "It took too long to send.";
+  if (status === 413) return "It is too large for the proxy in front of Heddle.";
+  if ([502, 503, 504].includes(status)) return notResponding;
+  return `Heddle answered with status ${status}.`;
 }
 
 /** After this time without an answer the page asks why, ms. */
