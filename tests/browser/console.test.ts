@@ -1,5 +1,5 @@
 /** The console as a person uses it: a headless Chromium, the real server, a real Redis. */
-import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Route } from "playwright-core";
@@ -632,6 +632,37 @@ describe("the console's page", () => {
     await rm(folder, { recursive: true });
     // Those that had been sent were not sent again.
     expect(second).toMatchObject({ attachments: "attachments" in first && first.attachments });
+  });
+
+  test("a file that was changed or removed after it was attached is named, and goes when it is attached again", async () => {
+    await using opened = await openConsolePage();
+    const { page } = opened;
+    const folder = await mkdtemp(join(tmpdir(), "heddle-files-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const [notes, gone] = [join(folder, "notes.txt"), join(folder, "gone.txt")];
+    await writeFile(notes, "one");
+    await writeFile(gone, "two");
+    // Browsers compare whole seconds.
+    await utimes(notes, 1_000_000_000, 1_000_000_000);
+    await page.locator("#pick").setInputFiles([notes, gone]);
+    await page.getByLabel("Message to Heddle").fill("Read my notes");
+    await writeFile(notes, "one, corrected");
+    await rm(gone);
+    const send = page.getByRole("button", { name: "Send" });
+    const alert = page.getByRole("alert");
+    await send.click();
+    await alert
+      .getByText("notes.txt was changed or removed since it was attached: attach it again.")
+      .waitFor();
+    await page.getByRole("button", { name: "Remove notes.txt" }).click();
+    await page.locator("#pick").setInputFiles(notes);
+    await send.click();
+    await alert.getByText("gone.txt was changed or removed").waitFor();
+    await page.getByRole("button", { name: "Remove gone.txt" }).click();
+    await send.click();
+    expect(await opened.said()).toMatchObject({
+      ...{ text: "Read my notes", attachments: [{ name: "notes.txt", mediaType: "text/plain", bytes: 14 }] },
+    });
   });
 
   test("the page says what should be known before trusting it with work", async () => {
