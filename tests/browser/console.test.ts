@@ -731,7 +731,14 @@ describe("the console's page", () => {
     const { page, console } = opened;
     await page.getByLabel("Token").fill("wrong-token");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("Wrong token.").waitFor();
+    await page.getByRole("alert").getByText("Wrong token. Look for HEDDLE_CONSOLE_TOKEN").waitFor();
+    // Somebody's own: what the operator has is nothing for them.
+    await page.getByLabel("Token").fill("heddle_revoked");
+    await page.keyboard.press("Enter");
+    await page
+      .getByRole("alert")
+      .getByText("This token is wrong, revoked or expired: `heddle tokens create` makes another one.")
+      .waitFor();
     await page.getByLabel("Token").fill(token);
     await page.keyboard.press("Enter");
     await page.getByText("demo").waitFor();

@@ -71,9 +71,12 @@ export function setUpSignIn(onDone: () => void): void {
         onDone();
       },
       (error: unknown) => {
-        problem.textContent = isUnauthorized(error)
-          ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings, or for console.token in its data folder."
-          : messageOf(error);
+        // Of a person's own token the server says what to do.
+        const isOwn = tokenInput.value.trim().startsWith("heddle_");
+        problem.textContent =
+          isUnauthorized(error) && !isOwn
+            ? "Wrong token. Look for HEDDLE_CONSOLE_TOKEN in Heddle's settings, or for console.token in its data folder."
+            : messageOf(error);
       },
     );
   });
