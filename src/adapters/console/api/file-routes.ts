@@ -13,6 +13,7 @@ import {
   replyProblem,
 } from "../server/http.ts";
 import { consoleThread, isSession, isThreadId } from "../conversations/refs.ts";
+import { giveTime } from "../server/connections.ts";
 import { type ApiCall, replyNotFound, type Route } from "./route.ts";
 import { fileList } from "./schemas/answers.ts";
 import type { Services } from "../services.ts";
@@ -136,6 +137,7 @@ async function postAttachment({ uploads }: Services, call: ApiCall): Promise<Rep
   // A sender that does not say how much it sends may send the most.
   const bytes = Math.min(Number(request.headers["content-length"] ?? maxUploadBytes), maxUploadBytes);
   const reply = await uploads.receive(bytes, async () => {
+    giveTime(request, bytes);
     const body = await readBody(request, "application/octet-stream", maxUploadBytes);
     if (!body.ok) return body.reply;
     const mediaType = query.get("type") || "application/octet-stream";

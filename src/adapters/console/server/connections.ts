@@ -1,7 +1,14 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { Socket } from "node:net";
 import { type AddressList, networkOf } from "./client-address.ts";
 import { maxStreams } from "../streams/streams.ts";
+import { replyProblem, send } from "./http.ts";
 
 /** How many connections a server holds; `address`: from one IPv4 address or one /64 of IPv6. */
 export interface ConnectionLimits {
@@ -15,7 +22,11 @@ export const consoleLimits: ConnectionLimits = { total: 8 * maxStreams, address:
 /** A header line takes milliseconds; who is slower than this holds a connection for nothing. */
 const headersMs = 10_000;
 /** Until the whole body is there. */
-const requestMs = 30_000;
+const bodyMs = 30_000;
+/** Beyond that a file of somebody who may send one may come as slowly as half a megabit a second. */
+const fileBytesPerMs = 64;
+/** Longer than the largest file may take. */
+const requestMs = 6 * 60_000;
 /** How often Node looks for requests over their time. */
 const checkMs = 1_000;
 
@@ -31,7 +42,10 @@ export function createLimitedServer(
 ): Server {
   const server = createServer(
     { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs },
-    listener,
+    (request, response) => {
+      limitBody(request, response);
+      listener(request, response);
+    },
   );
   const byNetwork = new Map<string, Set<Socket>>();
   let open = 0;
@@ -74,6 +88,32 @@ export function createLimitedServer(
     socket.once("close", () => forget(socket));
   });
   return server;
+}
+
+const moreMs = new WeakMap<IncomingMessage, number>();
+
+/**
+ * Lets a body of so many bytes take longer than others: it is a file, of somebody who may send one. As there is room for few
+ * bytes at a time, few connections can be held so, and small bodies hold none.
+ */
+export function giveTime(request: IncomingMessage, bytes: number): void {
+  moreMs.set(request, bytes / fileBytesPerMs);
+}
+
+/** Node has one time for all requests, which is set before it is known whose they are. */
+function limitBody(request: IncomingMessage, response: ServerResponse): void {
+  const end = () => {
+    if (request.complete) return;
+    const more = moreMs.get(request);
+    moreMs.delete(request);
+    if (more !== undefined) return void (timer = setTimeout(end, more).unref());
+    if (response.headersSent) return void request.socket.destroy();
+    const reply = replyProblem(408, "The request took too long to arrive.");
+    response.once("finish", () => request.socket.destroy());
+    send(response, { ...reply, headers: { ...reply.headers, connection: "close" } });
+  };
+  let timer = setTimeout(end, bodyMs).unref();
+  request.once("close", () => clearTimeout(timer));
 }
 
 /** Connections on which somebody who may is being answered. */

@@ -1,6 +1,7 @@
 /** Connections that do nothing, or next to nothing, shut nobody out: the real console on real sockets. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { networkOf } from "../../../../src/adapters/console/server/client-address.ts";
 import { consoleLimits } from "../../../../src/adapters/console/server/connections.ts";
@@ -100,6 +101,39 @@ describe("a console full of connections", () => {
     slow?.on("data", (data) => answer.push(String(data)));
     if (slow) await once(slow, "close");
     expect(answer.join("")).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test("takes a file for longer than half a minute, and no other body, nor one of somebody unknown", async () => {
+    const token = "correct-horse-battery";
+    await using console = await startConsole({ redis, token });
+    const body = "a".repeat(1024 * 1024);
+    const begin = async (path: string, length: number, as = `Authorization: Bearer ${token}\r\n`) => {
+      const type = path.startsWith("attachments") ? "application/octet-stream" : "application/json";
+      const head =
+        `POST /api/v1/threads/abcdefgh12345678/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+        `Content-Type: ${type}\r\nContent-Length: ${length}\r\n${as}\r\n`;
+      const [socket] = await occupy(console, 1, `${head}a`);
+      if (!socket) throw new Error("nothing was opened");
+      const answer: string[] = [];
+      socket.on("data", (data) => answer.push(String(data)));
+      return { socket, closed: once(socket, "close"), read: () => answer.join("") };
+    };
+    const started = performance.now();
+    const [slow, small, stranger, text] = await Promise.all([
+      begin("attachments?name=a.bin", body.length),
+      begin("attachments?name=b.bin", 2),
+      begin("attachments?name=a.bin", body.length, ""),
+      begin("messages", body.length / 2),
+    ]);
+    await Promise.all([small.closed, stranger.closed, text.closed]);
+    expect(performance.now() - started).toBeGreaterThan(29_000);
+    expect(small.read()).toMatch(/^HTTP\/1\.1 408 [^]*took too long/);
+    expect(stranger.read()).toMatch(/^HTTP\/1\.1 401 /);
+    expect(text.read()).toMatch(/^HTTP\/1\.1 408 [^]*took too long/);
+    // Longer than Node takes to look for what is late.
+    await delay(2_000);
+    slow.socket.write(body.slice(1));
+    await expect.poll(slow.read, { timeout: 10_000 }).toMatch(/^HTTP\/1\.1 200 [^]*"id":/);
   });
 });
 
