@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { explainUnreadable } from "../agent/file-problems.ts";
+import { dropByteOrderMark } from "../agent/text/text.ts";
 import { ConfigError } from "./config-error.ts";
 
 /**
@@ -10,13 +11,10 @@ import { ConfigError } from "./config-error.ts";
  */
 export function readText(path: string): string | undefined {
   try {
-    return withoutMark(readFileSync(path, "utf8"));
+    return dropByteOrderMark(readFileSync(path, "utf8"));
   } catch (error) {
     const why = explainUnreadable(path, error);
     if (why === undefined) return undefined;
     throw new ConfigError(why);
   }
 }
-
-/** Without the byte order mark that editors of Windows put first: it would count as a part of the first name. */
-const withoutMark = (text: string) => text.replace(/^\uFEFF/, "");

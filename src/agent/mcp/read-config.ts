@@ -3,6 +3,7 @@ import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
 import type { ServiceAccess } from "../../sandbox/service.ts";
 import { isObject } from "../llm/wire-calls.ts";
+import { dropByteOrderMark } from "../text/text.ts";
 import { explainUnreadable } from "../file-problems.ts";
 import { findPasswords } from "../text/url-passwords.ts";
 import {
@@ -33,8 +34,7 @@ export async function readMcpConfig(path: string, env: Environment): Promise<Mcp
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    // Editors of Windows put a byte order mark first, which is no JSON.
-    return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
+    return dropByteOrderMark(await readFile(path, "utf8"));
   } catch (error) {
     const why = explainUnreadable(path, error);
     if (why === undefined) return undefined;

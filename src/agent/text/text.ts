@@ -49,6 +49,11 @@ export function cutSigns(text: string, signs: string): string {
   return text.slice(0, end);
 }
 
+/** The text of a file without the byte order mark that editors of Windows put first: it would be a part of the first word. */
+export function dropByteOrderMark(text: string): string {
+  return text.replace(/^\uFEFF/, "");
+}
+
 /** What a text holds as JSON; undefined where it holds none. */
 export function parseJson(text: string): unknown {
   try {
