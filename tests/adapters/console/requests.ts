@@ -65,6 +65,8 @@ interface LivePage extends Disposable {
   status: number;
   /** The next event of this name; events of other names before it are skipped. Rejects when the stream ends. */
   next(name: string): Promise<unknown>;
+  /** The next event of each of these names, in whatever order they come. */
+  nextOfEach(names: readonly string[]): Promise<Record<string, unknown>>;
 }
 
 export async function openStream(
@@ -74,14 +76,23 @@ export async function openStream(
 ): Promise<LivePage> {
   const response = await send(url, path, { headers });
   const events = eventsOf(response);
+  const nextOf = async (names: readonly string[]): Promise<LiveEvent> => {
+    for (;;) {
+      const { value, done } = await events.next();
+      if (done) throw new Error(`The stream ended before an event "${names.join('" or "')}" came.`);
+      if (names.includes(value.name)) return value;
+    }
+  };
   return {
     status: response.statusCode ?? 0,
-    async next(name) {
-      for (;;) {
-        const { value, done } = await events.next();
-        if (done) throw new Error(`The stream ended before an event "${name}" came.`);
-        if (value.name === name) return value.data;
+    next: async (name) => (await nextOf([name])).data,
+    async nextOfEach(names) {
+      const told: Record<string, unknown> = {};
+      for (let left = names; left.length > 0; left = left.filter((name) => !(name in told))) {
+        const { name, data } = await nextOf(left);
+        told[name] = data;
       }
+      return told;
     },
     [Symbol.dispose]: () => response.destroy(),
   };
