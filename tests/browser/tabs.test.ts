@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { ThreadId } from "../../src/chat/threads.ts";
-import { announceSession } from "../../src/queue/outbox/live-events.ts";
+import { announceSession, createLivePublisher } from "../../src/queue/outbox/live-events.ts";
 import { askChoice, begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
 import { browserPatienceMs } from "./chromium.ts";
 import { onError, openConsolePage, useConsolePages } from "./console-page.ts";
@@ -72,6 +72,8 @@ describe("many tabs", () => {
     await setBehind(page, true);
     await lease.append([calling(1, [{ type: "text", text: "They are sorted." }])]);
     await end(lease, { kind: "answered", text: "They are sorted.", steps: 1, usage: usageOf(0) });
+    // Whichever tab listens for those behind keeps its stream, and has to be told as workers tell it.
+    createLivePublisher(redis, thread, onError)({ type: "turn-end" });
     for (const tab of [page, third]) {
       await setBehind(tab, false);
       await tab.locator(".entry.end").getByText("Answered").waitFor();
