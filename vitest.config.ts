@@ -9,7 +9,7 @@ const isolated = ["tests/{browser,e2e,faults,sandbox,scripts}/**/*.test.ts"];
  * runs; what they hold in full, the scenario, the stops and the property tests hold in part.
  */
 const long = [
-  "tests/browser/{axe,axe-states,calls,connect,console,hostile-text,needs,operations,place,scale,sharing,tabs,timeline,viewer}.test.ts",
+  "tests/browser/{axe,axe-states,calls,connect,console,hostile-text,needs,operations,place,scale,sharing,streams,tabs,timeline,viewer}.test.ts",
   "tests/e2e/{accounts,administration,closing,connect,console,console-difference,console-picture}.test.ts",
   "tests/e2e/{console-token,deployed,discord,discord-places,embedded,github-app,health,mcp,models}.test.ts",
   "tests/e2e/{needs,plain-git,plan,previews,proxy,pull-request,questions,redis,review,rules}.test.ts",
@@ -20,10 +20,10 @@ const long = [
   "tests/queue/{redis/primaries,redis/replicated,undo/fork,undo/killed-undo,undo/undo}.test.ts",
   "tests/sandbox/{checkpoints,disk,egress/registries,files,host,odd-files,ordinary-user,own-user,workspace-lifecycle,workspaces}.test.ts",
   "tests/scripts/{bootstrap,mutate,reporter}.test.ts",
-  "tests/repositories/{mirrors,ready-clones,repositories,set-ups,troubled-hosts}.test.ts",
+  "tests/repositories/{forged-objects,mirrors,ready-clones,repositories,set-ups,troubled-hosts}.test.ts",
   // Fetches Helm.
   "tests/deploy/chart.test.ts",
-  "tests/{agent/example,agent/mcp/conformance,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
+  "tests/{adapters/console/server/connections,agent/example,agent/mcp/conformance,agent/mcp/stdio-servers,queue/turns/background-jobs}.test.ts",
 ];
 const left = process.env["HEDDLE_TESTS"] === "bounded" ? long : [];
 
