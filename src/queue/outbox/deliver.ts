@@ -125,8 +125,8 @@ function substituteFor({ message, question }: PostEntry, { kind, message: why }:
 }
 
 /**
- * Keeps a message for a channel that the bot was removed from, a thread that was locked, or a platform that fails, and
- * shows the thread as failed until it is posted.
+ * Keeps a message for a channel that the bot was removed from, a thread that was locked, or a platform that fails. A thread
+ * whose answer waits is shown as failed meanwhile.
  *
  * @returns when to try again, ms since the epoch; undefined where it has waited long enough, or is a question
  */
@@ -142,7 +142,7 @@ async function hold(
   // Of what was refused nothing is there. Where the platform is away, an attempt before may have arrived.
   const tried = error.isPassing && begun !== undefined ? { begun, attempts } : {};
   const kept: OutboxEntry = { ...rest, ...tried, heldSince };
-  await lease.append([], { fields: { unsaid: "1" }, outbox: { [key]: JSON.stringify(kept) } });
+  await lease.append([], { fields: noteUnsaid(entry), outbox: { [key]: JSON.stringify(kept) } });
   return options.now() + Math.min(Math.max(waited, held.leastMs), held.mostMs);
 }
 
@@ -226,9 +226,12 @@ function noteRefused({ entry }: PendingPost, error: SurfaceError): HeadFields {
     // One that may have arrived may be answered.
     return error.kind === "uncertain" ? {} : dropQuestion(question, error.message, Date.now());
   }
-  // A stop in a place that is gone is shown as what it was: there is nobody left to tell.
-  const isOver = entry.message.kind === "receipt" && error.kind === "gone";
-  return isOver ? {} : { unsaid: "1" };
+  return noteUnsaid(entry);
+}
+
+/** Where the platform has not taken it. A stop is shown as what it was: nobody waits for what it had to say. */
+function noteUnsaid({ message }: PostEntry): HeadFields {
+  return message.kind === "receipt" ? {} : { unsaid: "1" };
 }
 
 /** The marks of what an answer that the platform does not take was to answer. */

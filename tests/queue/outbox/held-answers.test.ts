@@ -22,8 +22,8 @@ afterAll(() => server.stop());
 const hour = 3_600_000;
 const working = { kind: "progress", markdown: "⏳ **Working**" } as const;
 
-/** An answer of a bot that was removed from its channel before it could post it. */
-async function removed(kind: "public" | "private") {
+/** What a bot has to post, an answer unless told otherwise, that was removed from its channel before it could. */
+async function removed(kind: "public" | "private", entries?: Record<string, object>) {
   const slack = await startFakeSlack();
   onTestFinished(() => slack.close());
   const surface = createSlackSurface({
@@ -36,7 +36,7 @@ async function removed(kind: "public" | "private") {
   const redis = server.client();
   const thread = `slack:${slack.teamId}:${channel.id}:${root.ts}`;
   const ref = { platform: "slack", workspace: slack.teamId, channel: channel.id, message: root.ts };
-  const outbox = {
+  const outbox = entries ?? {
     "t:answer": { do: "post", message: { kind: "answer", markdown: "It is done." }, attempts: 0 },
     [`t:mark:${root.ts}`]: { do: "mark", ref, mark: "answered" },
     "t:progress": { do: "settle", message: null, since: Date.now() },
@@ -66,6 +66,17 @@ test.each(["public", "private"] as const)(
     expect(await unsaid()).toBeNull();
   },
 );
+
+test("A stop whose receipt waits is shown as a stop, also when it is given up", async () => {
+  const receipt = { do: "post", message: { kind: "receipt", markdown: "🛑 Stopped." }, attempts: 0 };
+  const { flush, problems, passes, left, unsaid } = await removed("public", { "t:receipt": receipt });
+  expect(await flush()).toBe(60_000);
+  expect(await unsaid()).toBeNull();
+  passes(7 * hour);
+  expect(await flush()).toBeUndefined();
+  expect(problems).toHaveLength(2);
+  expect([await left(), await unsaid()]).toEqual([[], null]);
+});
 
 test("An answer for which the bot is not invited again for hours is left in the console", async () => {
   const { flush, texts, passes, invite, left, unsaid } = await removed("public");
