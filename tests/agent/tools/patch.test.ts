@@ -202,6 +202,17 @@ describe("edit_file with a patch", () => {
     ]);
   });
 
+  test("takes the names that git writes in bytes and quotes", async () => {
+    const { use, sandbox } = await filled();
+    const { stdout } = await sandbox.exec({
+      command: String.raw`git init -q; echo 1 >'größe "\303".txt'; echo 2 >ö.txt; git add . && git commit -qm one && echo 3 >gr*.txt && git mv ö.txt $'é\t日.txt' && git add . && git diff --cached -M && git reset -q --hard`,
+    });
+    expect(stdout.toString()).toContain(String.raw`+++ "b/gr\303\266\303\237e \"\\303\".txt"`);
+    expect(await use("edit_file", { patch: stdout.toString() })).toMatchObject({ status: "ok" });
+    const { stdout: after } = await sandbox.exec({ command: "head gr*.txt é*" });
+    expect(after.toString()).toBe('==> größe "\\303".txt <==\n3\n\n==> é\t日.txt <==\n2\n');
+  });
+
   test("changes nothing when one of the files does not fit, and says which", async () => {
     const { use, content, put } = await filled();
     await put("new/b.txt", "there already\n");

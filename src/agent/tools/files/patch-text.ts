@@ -152,14 +152,30 @@ function readRename(lines: readonly string[], at: number): FileChange | undefine
   const to = /^rename to (.+)$/.exec(lines[at + 1] ?? "")?.[1];
   const hasHunks = /^(?:index .+)?$/.test(lines[at + 2] ?? "") && (lines[at + 3] ?? "").startsWith("--- ");
   if (path === undefined || to === undefined || hasHunks) return undefined;
-  return { kind: "update", path, to, hunks: [] };
+  return { kind: "update", path: unquote(path), to: unquote(to), hunks: [] };
 }
 
 /** Without the time that diff writes behind it, and without git's `a/` and `b/`. */
 function readName(name: string): string | undefined {
   const [told = ""] = name.split("\t", 1);
-  const path = told.replace(/^"(.*)"$/, "$1").trim();
+  const path = unquote(told.trim());
   return path === "/dev/null" ? undefined : path.replace(/^[abciow]\//, "");
+}
+
+const escapes: Record<string, string> = { a: "\u0007", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
+
+/** A name as git writes it that has other letters than those of ASCII, in bytes (`core.quotePath` of git-config). */
+function unquote(name: string): string {
+  const quoted = /^"(.*)"$/.exec(name)?.[1];
+  if (quoted === undefined) return name;
+  return quoted.replaceAll(/((?:\\[0-7]{3})+)|\\(.)/g, (_whole, bytes: string | undefined, sign: string) =>
+    bytes === undefined ? (escapes[sign] ?? sign) : decodeOctal(bytes),
+  );
+}
+
+function decodeOctal(bytes: string): string {
+  const [, ...digits] = bytes.split("\\");
+  return Buffer.from(digits.map((byte) => Number.parseInt(byte, 8))).toString();
 }
 
 function createUnifiedChange(
