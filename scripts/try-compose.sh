@@ -43,8 +43,8 @@ for probe in healthz readyz; do
 done
 # Without a key it is the demo model that answers: it writes a program and runs it in the sandbox of a worker.
 api --output /dev/null --header 'Content-Type: application/json' \
-  --data '{"text": "Write a calculator", "key": "calculator"}' "$url/api/threads/$thread/messages"
+  --data '{"text": "Write a calculator", "key": "calculator"}' "$url/api/v1/threads/$thread/messages"
 # The events of the thread begin with what was said before, so the answer cannot be missed.
-api --no-buffer --max-time 120 "$url/api/events?thread=$thread" 2>/dev/null |
+api --no-buffer --max-time 120 "$url/api/v1/events?thread=$thread" 2>/dev/null |
   grep --quiet 'This is what the run said.*6 \* 7 = 42'
 echo "ok  a task was done in the sandbox and answered"
