@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createBubblewrapBackend } from "../src/sandbox/bubblewrap/backend.ts";
 import { interleave, timed } from "./measure.ts";
+import { createParts } from "./sandbox-parts.ts";
 
 export interface SandboxReport {
   /** Resident memory of the bot, in bytes. */
@@ -11,6 +12,8 @@ export interface SandboxReport {
   plain: number[];
   /** By bubblewrap with all of its namespaces, and nothing of Heddle's. */
   bare: number[];
+  /** By bubblewrap as Heddle starts it, and without some of it. */
+  parts: [name: string, samples: number[]][];
   sandboxed: number[];
   /** The same for many starts at once: until the last end was known. */
   plainTogether: number[];
@@ -27,7 +30,8 @@ const [dataDir = "", ballast = "0", rounds = "1"] = process.argv.slice(2);
 // Filled, so that its pages are real.
 const weight = Array.from({ length: Number(ballast) }, () => Buffer.alloc(1_000_000, 1));
 const backend = createBubblewrapBackend({ dataDir });
-const sandbox = await backend.open("bench:sandbox:one:1");
+const thread = "bench:sandbox:one:1";
+const sandbox = await backend.open(thread);
 
 const run = async (program: string, args: readonly string[]) => {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -64,6 +68,10 @@ const samples = await interleave(
   ],
   { rounds: Number(rounds), warmUp: 5 },
 );
+const parts = await interleave(await createParts(dataDir, thread), {
+  rounds: Math.ceil(Number(rounds) / 2),
+  warmUp: 2,
+});
 const few = Math.ceil(Number(rounds) / 10);
 const parallel = await interleave(
   [
@@ -81,6 +89,7 @@ const report: SandboxReport = {
   memory: process.memoryUsage.rss(),
   plain: samples.get("plain") ?? [],
   bare: samples.get("bare") ?? [],
+  parts: [...parts],
   sandboxed: samples.get("sandboxed") ?? [],
   plainTogether: parallel.get("plain") ?? [],
   sandboxedTogether: parallel.get("sandboxed") ?? [],

@@ -15,7 +15,7 @@ export const sandbox: Figure = {
   id: "sandbox",
   title: "Sandbox",
   method:
-    "From the request to run `true` until its exit is known: in a sandbox (namespaces, filter, limits, proof that nothing is left) with plain `bash -c true` from the same process, and with that in bubblewrap's namespaces and nothing of Heddle's, interleaved; then the same with 16 at once. Finally, killing four background jobs with four processes each, until nothing is left. Starting a process takes longer the more memory the parent has, so a small bot and a large one are measured.",
+    "From the request to run `true` until its exit is known: in a sandbox (namespaces, filter, limits, proof that nothing is left) with plain `bash -c true` from the same process, and with that in bubblewrap's namespaces and nothing of Heddle's, interleaved; beside them bubblewrap with what Heddle has it do, and without some of that; then the same with 16 at once. Finally, killing four background jobs with four processes each, until nothing is left. Starting a process takes longer the more memory the parent has, so a small bot and a large one are measured.",
   measure,
 };
 
@@ -35,6 +35,10 @@ async function measure(effort: Effort): Promise<Findings> {
         rows: [
           ["plain bash, p50", ...reports.map(({ plain }) => ms(spread(plain).p50))],
           ["bubblewrap by itself, p50", ...reports.map(({ bare }) => ms(spread(bare).p50))],
+          ...(reports[0]?.parts ?? []).map(([name], part) => [
+            `${name}, p50`,
+            ...reports.map(({ parts }) => ms(spread(parts[part]?.[1] ?? []).p50)),
+          ]),
           ["sandbox, p50", ...reports.map(({ sandboxed }) => ms(spread(sandboxed).p50))],
           ["sandbox, p95", ...reports.map(({ sandboxed }) => ms(spread(sandboxed).p95))],
           ["sandbox vs. plain bash", ...reports.map((report) => ratio(toPlain(report)))],
