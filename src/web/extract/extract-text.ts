@@ -1,4 +1,5 @@
 import { formatJson } from "../../agent/text/format-json.ts";
+import { dropByteOrderMark } from "../../agent/text/text.ts";
 import { decodeText } from "./charset.ts";
 import type { Extracted, ExtractOrder } from "./extracted.ts";
 
@@ -41,13 +42,7 @@ async function extractByType(
     const { extractHtml } = await import("./html.ts");
     return extractHtml(text, address, whole);
   }
-  return {
-    text: text
-      .replace(/^\uFEFF/, "")
-      .replaceAll("\r\n", "\n")
-      .trimEnd(),
-    remarks: [],
-  };
+  return { text: dropByteOrderMark(text).replaceAll("\r\n", "\n").trimEnd(), remarks: [] };
 }
 
 /** Whether XML is a feed: RSS 2.0, RSS 1.0 (RDF) or Atom (RFC 4287). */
