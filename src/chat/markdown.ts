@@ -4,13 +4,15 @@
  */
 
 interface Fence {
+  /** Blanks; those of an item that begins with the fence stand where its mark does. */
   indent: string;
   marker: string;
   info: string;
 }
 
 // Longer markers or info strings do not occur in practice; refusing them bounds the space that reopening takes.
-const fenceLine = /^([ \t]{0,20})(`{3,20}(?!`)|~{3,20}(?!~))(.{0,60})$/;
+const fenceLine =
+  /^([ \t]{0,20})((?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}){0,2})(`{3,20}(?!`)|~{3,20}(?!~))(.{0,60})$/;
 
 /**
  * The text in parts of at most `limit` characters (UTF-16 units; at least 400). A part ends after a paragraph
@@ -157,8 +159,9 @@ function closeFence(fence: Fence): string {
 function findFence(open: Fence | undefined, line: string): Fence | undefined {
   const match = fenceLine.exec(line);
   if (!match) return open;
-  const [, indent = "", marker = "", info = ""] = match;
-  if (open) return marker.startsWith(open.marker) && info.trim() === "" ? undefined : open;
+  const [, blanks = "", item = "", marker = "", info = ""] = match;
+  if (open) return item === "" && marker.startsWith(open.marker) && info.trim() === "" ? undefined : open;
+  const indent = blanks + " ".repeat(item.length);
   return marker.startsWith("`") && info.includes("`") ? undefined : { indent, marker, info: info.trimEnd() };
 }
 

@@ -63,6 +63,20 @@ describe("splitMarkdown", () => {
     expect(second).toMatch(/^```\nx+\n```\n$/);
   });
 
+  test("knows a fence that an item of a list begins with", () => {
+    const item = "- ```js\n  let a = 1;\n  ```";
+    const paragraph = "word ".repeat(50).trimEnd();
+    expect(splitMarkdown(`${item}\n\n${paragraph}\n\n${paragraph}`, limit)).toEqual([
+      `${item}\n\n${paragraph}`,
+      paragraph,
+    ]);
+    const [first, second] = splitMarkdown(`1. ~~~py\n${"   x = 1\n".repeat(60)}   ~~~\n\nThe end.`, limit);
+    expect(first).toMatch(/^1\. ~~~py\n( {3}x = 1\n)+ {3}~~~$/);
+    expect(second).toMatch(/^ {3}~~~py\n( {3}x = 1\n)+ {3}~~~\n\nThe end\.$/);
+    // In a fence it is no end.
+    expect(splitMarkdown(`\`\`\`\n- \`\`\`\n${"x\n".repeat(300)}\`\`\``, limit)[1]).toMatch(/^```\nx\n/);
+  });
+
   test("cuts a line that is too long after a word and not within a character", () => {
     expect(splitMarkdown("word ".repeat(200), limit)[0]).toMatch(/^(word )+$/);
     for (const part of splitMarkdown("🧵".repeat(500), limit)) expect(part).toMatch(/^(🧵)+$/u);
@@ -83,7 +97,7 @@ describe("splitMarkdown", () => {
 
   test("ends for any text", () => {
     const hostile = fc.string({
-      unit: fc.constantFrom("`", "~", " ", "\n", "\r", "a", "🧵"),
+      unit: fc.constantFrom("`", "~", "- ", " ", "\n", "\r", "a", "🧵"),
       maxLength: 3_000,
     });
     fc.assert(
