@@ -97,6 +97,42 @@ describe("What was said in a thread before a message", () => {
     expect(said?.at(-1)?.attachments).toMatchObject([{ name: "log.txt", mediaType: "text/plain", bytes: 1 }]);
   });
 
+  test("has what programs say in cards and blocks alone", async () => {
+    const { slack, surface, ada, general, place } = await scene();
+    const robot = slack.user("alerts", { bot: true });
+    const fields = [{ title: "Severity", value: "page", short: true }, { value: null }];
+    const root = await robot.says(general, "", {
+      attachments: [
+        {
+          pretext: "Firing",
+          title: "DiskFull",
+          text: "on <http://db/1|db-1> &amp; db-2",
+          fields,
+          fallback: "x",
+        },
+        { fallback: "[no preview available]", blocks: [{ type: "header", text: { text: "Runbook" } }] },
+        { fallback: "a picture" },
+      ],
+    });
+    const line = [
+      { type: "text", text: "see " },
+      { type: "link", url: "https://ci/7" },
+    ];
+    const blocks = [
+      { type: "section", text: { type: "mrkdwn", text: "*Build 7*" }, fields: [{ text: "failed" }] },
+      { type: "rich_text", elements: [{ type: "rich_text_section", elements: line }] },
+      { type: "actions", elements: [{ type: "button", text: { type: "plain_text", text: "Retry" } }] },
+    ];
+    await robot.says(general, "", { thread: root.ts, blocks });
+    const mention = await ada.says(general, "<@BOT> look", { thread: root.ts });
+    const before = { ...place, message: mention.ts };
+    const said = await surface.earlier?.({ ...place, thread: root.ts }, before, 50);
+    expect(said?.map(({ text }) => text)).toEqual([
+      "Firing\nDiskFull\non db-1 (http://db/1) & db-2\nSeverity: page\nRunbook\na picture",
+      "*Build 7*\nfailed\nsee https://ci/7",
+    ]);
+  });
+
   test("is the first message and the newest, however long the thread is, in at most ten calls", async () => {
     const { slack, surface, ada, general, root, place } = await scene();
     // Fifty days, with a hundred messages in the eight hours of work of each.

@@ -20,6 +20,7 @@ test("What is said in a watched channel comes in without a mention, and is told 
   await ada.says(watched, "<@BOT> look", { thread: root.ts });
   await ada.says(watched, "since noon", { thread: root.ts });
   await robot.says(watched, "503");
+  await robot.says(watched, "", { attachments: [{ title: "DiskFull", text: "db-1" }] });
   await slack.user("ada").says(watched, "<@BOT> hello");
   await untilAcknowledged(slack);
 
@@ -28,6 +29,7 @@ test("What is said in a watched channel comes in without a mention, and is told 
   // A mention comes twice.
   expect([...new Set(told)].toSorted()).toEqual([
     "bot none: 503",
+    "bot none: DiskFull\ndb-1",
     "member follow-up: since noon",
     "member mention: hello",
     "member mention: look",

@@ -69,6 +69,7 @@ interface SayOptions {
   broadcast?: boolean;
   /** Of a bot. */
   blocks?: FakeBlock[];
+  attachments?: readonly object[];
   /** `isForeign`: shared by another organisation through Slack Connect. */
   files?: { name: string; content: string; mediaType?: string; isForeign?: boolean }[];
 }
@@ -411,7 +412,7 @@ function personOf(
     user,
     id: user.id,
 
-    async says(channel, text, { thread, broadcast = false, blocks = [], files = [] } = {}) {
+    async says(channel, text, { thread, broadcast = false, blocks = [], attachments, files = [] } = {}) {
       channel.members.add(user.id);
       const uploaded = files.map(({ name, content, mediaType = "text/plain", isForeign = false }) => {
         const id = workspace.id("F");
@@ -425,6 +426,7 @@ function personOf(
         text: typed(text.replaceAll("<@BOT>", `<@${workspace.bot.id}>`)),
         files: uploaded,
         blocks,
+        ...(attachments && { attachments }),
         ...(thread !== undefined && { threadTs: thread }),
         ...(files.length > 0 && { subtype: "file_share" }),
         ...(broadcast && { subtype: "thread_broadcast" }),

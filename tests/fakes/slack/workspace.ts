@@ -52,6 +52,8 @@ export interface FakeMessage {
   /** In Slack's markup, as the API carries it. */
   text: string;
   blocks: FakeBlock[];
+  /** The cards of a program. */
+  attachments?: readonly object[];
   subtype?: "file_share" | "thread_broadcast" | "tombstone";
   files: FakeFile[];
   /** Names of reactions to ids of users. */
@@ -107,7 +109,9 @@ export interface FakeEvent {
 }
 
 type NewMessage = Pick<FakeMessage, "channel" | "user" | "text"> &
-  Partial<Pick<FakeMessage, "threadTs" | "blocks" | "subtype" | "files" | "metadata" | "unfurls">>;
+  Partial<
+    Pick<FakeMessage, "threadTs" | "blocks" | "attachments" | "subtype" | "files" | "metadata" | "unfurls">
+  >;
 
 /** Slack's are good for three seconds; a busy machine holds up the program or the fake for as long as that. */
 const triggerMs = 30_000;
@@ -345,6 +349,7 @@ export function wireMessage(
     text: message.text,
     client_msg_id: user.isBot ? undefined : randomUUID(),
     ...(blocks.length > 0 && { blocks }),
+    ...(message.attachments && { attachments: message.attachments }),
     ...(files.length > 0 && { files: files.map((file) => sharedFile(workspace, file)) }),
     ...(reactions.size > 0 && {
       reactions: [...reactions].map(([name, users]) => ({ name, users: [...users], count: users.size })),

@@ -3,6 +3,7 @@ import type { InboundEvent } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { fileSchema, toAttachment } from "../surface/attachments.ts";
 import { stopAction } from "../surface/buttons.ts";
+import { besideText, readShownWords } from "./cards.ts";
 import type { People } from "./people.ts";
 import { mentionsUser, readableText } from "./text.ts";
 
@@ -13,7 +14,7 @@ export interface Identity {
   botId: string;
 }
 
-const blockSchema = z.object({ elements: z.array(z.object({ action_id: z.string().optional() })).catch([]) });
+const actionsSchema = z.object({ elements: z.array(z.object({ action_id: z.string().optional() })) });
 
 const messageSchema = z.object({
   type: z.enum(["message", "app_mention"]),
@@ -28,7 +29,7 @@ const messageSchema = z.object({
   // Absent for people.
   bot_id: z.string().nullish(),
   app_id: z.string().nullish(),
-  blocks: z.array(blockSchema).catch([]),
+  ...besideText,
   edited: z.null().optional(),
 });
 
@@ -152,13 +153,15 @@ export function createEventReader(
         readAddressee(message, botUserId) ?? (isWatched(teamId, message.channel) ? "none" : undefined);
       if (!addressed || isProgress(message)) return undefined;
       const author = await people.author(message.user);
+      // What a program writes in the name of a person counts as a message of a bot.
+      const isBots = Boolean(message.bot_id || message.app_id);
+      const text = isBots ? readShownWords(message) : message.text;
       return {
         kind: "message",
         thread: threadOf(message.channel, message.thread_ts ?? message.ts),
         ref: { ...place(message.channel), message: message.ts },
-        // What a program writes in the name of a person counts as a message of a bot.
-        author: message.bot_id || message.app_id ? { ...author, standing: "bot" } : author,
-        text: readableText(message.text, botUserId, (id) => people.knownName(id)),
+        author: isBots ? { ...author, standing: "bot" } : author,
+        text: readableText(text, botUserId, (id) => people.knownName(id)),
         attachments: (message.files ?? []).map((file) => toAttachment(file, teamId)),
         addressed,
         at: parseTs(message.ts),
@@ -200,7 +203,8 @@ function readAddressee(message: z.infer<typeof messageSchema>, botUserId: string
 
 /** Whether another Heddle shows its progress in it, which is not yet its answer. */
 function isProgress({ bot_id, blocks }: z.infer<typeof messageSchema>): boolean {
-  return !!bot_id && blocks.some(({ elements }) => elements.some((e) => e.action_id === stopAction));
+  const actions = blocks.flatMap((block) => actionsSchema.safeParse(block).data?.elements ?? []);
+  return !!bot_id && actions.some(({ action_id: id }) => id === stopAction);
 }
 
 /** `"1732100000.123456"` in milliseconds since the epoch. */

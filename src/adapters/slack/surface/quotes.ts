@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Author, ContextMessage } from "../../../chat/inbound.ts";
+import { besideText, readShownWords } from "../inbound/cards.ts";
 import type { People } from "../inbound/people.ts";
 import { readableText } from "../inbound/text.ts";
 import { fileSchema, toAttachment } from "./attachments.ts";
@@ -11,6 +12,7 @@ export const writtenSchema = z.object({
   bot_profile: z.object({ name: z.string().optional() }).optional(),
   username: z.string().optional(),
   text: z.string().default(""),
+  ...besideText,
   ts: z.string(),
   thread_ts: z.string().optional(),
   // Of one that was deleted, Slack keeps a stub.
@@ -26,7 +28,7 @@ export async function toQuote(
 ): Promise<ContextMessage> {
   const attachments = message.files.flatMap((file) => (file ? [toAttachment(file, team)] : []));
   const author = await readAuthor(message, people);
-  const text = readableText(message.text, botUserId, (id) => people.knownName(id));
+  const text = readableText(readShownWords(message), botUserId, (id) => people.knownName(id));
   const files = attachments.map(({ name }) => `(file: ${name})`);
   return {
     author,
