@@ -144,6 +144,35 @@ describe("messages", () => {
     ]);
   });
 
+  test("a forwarded message comes in as a quotation of somebody else, with its cards and files", async () => {
+    const { slack, intake } = await startAdapter();
+    const general = slack.channel("general");
+    const [ada, bob] = [slack.user("ada"), slack.user("bob")];
+    const file = { id: "F1", name: "log.txt", mimetype: "text/plain", size: 1, url_private_download: "x" };
+    const share = { is_share: true, author_name: "bob", text: "It &lt;broke&gt;", files: [file] };
+    const fields = [{ title: "Build", value: "7" }];
+    await ada.says(general, "<@BOT> look into this", { attachments: [share, { is_share: true, fields }] });
+    // The preview of an address is none.
+    await bob.says(general, "<@BOT> and this", { attachments: [{ title: "A page", from_url: "https://a" }] });
+    await untilAcknowledged(slack);
+    const messages = intake.events.flatMap((event) => (event.kind === "message" ? [event] : []));
+    const forwards = messages.filter(({ author }) => author.name === "ada");
+    // A mention comes twice.
+    expect(forwards).toHaveLength(2);
+    for (const { text, about, attachments } of forwards) {
+      expect([text, attachments]).toEqual(["look into this", []]);
+      expect(about).toMatchObject({
+        text: "bob\nIt <broke>\nBuild: 7\n(file: log.txt)",
+        author: { standing: "external" },
+        attachments: [{ name: "log.txt", bytes: 1 }],
+      });
+    }
+    expect(messages.filter(({ author }) => author.name === "bob").map(({ about }) => about)).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
   test("talk in a channel and its own messages do not come in", async () => {
     const { slack, intake } = await startAdapter();
     const general = slack.channel("general");

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fileSchema } from "../surface/attachments.ts";
 
 /** What programs post beside the text of a message, or instead of it: alerts and builds often consist of nothing else. */
 
@@ -10,6 +11,9 @@ const cardSchema = z.object({
   ...{ pretext: words, author_name: words, title: words, text: words, fallback: words },
   fields: z.array(z.object({ title: words, value: words })).catch([]),
   blocks: blocksSchema,
+  // Of a message that was forwarded.
+  is_share: z.boolean().optional().catch(undefined),
+  files: z.array(fileSchema.nullable().catch(null)).catch([]),
 });
 
 /** What a message has beside its text; for a schema of messages. */
@@ -27,7 +31,8 @@ export function readShownWords({ text, attachments, blocks }: Message): string {
   return joinLines([own, ...attachments.map(readCard)]);
 }
 
-function readCard({
+/** The words of one card. */
+export function readCard({
   pretext,
   author_name,
   title,

@@ -3,6 +3,7 @@ import type { InboundEvent } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { fileSchema, toAttachment } from "../surface/attachments.ts";
 import { stopAction } from "../surface/buttons.ts";
+import { readForwarded } from "../surface/quotes.ts";
 import { besideText, readShownWords } from "./cards.ts";
 import type { People } from "./people.ts";
 import { mentionsUser, readableText } from "./text.ts";
@@ -138,6 +139,28 @@ export function createEventReader(
     };
   };
 
+  const create = async (message: z.infer<typeof messageSchema>): Promise<InboundEvent | undefined> => {
+    const addressed =
+      readAddressee(message, botUserId) ?? (isWatched(teamId, message.channel) ? "none" : undefined);
+    if (!addressed || isProgress(message)) return undefined;
+    const author = await people.author(message.user);
+    // What a program writes in the name of a person counts as a message of a bot.
+    const isBots = Boolean(message.bot_id || message.app_id);
+    const text = isBots ? readShownWords(message) : message.text;
+    const about = isBots ? undefined : readForwarded(message, { people, team: teamId, botUserId });
+    return {
+      kind: "message",
+      thread: threadOf(message.channel, message.thread_ts ?? message.ts),
+      ref: { ...place(message.channel), message: message.ts },
+      author: isBots ? { ...author, standing: "bot" } : author,
+      text: readableText(text, botUserId, (id) => people.knownName(id)),
+      attachments: (message.files ?? []).map((file) => toAttachment(file, teamId)),
+      ...(about && { about }),
+      addressed,
+      at: parseTs(message.ts),
+    };
+  };
+
   return {
     async message(event) {
       const { data: changed } = changedSchema.safeParse(event);
@@ -148,24 +171,7 @@ export function createEventReader(
         return deletion(before.user, event_ts, { channel, ts, thread_ts: before.thread_ts });
       }
       const { data: message } = messageSchema.safeParse(event);
-      if (!message || message.user === botUserId) return undefined;
-      const addressed =
-        readAddressee(message, botUserId) ?? (isWatched(teamId, message.channel) ? "none" : undefined);
-      if (!addressed || isProgress(message)) return undefined;
-      const author = await people.author(message.user);
-      // What a program writes in the name of a person counts as a message of a bot.
-      const isBots = Boolean(message.bot_id || message.app_id);
-      const text = isBots ? readShownWords(message) : message.text;
-      return {
-        kind: "message",
-        thread: threadOf(message.channel, message.thread_ts ?? message.ts),
-        ref: { ...place(message.channel), message: message.ts },
-        author: isBots ? { ...author, standing: "bot" } : author,
-        text: readableText(text, botUserId, (id) => people.knownName(id)),
-        attachments: (message.files ?? []).map((file) => toAttachment(file, teamId)),
-        addressed,
-        at: parseTs(message.ts),
-      };
+      return message && message.user !== botUserId ? create(message) : undefined;
     },
 
     async reaction(event) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Author, ContextMessage } from "../../../chat/inbound.ts";
-import { besideText, readShownWords } from "../inbound/cards.ts";
+import { besideText, readCard, readShownWords } from "../inbound/cards.ts";
 import type { People } from "../inbound/people.ts";
 import { readableText } from "../inbound/text.ts";
 import { fileSchema, toAttachment } from "./attachments.ts";
@@ -26,15 +26,39 @@ export async function toQuote(
   message: WrittenMessage,
   { people, team, botUserId }: { people: People; team: string; botUserId: string },
 ): Promise<ContextMessage> {
-  const attachments = message.files.flatMap((file) => (file ? [toAttachment(file, team)] : []));
+  const files = [...message.files, ...message.attachments.flatMap((card) => card.files)];
   const author = await readAuthor(message, people);
   const text = readableText(readShownWords(message), botUserId, (id) => people.knownName(id));
-  const files = attachments.map(({ name }) => `(file: ${name})`);
+  return { author, ...withFiles(text, files, team), at: Math.floor(Number(message.ts) * 1_000) };
+}
+
+/** What was forwarded with a message: somebody's words, and not those of whoever forwards them. */
+export function readForwarded(
+  { attachments, ts }: Pick<WrittenMessage, "attachments" | "ts">,
+  { people, team, botUserId }: { people: People; team: string; botUserId: string },
+): ContextMessage | undefined {
+  const forwarded = attachments.filter((card) => card.is_share);
+  const words = forwarded.map(readCard).filter(Boolean).join("\n");
+  const text = readableText(words, botUserId, (id) => people.knownName(id));
+  const author: Author = { id: "forwarded", name: "a forwarded message", standing: "external", roles: [] };
+  const said = withFiles(
+    text,
+    forwarded.flatMap((card) => card.files),
+    team,
+  );
+  return said.text === "" ? undefined : { author, ...said, at: Math.floor(Number(ts) * 1_000) };
+}
+
+function withFiles(
+  text: string,
+  files: WrittenMessage["files"],
+  team: string,
+): Pick<ContextMessage, "text" | "attachments"> {
+  const attachments = files.flatMap((file) => (file ? [toAttachment(file, team)] : []));
+  const names = attachments.map(({ name }) => `(file: ${name})`);
   return {
-    author,
-    text: [text, ...files].join("\n").trim(),
+    text: [text, ...names].join("\n").trim(),
     ...(attachments.length > 0 && { attachments }),
-    at: Math.floor(Number(message.ts) * 1_000),
   };
 }
 
