@@ -65,6 +65,17 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
 const answer = (markdown: string): OutboundMessage => ({ kind: "answer", markdown });
 
 describe("post", () => {
+  test("names the thread without the mention of the bot, which may be that of its role", async () => {
+    const { surface, thread, discord, ada } = await scene();
+    const say = async (text: string) => {
+      const root = ada.says(discord.channel("general"), text);
+      await surface.post({ ...thread, thread: root.id }, answer("Done."), root.id);
+      return discord.threadOf(root)?.name;
+    };
+    expect(await say(`<@&${discord.guild.botRole}> count the lines`)).toBe("count the lines");
+    expect(await say("<@BOT>, please count")).toBe("please count");
+  });
+
   test("makes the thread of the message, named after it, and writes there", async () => {
     const { surface, thread, discord, root, ada, replies } = await scene();
     const refs = await surface.post(thread, { ...answer("**Done.**"), footer: "3 steps\n2 s" }, "k");

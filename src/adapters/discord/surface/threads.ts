@@ -109,7 +109,8 @@ const messageSchema = z.object({
 /** The first line of the task. */
 function nameFor({ content, mentions }: z.infer<typeof messageSchema>): string {
   const names = new Map(mentions.map(({ id, username, global_name }) => [id, global_name || username]));
-  const text = readableText(content.replace(/^(?:\s*<@!?\d+>)+/, ""), "", (id) => names.get(id));
+  const task = content.replace(/^\s*(?:<@[!&]?\d+>[\s,:;]*)+/, "");
+  const text = readableText(task, "", (id) => names.get(id));
   return makeTitle(text, nameChars) || "Task";
 }
 
