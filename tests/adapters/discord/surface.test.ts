@@ -815,6 +815,24 @@ describe("a thread that is begun in a forum", () => {
     ]);
   });
 
+  test("is read from its first message on, however many follow", async () => {
+    const { discord, surface, place, posts } = await forum(false);
+    const opened = (await surface.openThread?.(place, "Check the build", "k")) ?? expect.fail();
+    const [post] = posts();
+    const [first] = post?.messages ?? [];
+    if (!post || !first) throw new Error("There is no post.");
+    const bob = discord.user("bob");
+    first.author = bob.user;
+    for (let number = 1; number <= 6; number += 1) bob.says(post, `reply ${number}`);
+    const call = bob.says(post, "<@BOT> well?");
+    const read = async (limit: number) =>
+      (await surface.earlier?.(opened.thread, { ...place, message: `${post.id}/${call.id}` }, limit))?.map(
+        ({ text }) => text,
+      );
+    expect(await read(3)).toEqual(["Check the build", "reply 5", "reply 6"]);
+    expect(await read(50)).toEqual(["Check the build", ...[1, 2, 3, 4, 5, 6].map((n) => `reply ${n}`)]);
+  });
+
   test("is not begun again by whoever does not know that it was", async () => {
     const { surface, place, posts } = await forum(true);
     const since = Date.now() - 1_000;

@@ -98,8 +98,8 @@ export async function fetchQuote(
 }
 
 /**
- * What was written in a thread before a message, oldest first: the message of the channel that it starts from, which
- * says what it is about, and the newest ones, at most 100, which is one page of Discord's.
+ * What was written in a thread before a message, oldest first: the message that it starts from, which says what it is
+ * about, and the newest ones, at most 100, which is one page of Discord's.
  */
 export async function fetchQuotesBefore(
   rest: REST,
@@ -114,12 +114,13 @@ export async function fetchQuotesBefore(
   const list = z
     .array(z.looseObject({ id: z.string() }))
     .parse(await rest.get(Routes.channelMessages(thread.thread), { query }));
-  // It has the thread's id. Other threads have no such message.
-  const start = await rest
-    .get(Routes.channelMessage(thread.channel, thread.thread))
-    .catch((error: unknown) => {
+  // It has the thread's id, and is in the channel, or in a forum in the thread itself. Other threads have no such message.
+  const readStart = (where: string) =>
+    rest.get(Routes.channelMessage(where, thread.thread)).catch((error: unknown) => {
       if (refusalCode(error) === undefined) throw error;
     });
+  const isRead = list.some(({ id }) => id === thread.thread);
+  const start = (await readStart(thread.channel)) ?? (isRead ? undefined : await readStart(thread.thread));
   const botId = await fetchOwnId(rest);
   const quotes = [start, ...list.toSorted((a, b) => compareByTime(a.id, b.id))].map((found) =>
     fetchQuote(found, { botId, people, workspace: thread.workspace }),
