@@ -34,7 +34,7 @@ describe("/agent", () => {
     const general = discord.channel("general");
     const ada = discord.user("ada", { roles: ["9"] });
     const options = { prompt: "sum this\nplease", model: "openai/b", skill: "csv-report" };
-    const asked = ada.asks(general, options, { name: "a.csv", content: "1,2" });
+    const asked = ada.asks(general, options, { name: "__a__.csv", content: "1,2" });
     const [event] = await intake.first(1);
     expect(event).toMatchObject({
       kind: "message",
@@ -42,12 +42,12 @@ describe("/agent", () => {
       ref: { ...placeOf(discord), message: `${general.id}/${asked.reply?.id}` },
       author: { id: ada.id, name: "ada", standing: "member", roles: ["9"] },
       text: "sum this\nplease",
-      attachments: [{ name: "a.csv", bytes: 3 }],
+      attachments: [{ name: "__a__.csv", bytes: 3 }],
       options: { model: "openai/b", skill: "csv-report" },
       addressed: "mention",
       at: readTime(asked.id),
     });
-    expect(asked.reply?.content).toBe(`> sum this\n> please\n-# asked by <@${ada.id}> · a.csv`);
+    expect(asked.reply?.content).toBe(`> sum this\n> please\n-# asked by <@${ada.id}> · \\_\\_a\\_\\_.csv`);
     expect(asked.reply?.mentions).toEqual([]);
     expect(asked.answer?.type).toBe(5);
     if (event?.kind !== "message" || !asked.reply) throw new Error("There is no task.");

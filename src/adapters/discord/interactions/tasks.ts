@@ -6,6 +6,7 @@ import { lacksChoice } from "../../../chat/task-choices.ts";
 import { type ChannelInfo, parentChannelOf, threadOfMessageIn } from "../connection/channels.ts";
 import { messageRef, readTime } from "../connection/ids.ts";
 import { findMissing } from "../installation/permissions.ts";
+import { escapeForDiscord } from "../markdown/markdown.ts";
 import type { InteractionOptions } from "./options.ts";
 import { changeReply, notConfirmed, replyEphemeral, replyWithResult, respond } from "./replies.ts";
 import { readAuthor, type Base } from "./schema.ts";
@@ -20,6 +21,7 @@ export interface Task {
 
 /** The task is shown in the message that the thread starts from. */
 const shownChars = 1_500;
+const nameChars = 100;
 
 /** A task is worked on without them; whoever has files or marks to show says what is missing. */
 const needless = ["Attach Files", "Add Reactions"];
@@ -103,11 +105,7 @@ export function toMessage(
 export function announce(author: Author, { text, attachments = [], about }: Task): string {
   const quoted = text.replaceAll(/^/gm, "> ");
   const short = cutText(quoted, shownChars);
-  const files = attachments.map(({ name }) => name);
-  const small = [
-    `asked by <@${author.id}>`,
-    ...files,
-    ...(about ? [`about a message of ${about.author.name}`] : []),
-  ];
-  return `${short}\n-# ${small.join(" · ")}`;
+  const files = attachments.map(({ name }) => cutText(name, nameChars));
+  const others = [...files, ...(about ? [`about a message of ${about.author.name}`] : [])];
+  return `${short}\n-# ${[`asked by <@${author.id}>`, ...others.map(escapeForDiscord)].join(" · ")}`;
 }
