@@ -17,7 +17,7 @@ const drawing =
 const files = {
   "a.md": "Title\n=====\n\n- [x] done[^1]\n\n```py\nprint('x')\n```\n\n[^1]: Really &amp; truly.",
   "b.csv": 'name,amount\n"Ada, L.",12\nGrace,7\n',
-  "c.json": '{"list":[1,2,{"deep":{"er":true}}],"text":"<b>x</b>"}',
+  "c.json": '{"list":[1,2,{"deep":{"er":true}}],"text":"<b>x</b>","id":1576594142685822978}',
   "d.ts": "export const answer: number = 42; // why\nfunction f() {\n  return `a`;\n}\n",
   "e.patch": "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n",
   "f.html": markup,
@@ -70,6 +70,7 @@ describe("the viewer of files", () => {
     await page.keyboard.press("j");
     viewer = page.getByRole("dialog", { name: "c.json" });
     await viewer.getByText('"<b>x</b>"').waitFor();
+    expect(await viewer.locator(".json-leaf").last().textContent()).toBe("id: 1576594142685822978");
     expect(await viewer.getByText("true").isVisible()).toBe(false);
     await viewer.getByText("2: { 1 key }").click();
     await viewer.getByText("deep: { 1 key }").click();

@@ -7,18 +7,34 @@ const shownAtOnce = 200;
 /** Unfolded to begin with. */
 const openDepth = 2;
 
+/** A number as it is written. */
+class WrittenNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What a text says in JSON, to be rendered. The browser would round long numbers, as ids are. @throws SyntaxError */
+export function parseJson(text: string): unknown {
+  const keepNumber = (_name: string, value: unknown, context?: { source?: string }) =>
+    typeof value === "number" && context?.source !== undefined ? new WrittenNumber(context.source) : value;
+  return /\d{16}/.test(text) ? JSON.parse(text, keepNumber) : JSON.parse(text);
+}
+
 export function renderJson(value: unknown): HTMLElement {
   return element("div", { class: "json" }, renderValue("", value, 0));
 }
 
 function renderValue(name: string, value: unknown, depth: number): HTMLElement {
   const key = name === "" ? [] : [element("span", { class: "json-key" }, name), ": "];
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null || value instanceof WrittenNumber) {
     return element(
       "div",
       { class: "json-leaf" },
       ...key,
-      element("span", { class: `json-${kindOf(value)}` }, JSON.stringify(value)),
+      element("span", { class: `json-${kindOf(value)}` }, writeLeaf(value)),
     );
   }
   const isList = Array.isArray(value);
@@ -60,6 +76,10 @@ function addEntries(content: HTMLElement, entries: [string, unknown][], from: nu
     addEntries(content, entries, from + shownAtOnce, depth);
   });
   content.append(more);
+}
+
+function writeLeaf(value: unknown): string {
+  return value instanceof WrittenNumber ? value.text : JSON.stringify(value);
 }
 
 function kindOf(value: unknown): string {

@@ -6,7 +6,7 @@ import { changesScriptOften } from "../markdown/heavy.ts";
 import { renderMarkdown, renderPlain } from "../markdown/render.ts";
 import { renderTerminal } from "../terminal.ts";
 import { parseCsv } from "./csv.ts";
-import { renderJson } from "./json.ts";
+import { parseJson, renderJson } from "./json.ts";
 import { decodeText } from "./text.ts";
 
 /** One way to show a file. */
@@ -59,7 +59,7 @@ const markdown: Rendering = (text) =>
 const table: Rendering = (text) => () => renderTable(text);
 const json: Rendering = (text) => {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return () => [renderJson(value)];
   } catch {
     return undefined;
