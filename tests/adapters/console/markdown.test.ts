@@ -107,6 +107,7 @@ describe("links", () => {
     ["<https://example.com/a*b*>", "https://example.com/a*b*", "https://example.com/a*b*"],
     ["see https://example.com/a_b_c.", "https://example.com/a_b_c", "see https://example.com/a_b_c."],
     ["(https://example.com/x)", "https://example.com/x", "(https://example.com/x)"],
+    ["(https://example.com/x_(y)).", "https://example.com/x_(y)", "(https://example.com/x_(y))."],
     ["![image](https://example.com/x.png)", "https://example.com/x.png", "image"],
     ["[a thread](#/t/0123456789abcdef)", "#/t/0123456789abcdef", "a thread"],
   ])("%s", (text, href, shown) => {

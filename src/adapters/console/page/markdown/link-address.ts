@@ -12,11 +12,13 @@ export function parseOwnAddress(text: string): string | null {
   return readThreadAddress(text) ? text : null;
 }
 
-/** A bare address does not include the punctuation of the sentence around it. */
+/** A bare address does not include the punctuation of the sentence around it, nor a parenthesis that it does not open. */
 export function stripTrailing(address: string): string {
-  const unopened = address.split("(").length < address.split(")").length;
-  const trailing = unopened ? ".,;:!?*_~)" : ".,;:!?*_~";
-  let end = address.length;
-  while (end > 0 && trailing.includes(address.charAt(end - 1))) end -= 1;
-  return address.slice(0, end);
+  let unopened = address.split(")").length - address.split("(").length;
+  for (let end = address.length; end > 0; end -= 1) {
+    const last = address.charAt(end - 1);
+    if (last === ")" ? unopened <= 0 : !".,;:!?*_~".includes(last)) return address.slice(0, end);
+    if (last === ")") unopened -= 1;
+  }
+  return "";
 }
