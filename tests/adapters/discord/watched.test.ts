@@ -11,13 +11,20 @@ test("What is said in a watched channel comes in without a mention, and is told 
   const ada = discord.user("ada");
   const root = ada.says(watched, "is it down?");
   ada.says(other, "lunch?");
-  discord.user("alerts", { bot: true }).says(watched, "503");
+  const robot = discord.user("alerts", { bot: true });
+  robot.says(watched, "503");
+  robot.says(watched, "", { embeds: [{ title: "DiskFull", description: "db-1" }] });
   ada.says(watched, "<@BOT> hello");
-  const events = await intake.first(3);
+  const events = await intake.first(4);
   const told = events.flatMap((event) =>
     event.kind === "message" ? [`${event.author.standing} ${event.addressed}: ${event.text}`] : [],
   );
-  expect(told).toEqual(["member none: is it down?", "bot none: 503", "member mention: hello"]);
+  expect(told).toEqual([
+    "member none: is it down?",
+    "bot none: 503",
+    "bot none: DiskFull\ndb-1",
+    "member mention: hello",
+  ]);
   expect(events[0]).toMatchObject({ thread: { channel: watched.id, thread: root.id } });
 });
 

@@ -10,7 +10,7 @@ import {
 import { messageRef, readTime } from "../connection/ids.ts";
 import { describePerson, memberSchema, type People, userSchema } from "../connection/people.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
-import { fetchQuote, readForwarded, readText } from "../surface/quotes.ts";
+import { fetchQuote, readEmbed, readForwarded, readText } from "../surface/quotes.ts";
 import {
   type DiscordMessage,
   isProgress,
@@ -102,7 +102,7 @@ export class EventReader {
     if (!addressed || isProgress(message)) return undefined;
     const thread = threadOfMessageIn(channel, message.id);
     const author = await this.#findAuthor(message, channel);
-    const text = readText(message, identity.botId);
+    const text = this.#readText(message);
     this.#seen.remember(message.id, { author, thread, text });
     const { workspace } = channel;
     const about =
@@ -143,7 +143,7 @@ export class EventReader {
     const message = this.#parser.parse(event);
     if (!message || message.author.id === identity.botId || !message.edited_timestamp) return undefined;
     const known = this.#seen.find(message.id);
-    const text = readText(message, identity.botId);
+    const text = this.#readText(message);
     const isHidden = message.content === "" && message.guild_id !== undefined && !messageContent;
     // Also dispatched when a link gets its preview.
     if (text === (before ?? known?.text) || isHidden) return undefined;
@@ -192,11 +192,7 @@ export class EventReader {
     if (!message) return;
     const channel = await this.#options.channels.channel(message.channel_id);
     const author = await this.#findAuthor(message, channel);
-    this.#seen.remember(message.id, {
-      author,
-      thread,
-      text: readText(message, this.#options.identity.botId),
-    });
+    this.#seen.remember(message.id, { author, thread, text: this.#readText(message) });
   }
 
   /** Reactions and deletions come without a time. Never before the latest message: the clocks may differ. */
@@ -204,13 +200,25 @@ export class EventReader {
     return Math.max(Date.now(), this.#latest);
   }
 
+  /** What a program says in cards too; those under a message of a person are previews of addresses. */
+  #readText(message: DiscordMessage): string {
+    const text = readText(message, this.#options.identity.botId);
+    return isPrograms(message)
+      ? [text, ...message.embeds.flatMap(readEmbed)].filter(Boolean).join("\n")
+      : text;
+  }
+
   async #findAuthor(message: DiscordMessage, channel: ChannelInfo): Promise<Author> {
-    const { author, member, webhook_id } = message;
-    if (author.bot || webhook_id) return describePerson({ ...author, bot: true }, member);
+    const { author, member } = message;
+    if (isPrograms(message)) return describePerson({ ...author, bot: true }, member);
     // Without a member where there should be one, the message was fetched.
     if (member || message.guild_id === undefined) return describePerson(author, member);
     return this.#options.people(author.id, channel.workspace);
   }
+}
+
+function isPrograms({ author, webhook_id }: DiscordMessage): boolean {
+  return author.bot === true || webhook_id !== undefined;
 }
 
 function toRef(channel: ChannelInfo, message: string): MessageRef {

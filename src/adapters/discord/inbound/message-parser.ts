@@ -5,7 +5,7 @@ import type { ChannelInfo } from "../connection/channels.ts";
 import { memberSchema } from "../connection/people.ts";
 import { attachmentSchema } from "../surface/attachments.ts";
 import { readComponentId } from "../surface/buttons.ts";
-import { writtenSchema } from "../surface/quotes.ts";
+import { embedSchema, writtenSchema } from "../surface/quotes.ts";
 
 const rowSchema = z.object({ components: z.array(z.object({ custom_id: z.string().optional() })).catch([]) });
 
@@ -16,6 +16,7 @@ const messageSchema = writtenSchema.extend({
   member: memberSchema.optional(),
   type: z.number(),
   attachments: z.array(attachmentSchema),
+  embeds: z.array(embedSchema).catch([]),
   edited_timestamp: z.string().nullish(),
   mention_roles: z.array(z.string()).default([]),
   components: z.array(rowSchema).catch([]),

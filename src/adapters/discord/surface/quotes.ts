@@ -16,7 +16,7 @@ export const writtenSchema = z.object({
 });
 
 /** The cards under a message; what programs post (alerts, builds) often consists of nothing else. */
-const embedSchema = z.object({
+export const embedSchema = z.object({
   title: z.string().nullish(),
   description: z.string().nullish(),
   fields: z.array(z.object({ name: z.string(), value: z.string() })).nullish(),
@@ -39,7 +39,8 @@ const quotedSchema = contentSchema.extend({
   ...{ id: z.string(), author: userSchema, message_snapshots: snapshotsSchema },
 });
 
-function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
+/** The words of a card. */
+export function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
   return [title ?? "", description ?? "", ...(fields ?? []).map(({ name, value }) => `${name}: ${value}`)];
 }
 
