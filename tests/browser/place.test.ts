@@ -53,6 +53,37 @@ describe("a conversation that is left", () => {
     opened.expectInnocent();
   });
 
+  test("is begun once, and says once what was on its way when the page was reloaded", async () => {
+    await using opened = await openConsolePage();
+    const { page, console } = opened;
+    const box = page.getByLabel("Message to Heddle");
+    const send = async (text: string, number: number) => {
+      // It arrives, but nobody hears of that.
+      await page.route("**/messages", (route) => void route.fetch(), { times: 1 });
+      await box.fill(text);
+      await page.keyboard.press("Enter");
+      await opened.events(number);
+      await page.reload();
+      await expect.poll(() => box.inputValue()).toBe(text);
+      await box.press("Enter");
+      await opened.events(number + 1);
+      await expect.poll(() => box.inputValue()).toBe("");
+    };
+    await send("begin", 1);
+    const { thread } = await opened.said();
+    await page.waitForURL(({ hash }) => hash === `#/t/${thread.thread}`);
+    await send("go on", 3);
+    // The same words, written anew, are another message.
+    await box.fill("go on");
+    await page.keyboard.press("Enter");
+    await opened.events(5);
+    const said = console.intake.events.flatMap((event) => (event.kind === "message" ? [event] : []));
+    const refs = said.map(({ ref }) => ref.message);
+    expect(refs).toEqual([refs[0], refs[0], refs[2], refs[2], refs[4]]);
+    expect(new Set(refs).size).toBe(3);
+    expect(new Set(said.map((one) => one.thread.thread))).toEqual(new Set([thread.thread]));
+  });
+
   test("leaves whoever has gone elsewhere where they are when its first message is taken at last", async () => {
     await using opened = await openConsolePage();
     const { page } = opened;

@@ -3,11 +3,21 @@ import { randomId } from "../random-id.ts";
 import { Attachments, noFiles } from "./attachments.ts";
 import { byId } from "../dom.ts";
 import { formatCount } from "../format.ts";
-import { readLocal, storeLocal } from "../local-store.ts";
+import { readLocal, readTab, storeLocal, storeTab } from "../local-store.ts";
 import { showDone, showToast } from "../toast.ts";
 
 /** Resolves to the thread that has accepted the message, or to null. */
 type Send = (text: string, key: string, files: File[]) => Promise<string | null>;
+
+/** What is being sent and its key: sending it again after a failure must not say it twice. */
+interface Attempt {
+  text: string;
+  files: File[];
+  key: string;
+}
+
+/** Nor after a reload, which keeps no files. */
+const attemptKey = "heddle sending";
 
 /** What the server takes as the text of a message: conversation-routes.ts. */
 const mostChars = 100_000;
@@ -16,8 +26,7 @@ export class Composer {
   readonly #text = byId("text", HTMLTextAreaElement);
   readonly #button = byId("send", HTMLButtonElement);
   readonly #send: Send;
-  /** What is being sent and its key: sending it again after a failure must not say it twice. */
-  #attempt: { text: string; files: File[]; key: string } = { text: "", files: [], key: "" };
+  #attempt = readAttempt();
   #busy = false;
   /** Under which the draft is kept: a reload, or another thread, must not lose it. */
   #draft = draftKey(null);
@@ -36,7 +45,11 @@ export class Composer {
       void this.#submit();
     });
     this.#text.addEventListener("beforeinput", (event) => this.#attachLong(event));
-    this.#text.addEventListener("input", () => this.#fit());
+    this.#text.addEventListener("input", () => {
+      // Whoever empties the box and writes the same words means another message.
+      if (this.#text.value === "" && !this.#busy) this.#forgetAttempt();
+      this.#fit();
+    });
     this.open(null);
   }
 
@@ -104,6 +117,8 @@ export class Composer {
     if (this.#busy) return null;
     if (text !== this.#attempt.text || files !== this.#attempt.files)
       this.#attempt = { text, files, key: randomId() };
+    if (files === noFiles && text === this.#text.value.trim())
+      storeTab(attemptKey, JSON.stringify({ text, key: this.#attempt.key }));
     const draft = this.#draft;
     this.#busy = true;
     this.#attachments.sending = draft;
@@ -112,7 +127,7 @@ export class Composer {
     this.#busy = false;
     this.#attachments.sending = null;
     if (thread !== null) {
-      this.#attempt = { text: "", files: [], key: "" };
+      this.#forgetAttempt();
       // Another thread may have been opened meanwhile, with a draft of its own.
       if (readLocal(draft)?.trim() === text) storeLocal(draft, undefined);
       if (this.#draft === draft && this.#text.value.trim() === text) this.#text.value = "";
@@ -121,6 +136,11 @@ export class Composer {
     this.#fit();
     this.#text.focus();
     return thread;
+  }
+
+  #forgetAttempt(): void {
+    storeTab(attemptKey, undefined);
+    this.#attempt = readAttempt();
   }
 
   /** The first message of a new thread has opened it: what was written and attached meanwhile goes along. */
@@ -141,6 +161,11 @@ export class Composer {
     this.#text.style.height = "auto";
     this.#text.style.height = `${this.#text.scrollHeight}px`;
   }
+}
+
+/** What was being sent when the page was reloaded, or nothing. */
+function readAttempt(): Attempt {
+  return { text: "", key: "", files: noFiles, ...JSON.parse(readTab(attemptKey) ?? "{}") };
 }
 
 function draftKey(thread: string | null): string {

@@ -10,6 +10,7 @@ import { byId } from "../dom.ts";
 import { setServerTime } from "../elapsed.ts";
 import { files } from "../files.ts";
 import { onScroll } from "../keep-place.ts";
+import { readTab, storeTab } from "../local-store.ts";
 import { toSpoken } from "../markdown/plain.ts";
 import { may } from "../person.ts";
 import { announce, showOutcome, showTitle, showToast } from "../toast.ts";
@@ -50,6 +51,9 @@ let current: string | null = null;
 let wanted: string | undefined;
 /** The thread that the first message of a new one makes: the same for every attempt to send it. */
 let next = randomId();
+/** The same for the one that was on its way when the page was reloaded. */
+const begunKey = "heddle thread that begins";
+let begun: { text: string; thread: string } | null = JSON.parse(readTab(begunKey) ?? "null");
 
 /** Opens a thread, or with null the page for a new one; returns what ends it. */
 export function openConversation(goal: ThreadGoal | null, on: Connection): () => void {
@@ -168,7 +172,8 @@ const live: Omit<ConversationEvents, keyof Connection> = {
 };
 
 async function send(text: string, key: string, chosen: File[]): Promise<string | null> {
-  const thread = current ?? next;
+  const thread = current ?? (begun?.text === text ? begun.thread : next);
+  if (current === null) storeTab(begunKey, JSON.stringify({ text, thread }));
   const from = location.hash;
   try {
     const attachments: string[] = [];
@@ -181,6 +186,8 @@ async function send(text: string, key: string, chosen: File[]): Promise<string |
     return null;
   }
   if (thread === next) next = randomId();
+  begun = null;
+  storeTab(begunKey, undefined);
   // Whoever has gone elsewhere meanwhile stays there.
   if (location.hash !== from) return thread;
   showToast("");
