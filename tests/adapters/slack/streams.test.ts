@@ -81,6 +81,16 @@ describe("A message that grows", () => {
     expect(shown()).toEqual(["Because the lint fails in **a.ts**.\n(1 step)"]);
   });
 
+  test("grows without blanks where a script has none", async () => {
+    const { surface, show, post, shown } = await growing();
+    const ref = await post("ビルドが失敗した原因は");
+    expect(shown()).toEqual(["ビルドが失敗した原因は"]);
+    await surface.edit(ref, show("ビルドが失敗した原因は、src/a.ts"));
+    expect(shown()).toEqual(["ビルドが失敗した原因は、"]);
+    await surface.edit(ref, answer("ビルドが失敗した原因は、src/a.tsです。"));
+    expect(shown()).toEqual(["ビルドが失敗した原因は、src/a.tsです。\n(1 step)"]);
+  });
+
   test("has nothing to show before the first word, and shows what is done as tasks above it", async () => {
     const { surface, thread, show, post, shown, calls } = await growing();
     expect(await surface.post(thread, show("Hm"), "t:progress")).toEqual([]);

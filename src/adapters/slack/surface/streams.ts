@@ -243,11 +243,15 @@ function outputBytes(chunk: Chunk): number {
   return "output" in chunk && typeof chunk.output === "string" ? Buffer.byteLength(chunk.output) : 0;
 }
 
+/** What ends a word: a blank, or a sign of a script that has none, of which no secret is made. */
+const wordEnd =
+  /[\s\u3000-\u303F\uFF00-\uFFEF\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
 /** Without the last word, which may become longer, and without a key that is not closed: it may yet have to be masked. */
 function settle(text: string): string {
   const opening = text.lastIndexOf("-----BEGIN ");
   const isOpen = opening >= 0 && !/-----END [A-Z ]+-----/.test(text.slice(opening));
   let end = isOpen ? opening : text.length;
-  while (end > 0 && !/\s/.test(text[end - 1] ?? "")) end -= 1;
+  while (end > 0 && !wordEnd.test(text[end - 1] ?? "")) end -= 1;
   return text.slice(0, end).trimEnd();
 }
