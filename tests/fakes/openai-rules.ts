@@ -14,9 +14,9 @@ export interface Refusal {
 /**
  * Who is played. `openai` knows no reasoning fields and the new name of the output limit only; `compatible` is
  * the common server that knows the old name only; `minimax` is one that knows `reasoning_split`, too; `gemini` is one that wants
- * calls signed.
+ * calls signed; `deepseek` is one that wants the reasoning with them.
  */
-export type Dialect = "openai" | "compatible" | "minimax" | "gemini";
+export type Dialect = "openai" | "compatible" | "minimax" | "gemini" | "deepseek";
 
 export function invalid(message: string, param: string | null = null, code: string | null = null): Refusal {
   return { status: 400, type: "invalid_request_error", message, param, code };
@@ -216,6 +216,7 @@ export function chatRefusal(body: ChatBody, dialect: Dialect): Refusal | undefin
     wrongSampling(body.model, body.temperature, body.reasoning_effort, dialect) ??
     foreignFields(body, dialect) ??
     missingSignature(body, dialect) ??
+    missingReasoning(body, dialect) ??
     wrongTools(
       body.tools?.map((tool) => tool.function.name),
       body.tool_choice,
@@ -232,6 +233,16 @@ function missingSignature({ messages }: ChatBody, dialect: Dialect): Refusal | u
   );
   return dialect === "gemini" && isUnsigned
     ? invalid("Function call is missing a thought_signature in functionCall parts.")
+    : undefined;
+}
+
+/** DeepSeek wants it with each call while the model thinks: https://api-docs.deepseek.com/guides/thinking_mode#tool-calls */
+function missingReasoning({ messages }: ChatBody, dialect: Dialect): Refusal | undefined {
+  const isMissing = messages.some(
+    (message) => message.role === "assistant" && message.tool_calls && !message.reasoning_content,
+  );
+  return dialect === "deepseek" && isMissing
+    ? invalid("The `reasoning_content` in the thinking mode must be passed back to the API.")
     : undefined;
 }
 

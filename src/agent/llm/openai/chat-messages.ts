@@ -28,11 +28,14 @@ import {
   toWireName,
 } from "../wire-history.ts";
 import { chatThinking } from "./chat-reply.ts";
+import type { ReasoningFields } from "./reasoning.ts";
 
 /** Who reads the messages of Chat Completions. */
-interface ChatReader extends Reader {
+export interface ChatReader extends Reader {
   /** Goes with the first call of a reply that the model has not signed itself; see {@link standInSignature}. */
   unsigned?: Readonly<Record<string, unknown>>;
+  /** Goes with each reply whose reasoning is not there; see {@link standInReasoning}. */
+  unreasoned?: string;
 }
 
 /**
@@ -40,6 +43,13 @@ interface ChatReader extends Reader {
  * https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 export const standInSignature = { google: { thought_signature: "skip_thought_signature_validator" } };
+
+/**
+ * What DeepSeek and Kimi take in place of the reasoning of a reply that another model has made, or that stands behind a
+ * summary; not all of their models take an empty text: https://github.com/NousResearch/hermes-agent/pull/17341,
+ * https://github.com/charmbracelet/crush/issues/2696
+ */
+export const standInReasoning = " ";
 
 /** Characters of a tool call's id that OpenAI takes in this protocol. */
 const idLimit = 40;
@@ -124,6 +134,8 @@ function assistant(message: AssistantMessage, reader: ChatReader): ChatCompletio
     role: "assistant",
     content: text.trim() === "" ? null : text,
     ...reasoning,
+    ...(reader.unreasoned !== undefined &&
+      !hasReasoning(reasoning) && { reasoning_content: reader.unreasoned }),
     ...(calls.length > 0 && {
       tool_calls: calls.map(({ call, extra }, index) => ({
         ...toToolCall(call),
@@ -132,6 +144,10 @@ function assistant(message: AssistantMessage, reader: ChatReader): ChatCompletio
       })),
     }),
   };
+}
+
+function hasReasoning({ reasoning_content, reasoning, reasoning_details }: ReasoningFields): boolean {
+  return Boolean(reasoning_content || reasoning || reasoning_details?.length);
 }
 
 function readThinking(message: AssistantMessage) {

@@ -6,7 +6,7 @@ import { isMiniMax, isOpenAI } from "../endpoints.ts";
 import { findEffort } from "../request-settings.ts";
 import { createRetryingModel } from "../retry.ts";
 import { createCacheKey } from "./cache-key.ts";
-import { createChatMessages, standInSignature } from "./chat-messages.ts";
+import { type ChatReader, createChatMessages, standInReasoning, standInSignature } from "./chat-messages.ts";
 import { chatChunk, ChatReply } from "./chat-reply.ts";
 import {
   checkBaseResp,
@@ -32,14 +32,14 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const miniMax = isMiniMax(client.baseURL);
   // OpenAI's newer models refuse the old name, and many compatible servers do not know the new one.
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
-  const reader = { id, images: limits.images };
+  let reader: ChatReader = { id, images: limits.images };
   let toMessages = createChatMessages(reader);
-  let isSigning = false;
-  /** Calls that another model has made in this conversation lack the signatures that Gemini wants. */
-  const signForeignCalls = (failure: AttemptFailed): boolean => {
-    if (isSigning || !missesSignature(failure)) return false;
-    isSigning = true;
-    toMessages = createChatMessages({ ...reader, unsigned: standInSignature });
+  /** What another model has said, or what a summary has been put before, lacks what some services want with it. */
+  const standIn = (failure: AttemptFailed): boolean => {
+    const missing = findMissing(failure);
+    if (missing === undefined || reader[missing] !== undefined) return false;
+    reader = { ...reader, [missing]: standIns[missing] };
+    toMessages = createChatMessages(reader);
     return true;
   };
 
@@ -99,12 +99,21 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     { ...openAIRetryPolicy, ...options.retry },
     {
       toBody,
-      recoverable: signForeignCalls,
+      recoverable: standIn,
     },
   );
 }
 
-/** "Function call is missing a thought_signature in functionCall parts." */
-function missesSignature({ kind, detail }: AttemptFailed): boolean {
-  return kind === "invalid-request" && /\bthought_?signature\b/i.test(detail);
+const standIns = { unsigned: standInSignature, unreasoned: standInReasoning };
+
+/**
+ * Gemini: "Function call is missing a thought_signature in functionCall parts."
+ * DeepSeek: "The `reasoning_content` in the thinking mode must be passed back to the API."
+ * Kimi: "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
+ */
+function findMissing({ kind, detail }: AttemptFailed): keyof typeof standIns | undefined {
+  if (kind !== "invalid-request") return undefined;
+  if (/\bthought_?signature\b/i.test(detail)) return "unsigned";
+  const isUnreasoned = /\breasoning_content\b/i.test(detail) && /\b(missing|passed back)\b/i.test(detail);
+  return isUnreasoned ? "unreasoned" : undefined;
 }

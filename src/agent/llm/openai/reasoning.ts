@@ -13,7 +13,7 @@ export const reasoningFields = z.object({
   reasoning: z.string().nullish(),
   reasoning_details: z.array(detail).nullish(),
 });
-type ReasoningFields = z.infer<typeof reasoningFields>;
+export type ReasoningFields = z.infer<typeof reasoningFields>;
 
 /** Puts streamed reasoning together again. */
 export class Reasoning {

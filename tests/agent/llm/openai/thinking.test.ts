@@ -86,6 +86,25 @@ describe("thinking in a chat completion", () => {
     ]);
   });
 
+  test("has a stand-in where DeepSeek goes on without what was thought before a call", async () => {
+    const before = await fake({ replies: [{ calls: [{ id: "c1", name: "bash" }] }] });
+    const { message } = await ask(model("chat", before, { model: "old" }), [user("x")]);
+    const server = await fake({
+      dialect: "deepseek",
+      replies: [{ thinking: "Next.", calls: [{ id: "c2", name: "bash" }] }, { text: "done" }],
+    });
+    const m = model("chat", server);
+    // As it stands behind a summary: without its thinking.
+    const messages = [user("x"), ...answered({ ...message, model: m.id })];
+    const own = await ask(m, messages);
+    messages.push(...answered(own.message));
+    expect(textOf((await ask(m, messages)).message)).toBe("done");
+    const sent = server.chats.at(-1)?.messages.filter((one) => one.role === "assistant");
+    expect(sent?.map((one) => one.reasoning_content)).toEqual([" ", "Next."]);
+    // One refusal has taught it.
+    expect(server.requests).toHaveLength(3);
+  });
+
   test("that is empty goes back beside a call, because DeepSeek wants it", async () => {
     const server = await fake({
       replies: [chunks({ reasoning_content: "" }, called("bash", "{}", { id: "c1" })), { text: "ok" }],
