@@ -18,6 +18,7 @@ import { toWellFormed } from "../../text/text.ts";
 import {
   assertPaired,
   formatSummary,
+  hashId,
   isBlank,
   memoizeByPrefix,
   noteLeftOutImages,
@@ -36,6 +37,8 @@ export interface ChatReader extends Reader {
   unsigned?: Readonly<Record<string, unknown>>;
   /** Goes with each reply whose reasoning is not there; see {@link standInReasoning}. */
   unreasoned?: string;
+  /** Takes no other ids of calls than Mistral's own, of nine letters and digits. */
+  hasShortIds?: true;
 }
 
 /**
@@ -109,7 +112,7 @@ function convert(message: Message, state: Converted, reader: ChatReader): void {
       wire.push(
         toWellFormed({
           role: "tool",
-          tool_call_id: toWireId(message.callId, idLimit),
+          tool_call_id: toCallId(message.callId, reader),
           content: reader.images
             ? toResultText(message.text)
             : noteLeftOutImages(toResultText(message.text), message.images ?? []),
@@ -138,7 +141,7 @@ function assistant(message: AssistantMessage, reader: ChatReader): ChatCompletio
       !hasReasoning(reasoning) && { reasoning_content: reader.unreasoned }),
     ...(calls.length > 0 && {
       tool_calls: calls.map(({ call, extra }, index) => ({
-        ...toToolCall(call),
+        ...toToolCall(call, reader),
         ...(isOwn && extra && { extra_content: extra }),
         ...(!isSigned && index === 0 && reader.unsigned && { extra_content: reader.unsigned }),
       })),
@@ -156,9 +159,17 @@ function readThinking(message: AssistantMessage) {
   return (ours && chatThinking.safeParse(part.raw).data) || {};
 }
 
-function toToolCall({ id, name, input }: ToolCall): ChatCompletionMessageFunctionToolCall {
+function toCallId(id: string, { hasShortIds }: ChatReader): string {
+  if (!hasShortIds) return toWireId(id, idLimit);
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashId(id).slice(-9);
+}
+
+function toToolCall(
+  { id, name, input }: ToolCall,
+  reader: ChatReader,
+): ChatCompletionMessageFunctionToolCall {
   return {
-    id: toWireId(id, idLimit),
+    id: toCallId(id, reader),
     type: "function",
     function: { name: toWireName(name), arguments: JSON.stringify(toWellFormed(input)) },
   };

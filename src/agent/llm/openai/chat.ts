@@ -34,11 +34,11 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   const maxTokens = isOpenAI(client.baseURL) ? "max_completion_tokens" : "max_tokens";
   let reader: ChatReader = { id, images: limits.images };
   let toMessages = createChatMessages(reader);
-  /** What another model has said, or what a summary has been put before, lacks what some services want with it. */
-  const standIn = (failure: AttemptFailed): boolean => {
-    const missing = findMissing(failure);
-    if (missing === undefined || reader[missing] !== undefined) return false;
-    reader = { ...reader, [missing]: standIns[missing] };
+  /** What another model has said, or what stands behind a summary, is not as some services want it. */
+  const adapt = (failure: AttemptFailed): boolean => {
+    const wanted = findWanted(failure);
+    if (wanted === undefined || reader[wanted] !== undefined) return false;
+    reader = { ...reader, [wanted]: adaptations[wanted] };
     toMessages = createChatMessages(reader);
     return true;
   };
@@ -99,21 +99,23 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
     { ...openAIRetryPolicy, ...options.retry },
     {
       toBody,
-      recoverable: standIn,
+      recoverable: adapt,
     },
   );
 }
 
-const standIns = { unsigned: standInSignature, unreasoned: standInReasoning };
+const adaptations = { unsigned: standInSignature, unreasoned: standInReasoning, hasShortIds: true } as const;
 
 /**
  * Gemini: "Function call is missing a thought_signature in functionCall parts."
  * DeepSeek: "The `reasoning_content` in the thinking mode must be passed back to the API."
  * Kimi: "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
+ * Mistral: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."; its models elsewhere, where some
+ * servers answer with status 500: "Tool call IDs should be alphanumeric strings with length 9!"
  */
-function findMissing({ kind, detail }: AttemptFailed): keyof typeof standIns | undefined {
-  if (kind !== "invalid-request") return undefined;
+function findWanted({ detail }: AttemptFailed): keyof typeof adaptations | undefined {
   if (/\bthought_?signature\b/i.test(detail)) return "unsigned";
+  if (/\btool call ids?\b.*\blength (of )?9\b/i.test(detail)) return "hasShortIds";
   const isUnreasoned = /\breasoning_content\b/i.test(detail) && /\b(missing|passed back)\b/i.test(detail);
   return isUnreasoned ? "unreasoned" : undefined;
 }

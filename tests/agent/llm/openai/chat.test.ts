@@ -349,6 +349,35 @@ describe("servers with their own ways", () => {
     expect(textOf((await ask(m, history)).message)).toBe("ok");
   });
 
+  test.each([
+    [400, "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."],
+    // llama.cpp, of the model's template.
+    [500, "Tool call IDs should be alphanumeric strings with length 9!"],
+  ])("that take ids of Mistral's form only get others in that form (HTTP %d)", async (status, message) => {
+    const before = await fake({ replies: [{ calls: [{ name: "bash" }, { name: "read_file" }] }] });
+    const foreign = await ask(model("chat", before, { model: "old" }), [user("x")]);
+    const server = await fake({
+      replies: [
+        { status, type: "invalid_request_error", message },
+        { calls: [{ id: "aB3dE6gH9", name: "bash" }] },
+        { text: "done" },
+      ],
+    });
+    const m = model("chat", server);
+    const messages = [user("x"), ...answered(foreign.message)];
+    messages.push(...answered((await ask(m, messages)).message));
+    expect(textOf((await ask(m, messages)).message)).toBe("done");
+    const sent = server.chats.at(-1)?.messages ?? [];
+    const calls = sent.flatMap((one) => (one.role === "assistant" ? (one.tool_calls ?? []) : []));
+    expect(calls.at(-1)?.id).toBe("aB3dE6gH9");
+    expect(calls.filter(({ id }) => !/^[a-zA-Z0-9]{9}$/.test(id))).toEqual([]);
+    expect(sent.flatMap((one) => (one.role === "tool" ? one.tool_call_id : []))).toEqual(
+      calls.map(({ id }) => id),
+    );
+    // One refusal has taught it.
+    expect(server.requests).toHaveLength(3);
+  });
+
   test("that give two calls one id are understood by their indexes", async () => {
     const deltas = [
       called("bash", '{"a"', { index: 0, id: "a" }),
