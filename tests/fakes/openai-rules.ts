@@ -14,9 +14,10 @@ export interface Refusal {
 /**
  * Who is played. `openai` knows no reasoning fields and the new name of the output limit only; `compatible` is
  * the common server that knows the old name only; `minimax` is one that knows `reasoning_split`, too; `gemini` is one that wants
- * calls signed; `deepseek` is one that wants the reasoning with them.
+ * calls signed; `deepseek` is one that wants the reasoning with them; `devstral` is
+ * llama.cpp with the template of that model.
  */
-export type Dialect = "openai" | "compatible" | "minimax" | "gemini" | "deepseek";
+export type Dialect = "openai" | "compatible" | "minimax" | "gemini" | "deepseek" | "devstral";
 
 export function invalid(message: string, param: string | null = null, code: string | null = null): Refusal {
   return { status: 400, type: "invalid_request_error", message, param, code };
@@ -217,6 +218,7 @@ export function chatRefusal(body: ChatBody, dialect: Dialect): Refusal | undefin
     foreignFields(body, dialect) ??
     missingSignature(body, dialect) ??
     missingReasoning(body, dialect) ??
+    wrongOrder(body, dialect) ??
     wrongTools(
       body.tools?.map((tool) => tool.function.name),
       body.tool_choice,
@@ -244,6 +246,18 @@ function missingReasoning({ messages }: ChatBody, dialect: Dialect): Refusal | u
   return dialect === "deepseek" && isMissing
     ? invalid("The `reasoning_content` in the thinking mode must be passed back to the API.")
     : undefined;
+}
+
+/** As the template has it: https://github.com/mistralai/mistral-vibe/issues/255 */
+function wrongOrder({ messages }: ChatBody, dialect: Dialect): Refusal | undefined {
+  const counted = messages.filter(
+    (message) => message.role === "user" || (message.role === "assistant" && !message.tool_calls),
+  );
+  if (dialect !== "devstral" || counted.every(({ role }, at) => (role === "user") === (at % 2 === 0)))
+    return undefined;
+  const message =
+    "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.";
+  return { status: 500, type: "server_error", message };
 }
 
 function wrongLimit(body: ChatBody, dialect: Dialect): Refusal | undefined {

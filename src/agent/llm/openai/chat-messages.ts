@@ -3,6 +3,7 @@ import type {
   ChatCompletionContentPart,
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
+  ChatCompletionUserMessageParam,
 } from "openai/resources/chat/completions";
 import {
   type AssistantMessage,
@@ -39,6 +40,8 @@ export interface ChatReader extends Reader {
   unreasoned?: string;
   /** Takes no other ids of calls than Mistral's own, of nine letters and digits. */
   hasShortIds?: true;
+  /** Takes what people say only in turn with what the model says without a call, as the templates of Mistral's models. */
+  alternates?: true;
 }
 
 /**
@@ -73,11 +76,12 @@ export function createChatMessages(
   return ({ system, messages }) => {
     assertPaired(messages);
     const { wire, images } = converted(messages);
-    return [
+    const all: ChatCompletionMessageParam[] = [
       ...(system === "" ? [] : [{ role: "system" as const, content: system.toWellFormed() }]),
       ...wire,
-      ...toImagesTurn(images),
     ];
+    addImagesTurn(all, images, reader);
+    return all;
   };
 }
 
@@ -90,20 +94,15 @@ interface Converted {
 function convert(message: Message, state: Converted, reader: ChatReader): void {
   const { wire } = state;
   if (message.role !== "tool") {
-    wire.push(...toImagesTurn(state.images));
+    addImagesTurn(wire, state.images, reader);
     state.images = [];
   }
   switch (message.role) {
     case "user":
-      wire.push(
-        toWellFormed({
-          role: "user",
-          content: toUserContent(formatUserText(message), message.images, reader),
-        }),
-      );
+      addUser(wire, toWellFormed(toUserContent(formatUserText(message), message.images, reader)), reader);
       break;
     case "summary":
-      wire.push({ role: "user", content: formatSummary(message).toWellFormed() });
+      addUser(wire, formatSummary(message).toWellFormed(), reader);
       break;
     case "assistant":
       if (!isBlank(message)) wire.push(toWellFormed(assistant(message, reader)));
@@ -123,8 +122,32 @@ function convert(message: Message, state: Converted, reader: ChatReader): void {
   }
 }
 
-function toImagesTurn(content: ChatCompletionContentPart[]): ChatCompletionMessageParam[] {
-  return content.length === 0 ? [] : [{ role: "user", content }];
+function addImagesTurn(
+  wire: ChatCompletionMessageParam[],
+  images: ChatCompletionContentPart[],
+  reader: ChatReader,
+): void {
+  if (images.length > 0) addUser(wire, images, reader);
+}
+
+type UserContent = ChatCompletionUserMessageParam["content"];
+
+function addUser(wire: ChatCompletionMessageParam[], content: UserContent, { alternates }: ChatReader): void {
+  const last = wire.at(-1);
+  if (alternates && last?.role === "user") {
+    // In its place: requests that were sent hold the one before.
+    wire[wire.length - 1] = { role: "user", content: joinContents(last.content, content) };
+    return;
+  }
+  if (alternates && last?.role === "tool") wire.push({ role: "assistant", content: "(I go on.)" });
+  wire.push({ role: "user", content });
+}
+
+function joinContents(before: UserContent, after: UserContent): UserContent {
+  if (typeof before === "string" && typeof after === "string") return `${before}\n\n${after}`;
+  return [before, after].flatMap((content) =>
+    typeof content === "string" ? [{ type: "text" as const, text: content }] : content,
+  );
 }
 
 function assistant(message: AssistantMessage, reader: ChatReader): ChatCompletionAssistantMessageParam {

@@ -104,18 +104,25 @@ export function createOpenAIChatModel(options: OpenAIModelOptions): LanguageMode
   );
 }
 
-const adaptations = { unsigned: standInSignature, unreasoned: standInReasoning, hasShortIds: true } as const;
+const adaptations = {
+  unsigned: standInSignature,
+  unreasoned: standInReasoning,
+  hasShortIds: true,
+  alternates: true,
+} as const;
 
 /**
  * Gemini: "Function call is missing a thought_signature in functionCall parts."
  * DeepSeek: "The `reasoning_content` in the thinking mode must be passed back to the API."
  * Kimi: "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
  * Mistral: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."; its models elsewhere, where some
- * servers answer with status 500: "Tool call IDs should be alphanumeric strings with length 9!"
+ * servers answer with status 500: "Tool call IDs should be alphanumeric strings with length 9!",
+ * "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls"
  */
 function findWanted({ detail }: AttemptFailed): keyof typeof adaptations | undefined {
   if (/\bthought_?signature\b/i.test(detail)) return "unsigned";
   if (/\btool call ids?\b.*\blength (of )?9\b/i.test(detail)) return "hasShortIds";
+  if (/\broles must alternate\b/i.test(detail)) return "alternates";
   const isUnreasoned = /\breasoning_content\b/i.test(detail) && /\b(missing|passed back)\b/i.test(detail);
   return isUnreasoned ? "unreasoned" : undefined;
 }

@@ -378,6 +378,28 @@ describe("servers with their own ways", () => {
     expect(server.requests).toHaveLength(3);
   });
 
+  test("that want people and model to speak in turn get it so", async () => {
+    const server = await fake({
+      dialect: "devstral",
+      replies: [{ calls: [{ id: "c1", name: "read_file" }] }, { text: "done" }, { text: "again" }],
+    });
+    const m = model("chat", server);
+    const messages = [user("x"), user("y")];
+    const [reply, result] = answered((await ask(m, messages)).message);
+    if (!reply || result?.role !== "tool") throw new Error("no call");
+    const images = [{ mediaType: "image/png" as const, data: "aGk=" }];
+    messages.push(reply, { ...result, images }, user("z"));
+    const { message } = await ask(m, messages);
+    expect(textOf(message)).toBe("done");
+    expect(textOf((await ask(m, [...messages, message, user("q")])).message)).toBe("again");
+    const sent = server.chats.at(-1)?.messages.slice(1) ?? [];
+    expect(sent.map(({ role }) => role).join(" ")).toBe("user assistant tool assistant user assistant user");
+    expect(sent[0]?.content).toBe("[Ada] x\n\n[Ada] y");
+    expect(JSON.stringify(sent[4]?.content)).toMatch(/From the result.*image_url.*\[Ada\] z/);
+    // One refusal has taught it.
+    expect(server.requests).toHaveLength(4);
+  });
+
   test("that give two calls one id are understood by their indexes", async () => {
     const deltas = [
       called("bash", '{"a"', { index: 0, id: "a" }),
