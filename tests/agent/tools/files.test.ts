@@ -126,6 +126,21 @@ describe("read_file", () => {
     expect(text).toMatch(/^ {5}1\|\n[^]*\n\[left out: lines \d+ to 10\d+, \d+ bytes\.[^]*\n1048576\|$/);
   });
 
+  test("never takes the part of a large file that it has read for all of it", async () => {
+    const { use, put } = await workspace();
+    await put("a.log", `${"x".repeat(99)}\n`.repeat(60_000));
+    const cut = "only the first 4194304 of 6000000 bytes were read; use bash for the rest";
+    const part = await use("read_file", { path: "a.log", offset: 41_000, limit: 1 });
+    expect(part.text).toBe(
+      ` 41000|${"x".repeat(99)}\n[lines 41000 to 41000 of the first 41944 lines; ${cut}]`,
+    );
+    const behind = await use("read_file", { path: "a.log", offset: 55_000 });
+    expect(behind).toMatchObject({
+      status: "error",
+      text: `Line 55000 of a.log is past its first 41944 lines: ${cut}.`,
+    });
+  });
+
   test("shows an image to the model", async () => {
     const { use, put } = await workspace();
     const png = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(20)]);

@@ -22,6 +22,15 @@ const input = z.object({
   limit: z.number().int().min(1).optional().describe("How many lines. Default: to the end"),
 });
 
+/** Which lines of a text are shown, and what is said of it. */
+interface Shown {
+  offset: number;
+  limit: number | undefined;
+  remarks?: readonly string[];
+  /** Set where the text is only the beginning of its file. */
+  cut?: string;
+}
+
 export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
   const limits: TextLimits = {
     lines: Number.MAX_SAFE_INTEGER,
@@ -42,22 +51,24 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
   const show = async (
     path: string,
     text: string,
-    { offset, limit, remarks }: { offset: number; limit: number | undefined; remarks: readonly string[] },
+    { offset, limit, remarks = [], cut }: Shown,
   ): Promise<ToolResult> => {
     const total = countBreaks(text) + 1;
     if (offset > total) {
-      return {
-        status: "error",
-        text: `${path} has ${total} lines in total; line ${offset} is past its end.`,
-      };
+      const why =
+        cut === undefined
+          ? `${path} has ${total} lines in total; line ${offset} is past its end.`
+          : `Line ${offset} of ${path} is past its first ${total} lines: ${cut}.`;
+      return { status: "error", text: why };
     }
     const rest = total - offset + 1;
     const count = Math.min(limit ?? rest, rest);
     const start = skipLines(text, 0, offset - 1);
     const end = count === rest ? text.length : skipLines(text, start, count) - 1;
     const shown = await boundLines(text.slice(start, end), offset);
-    const all = [...remarks];
-    if (count < total) all.unshift(`lines ${offset} to ${offset + count - 1} of ${total} lines total`);
+    const all = [...remarks, ...(cut === undefined ? [] : [cut])];
+    const of = cut === undefined ? `${total} lines total` : `the first ${total} lines`;
+    if (count < total) all.unshift(`lines ${offset} to ${offset + count - 1} of ${of}`);
     return { status: "ok", text: all.length === 0 ? shown : `${shown}\n[${all.join("; ")}]` };
   };
   return defineSandboxTool({
@@ -79,7 +90,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (mediaType) return image(path, mediaType, read.data, read.truncated);
       const inside = await readDocument(path, read.data, { sandbox, signal });
       if (inside?.ok === false) return { status: "error", text: inside.message };
-      if (inside) return await show(path, inside.text, { offset, limit, remarks: [] });
+      if (inside) return await show(path, inside.text, { offset, limit });
       if (read.data.subarray(0, 8_192).includes(0)) {
         return {
           status: "error",
@@ -89,12 +100,9 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (read.size === 0) return { status: "ok", text: `${path} is empty.` };
 
       const remarks = read.data.includes("\r\n") ? ["lines end in CRLF"] : [];
-      if (read.truncated) {
-        remarks.push(
-          `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`,
-        );
-      }
-      return await show(path, decodeLines(read.data), { offset, limit, remarks });
+      const cut = `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`;
+      const shown = { offset, limit, remarks, ...(read.truncated && { cut }) };
+      return await show(path, decodeLines(read.data), shown);
     },
   });
 }
