@@ -141,6 +141,18 @@ describe("read_file", () => {
     });
   });
 
+  test("says of a text that is not UTF-8 what writing it back would do", async () => {
+    const { use, put } = await workspace();
+    await put("a.txt", Buffer.from("gr\xfc\xdfe\n", "latin1"));
+    expect((await use("read_file", { path: "a.txt" })).text).toMatch(
+      /^ {5}1\|gr\ufffd+e\n\[this is not UTF-8, /,
+    );
+    await put("b.txt", "grüße � 🙂\n");
+    expect((await use("read_file", { path: "b.txt" })).text).toBe("     1|grüße � 🙂");
+    await put("c.txt", `x${"🙂\n".repeat(838_860)}🙂🙂`);
+    expect((await use("read_file", { path: "c.txt", limit: 1 })).text).not.toContain("UTF-8");
+  });
+
   test("shows an image to the model", async () => {
     const { use, put } = await workspace();
     const png = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(20)]);

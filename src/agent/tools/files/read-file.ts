@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import type { TokenCounter } from "../../context/tokens.ts";
 import { type TextLimits, truncate } from "../../context/truncate.ts";
@@ -100,6 +101,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       if (read.size === 0) return { status: "ok", text: `${path} is empty.` };
 
       const remarks = read.data.includes("\r\n") ? ["lines end in CRLF"] : [];
+      if (!isText(read.data, read.truncated)) remarks.push(notUtf8);
       const cut = `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`;
       const shown = { offset, limit, remarks, ...(read.truncated && { cut }) };
       return await show(path, decodeLines(read.data), shown);
@@ -116,6 +118,14 @@ function readDocument(
   if (data.toString("latin1", 0, pdfStart.length) === pdfStart) return readPdfText(path, context);
   if (data.toString("latin1", 0, zipStart.length) === zipStart) return readOfficeText(path, context);
   return Promise.resolve(undefined);
+}
+
+const notUtf8 =
+  "this is not UTF-8, and what it has besides stands here as �, which would be lost if you wrote it back: change it with bash";
+
+/** The last character of what was cut may be half. */
+function isText(data: Buffer, isCut: boolean): boolean {
+  return isUtf8(isCut ? data.subarray(0, data.lastIndexOf("\n") + 1) : data);
 }
 
 /** The lines of a file, between them LF. A line break at the end ends the last line and begins no new one. */
