@@ -80,6 +80,20 @@ describe("A hunk", () => {
     expect(apply("a  \nb\nc", " a", "-b", "+B")).toMatchObject({ text: "a  \nB\nc" });
   });
 
+  test("changes whether the last line ends in a line break where it says so", () => {
+    const none = "\\ No newline at end of file";
+    const text = (file: string, ...hunk: string[]) => {
+      const changed = apply(file, "@@", ...hunk);
+      return changed.ok ? changed.text : changed.problem;
+    };
+    expect(text("a\nb", "-b", none, "+b")).toBe("a\nb\n");
+    expect(text("a\nb\n", "-b", "+c", none)).toBe("a\nc");
+    expect(text("a\nb", "-b", none, "+c", none)).toBe("a\nc");
+    expect(text("a\nb\n", "-a", "+c", " b", none)).toBe("c\nb\n");
+    // Only of the last line can it be true.
+    expect(text("a\nb\n", "-a", "+c", none)).toBe("c\nb\n");
+  });
+
   test("changes the first line behind a byte order mark, which stays unless the patch names it", () => {
     expect(apply("\uFEFFa\nb\n", "-a", "+A", " b")).toMatchObject({ text: "\uFEFFA\nb\n", lines: [1] });
     expect(apply("\uFEFFa\nb\n", "@@ -1,0 +1,1 @@", "+c")).toMatchObject({ text: "\uFEFFa\nc\nb\n" });
@@ -135,8 +149,10 @@ describe("A hunk", () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const text = fc.array(fc.constantFrom("a", "b", "", "--- x", "+++ y", "@@ z"), { maxLength: 30 });
     fc.assert(
-      fc.property(text, text, (old, next) => {
-        const [from, to] = [old, next].map((all) => all.map((line) => `${line}\n`).join(""));
+      fc.property(text, text, fc.boolean(), fc.boolean(), (old, next, ...areEnded) => {
+        const [from, to] = [old, next].map(
+          (all, at) => all.join("\n") + (areEnded[at] && all.length > 0 ? "\n" : ""),
+        );
         writeFileSync(join(folder, "a"), from ?? "");
         writeFileSync(join(folder, "b"), to ?? "");
         const { stdout } = spawnSync("diff", ["-u", "a", "b"], { cwd: folder, encoding: "utf8" });
@@ -149,7 +165,7 @@ describe("A hunk", () => {
         const hunks = change?.kind === "update" ? change.hunks : [];
         expect(applyHunks(from ?? "", hunks)).toMatchObject({ ok: true, text: to });
       }),
-      { numRuns: 25 },
+      { numRuns: 40 },
     );
   });
 });

@@ -51,7 +51,8 @@ export function applyHunks(content: string, hunks: readonly Hunk[]): AppliedHunk
   }
   parts.push(lines.slice(at));
   const result = parts.flat();
-  const endsInNewline = text === "" || text.endsWith("\n");
+  const told = places.at(-1)?.end === lines.length ? hunks.at(-1)?.endsInNewline : undefined;
+  const endsInNewline = told ?? (text === "" || text.endsWith("\n"));
   return {
     ok: true,
     text: result.length === 0 ? mark : `${mark}${result.join("\n")}${endsInNewline ? "\n" : ""}`,

@@ -18,6 +18,8 @@ export interface Hunk {
   line?: number;
   /** It must be at the end of the file. */
   atEnd: boolean;
+  /** Whether the file's last line ends in a line break afterwards, where the patch says that this changes. */
+  endsInNewline?: boolean;
 }
 
 export type FileChange =
@@ -116,9 +118,12 @@ function addBodyLine(hunk: Hunk, line: string, path: string): void {
     case undefined:
       hunk.lines.push({ sign: " ", text });
       break;
-    // "\ No newline at end of file": a file keeps the end that it has.
-    case "\\":
+    // "\ No newline at end of file", said of the line before it. Where that stays, so does the file's end.
+    case "\\": {
+      const sign = hunk.lines.at(-1)?.sign;
+      if (sign !== " ") hunk.endsInNewline = sign === "-";
       break;
+    }
     default:
       throw new PatchError(
         `each line of a hunk of ${path} begins with a space, + or -, not “${line.slice(0, 80)}”.`,
@@ -139,8 +144,8 @@ function parseUnified(lines: readonly string[]): FileChange[] {
       at += 1;
       continue;
     }
-    const { hunks, next, endsInNewline } = parseUnifiedHunks(lines, at + 2, to);
-    changes.push(createUnifiedChange(readName(from), readName(to), hunks, endsInNewline));
+    const { hunks, next } = parseUnifiedHunks(lines, at + 2, to);
+    changes.push(createUnifiedChange(readName(from), readName(to), hunks));
     at = next;
   }
   return changes;
@@ -178,14 +183,10 @@ function decodeOctal(bytes: string): string {
   return Buffer.from(digits.map((byte) => Number.parseInt(byte, 8))).toString();
 }
 
-function createUnifiedChange(
-  from: string | undefined,
-  to: string | undefined,
-  hunks: Hunk[],
-  endsInNewline: boolean,
-): FileChange {
+function createUnifiedChange(from: string | undefined, to: string | undefined, hunks: Hunk[]): FileChange {
   const path = from ?? to;
   if (path === undefined) throw new PatchError("a file of the patch is /dev/null on both sides.");
+  const { endsInNewline = true } = hunks.at(-1) ?? {};
   if (from === undefined) return { kind: "add", path, lines: listNewLines(hunks), endsInNewline };
   if (to === undefined) return { kind: "delete", path };
   return { kind: "update", path, hunks, ...(to !== from && { to }) };
@@ -199,19 +200,17 @@ function parseUnifiedHunks(
   lines: readonly string[],
   start: number,
   path: string,
-): { hunks: Hunk[]; next: number; endsInNewline: boolean } {
+): { hunks: Hunk[]; next: number } {
   const hunks: Hunk[] = [];
-  let endsInNewline = true;
   let at = start;
   for (; at < lines.length && !isFileHead(lines, at); at += 1) {
     const line = lines[at] ?? "";
     const hunk = hunks.at(-1);
     if (line.startsWith("@@")) hunks.push(startUnifiedHunk(line));
-    else if (line.startsWith("\\")) endsInNewline &&= hunk?.lines.at(-1)?.sign === "-";
     else if (hunk && isBodyLine(lines, at)) addBodyLine(hunk, line, path);
     else break;
   }
-  return { hunks, next: at, endsInNewline };
+  return { hunks, next: at };
 }
 
 function isFileHead(lines: readonly string[], at: number): boolean {
@@ -225,7 +224,7 @@ function startUnifiedHunk(head: string): Hunk {
 
 function isBodyLine(lines: readonly string[], at: number): boolean {
   const line = lines[at] ?? "";
-  return /^[ +-]/.test(line) || (line === "" && hasMore(lines, at));
+  return /^[ +\-\\]/.test(line) || (line === "" && hasMore(lines, at));
 }
 
 /** Whether an empty line stands within a hunk, and not behind the patch. */
