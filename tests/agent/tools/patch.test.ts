@@ -57,6 +57,15 @@ describe("In a file of 300,000 equal lines", () => {
   });
 });
 
+test("A patch of very many empty lines is read at once", () => {
+  const started = performance.now();
+  const parsed = parsePatch(`--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n${"\n".repeat(100_000)}+y\n`);
+  // It took many seconds, in which a worker does nothing else.
+  expect(performance.now() - started).toBeLessThan(2_000);
+  const [change] = parsed.ok ? parsed.changes : [];
+  expect(change?.kind === "update" && change.hunks[0]?.lines).toHaveLength(100_002);
+});
+
 describe("A hunk", () => {
   test("is found by its lines, whatever its numbers say", () => {
     expect(apply(lines("a", "b", "c"), "@@ -90,2 +90,2 @@", " b", "-c", "+d")).toMatchObject({

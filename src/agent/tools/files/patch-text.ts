@@ -207,8 +207,13 @@ function parseUnifiedHunks(
     const line = lines[at] ?? "";
     const hunk = hunks.at(-1);
     if (line.startsWith("@@")) hunks.push(startUnifiedHunk(line));
-    else if (hunk && isBodyLine(lines, at)) addBodyLine(hunk, line, path);
-    else break;
+    else if (hunk && /^[ +\-\\]/.test(line)) addBodyLine(hunk, line, path);
+    else if (hunk && line === "") {
+      const filled = findFilled(lines, at);
+      if (!isWithinHunk(lines[filled])) break;
+      for (; at < filled; at += 1) addBodyLine(hunk, "", path);
+      at -= 1;
+    } else break;
   }
   return { hunks, next: at };
 }
@@ -222,12 +227,14 @@ function startUnifiedHunk(head: string): Hunk {
   return { ...createHunk(), ...(begins !== undefined && { line: Number(begins) }) };
 }
 
-function isBodyLine(lines: readonly string[], at: number): boolean {
-  const line = lines[at] ?? "";
-  return /^[ +\-\\]/.test(line) || (line === "" && hasMore(lines, at));
+/** The first line from there on that is not empty, or the end. */
+function findFilled(lines: readonly string[], from: number): number {
+  let at = from;
+  while (lines[at] === "") at += 1;
+  return at;
 }
 
-/** Whether an empty line stands within a hunk, and not behind the patch. */
-function hasMore(lines: readonly string[], at: number): boolean {
-  return /^[ +\-\\@]/.test(lines.slice(at + 1).find((line) => line !== "") ?? "");
+/** Whether empty lines before this one stand within a hunk, and not behind the patch. */
+function isWithinHunk(line = ""): boolean {
+  return /^[ +\-\\@]/.test(line);
 }
