@@ -20,6 +20,7 @@ function apply(text: string, ...hunks: string[]) {
   return applyHunks(text, change.hunks);
 }
 
+const toHunkLine = (line: string) => ({ sign: line[0], text: line.slice(1) });
 const lines = (...all: string[]) => `${all.join("\n")}\n`;
 
 describe("In a file of 300,000 equal lines", () => {
@@ -54,6 +55,34 @@ describe("In a file of 300,000 equal lines", () => {
       ok: false,
       problem: expect.stringMatching(/^hunk \d+: looking for it among 302000 lines takes too long: /),
     });
+  });
+});
+
+test("An empty line belongs to a patch within a file of it, and not between two", () => {
+  const patch = [
+    "*** Add File: b",
+    "",
+    "+one",
+    "",
+    "+two",
+    "",
+    "*** Update File: a",
+    "",
+    "@@",
+    " x",
+    "",
+    "-y",
+    "",
+  ];
+  expect(parsePatch(envelope(...patch))).toEqual({
+    ok: true,
+    changes: [
+      { kind: "add", path: "b", lines: ["one", "", "two"], endsInNewline: true },
+      {
+        ...{ kind: "update", path: "a" },
+        hunks: [expect.objectContaining({ lines: [" x", " ", "-y"].map(toHunkLine) })],
+      },
+    ],
   });
 });
 

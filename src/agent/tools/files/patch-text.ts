@@ -51,20 +51,38 @@ const noFile =
 function parseEnvelope(lines: readonly string[]): FileChange[] {
   const changes: FileChange[] = [];
   let current: FileChange | undefined;
-  for (const line of lines) {
+  let nextFilled = 0;
+  for (const [at, line] of lines.entries()) {
     if (line.trimEnd() === "*** End Patch") return changes;
+    if (at >= nextFilled) nextFilled = findFilled(lines, at);
+    // Between two files of the patch it belongs to neither, and neither does it behind a file's name.
+    if (line === "" && (isEnvelopeHead(lines[nextFilled]) || isEmpty(current))) continue;
     const [, action, path = ""] = /^\*\*\* (Add|Update|Delete) File: (.+)$/.exec(line) ?? [];
-    const moved = /^\*\*\* Move to: (.+)$/.exec(line)?.[1];
     if (action) {
       current = startChange(action, path.trim());
       changes.push(current);
-    } else if (current?.kind === "update" && moved !== undefined) current.to = moved.trim();
-    else if (current?.kind === "add") addNewLine(current, line);
-    else if (current?.kind === "update") addHunkLine(current, line);
-    else if (line.trim() !== "")
-      throw new PatchError(`“${line.slice(0, 80)}” belongs to no file of the patch.`);
+    } else addLine(current, line);
   }
   throw new PatchError("the patch has no “*** End Patch”: it was cut, or its last line is missing.");
+}
+
+/** Whether the patch has not said yet what is done to the file. */
+function isEmpty(change: FileChange | undefined): boolean {
+  if (!change || change.kind === "delete") return true;
+  return (change.kind === "add" ? change.lines : change.hunks).length === 0;
+}
+
+function addLine(change: FileChange | undefined, line: string): void {
+  const moved = /^\*\*\* Move to: (.+)$/.exec(line)?.[1];
+  if (change?.kind === "update" && moved !== undefined) change.to = moved.trim();
+  else if (change?.kind === "add") addNewLine(change, line);
+  else if (change?.kind === "update") addHunkLine(change, line);
+  else if (line.trim() !== "")
+    throw new PatchError(`“${line.slice(0, 80)}” belongs to no file of the patch.`);
+}
+
+function isEnvelopeHead(line = ""): boolean {
+  return /^\*\*\* (?:(?:Add|Update|Delete) File: |End Patch)/.test(line);
 }
 
 function startChange(action: string, path: string): FileChange {
@@ -80,7 +98,9 @@ function startChange(action: string, path: string): FileChange {
 
 function addNewLine(change: Extract<FileChange, { kind: "add" }>, line: string): void {
   if (line.startsWith("+")) change.lines.push(line.slice(1));
-  else if (line.trim() !== "")
+  // Editors and models drop the sign of an empty line.
+  else if (line.trim() === "") change.lines.push("");
+  else
     throw new PatchError(
       `each line of the new file ${change.path} begins with +, not “${line.slice(0, 80)}”.`,
     );
