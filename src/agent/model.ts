@@ -90,6 +90,8 @@ export function findOutputLimit(request: ModelRequest, limits: ModelLimits): num
 
 /** What a model call yields while it runs. */
 export type ModelEvent =
+  /** The service works on the request: from here on it charges for it, whatever comes of it and whoever sees it. */
+  | { type: "begun" }
   | { type: "text"; delta: string }
   | { type: "thinking"; delta: string }
   /** What was streamed so far in this call is void: the call starts again after `delayMs`. */

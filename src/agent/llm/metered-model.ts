@@ -70,15 +70,15 @@ export function createMeteredModel(options: {
       if (!reserved.ok) throw new BudgetReached(reserved.usedUp);
 
       let used = noUsage;
+      let hasBegun = false;
       let streamed = "";
       const attemptEnds = () => {
         used = addUsage(
           used,
           // What was streamed comes after the searches.
-          streamed === ""
-            ? { ...noUsage, calls: 1 }
-            : estimateUsage(prompt, counter.count(streamed), searches),
+          hasBegun ? estimateUsage(prompt, counter.count(streamed), searches) : { ...noUsage, calls: 1 },
         );
+        hasBegun = false;
         streamed = "";
       };
       let isSettled = false;
@@ -89,8 +89,12 @@ export function createMeteredModel(options: {
       try {
         for await (const event of model.stream(request, signal)) {
           switch (event.type) {
+            case "begun":
+              hasBegun = true;
+              break;
             case "text":
             case "thinking":
+              hasBegun = true;
               streamed += event.delta;
               break;
             case "retry":

@@ -26,6 +26,8 @@ export async function* callModel(
   try {
     for await (const event of model.stream(request, turn.signal)) {
       switch (event.type) {
+        case "begun":
+          break;
         case "text":
           said += event.delta;
           yield { type: "text-delta", step, delta: event.delta };

@@ -94,6 +94,18 @@ describe("A paid model call", () => {
     expect(usage.cost).toBeGreaterThan(0);
   });
 
+  test("that breaks off while nothing is shown of it is booked by its prompt", async () => {
+    const { settled } = await call(async function* () {
+      yield { type: "begun" };
+      yield { type: "retry", attempt: 2, delayMs: 0, reason: "broke off" };
+      throw new ModelError("transient", "down");
+    });
+    const { usage } = settled[0] ?? { usage: noUsage };
+    expect(usage).toMatchObject({ calls: 2, output: 0 });
+    expect(usage.input).toBeGreaterThan(5);
+    expect(usage.input).toBeLessThan(20);
+  });
+
   test("that is tried again is booked with each attempt that had begun to answer", async () => {
     const { settled } = await call(async function* () {
       yield { type: "text", delta: "Half" };

@@ -47,7 +47,7 @@ export async function* readReply(
       case "message_start":
         reply.id = event.message.id ?? "";
         reply.tokens = countTokens(reply.tokens, event.message.usage);
-        yield heartbeat;
+        yield { type: "begun" };
         break;
       case "content_block_start": {
         const block = startBlock(event.content_block);

@@ -85,6 +85,7 @@ export class ChatReply {
   #finish = "";
   #usage: z.infer<typeof usage> | undefined;
   #ended = false;
+  #hasBegun = false;
 
   /** `snapshots`: see {@link Reasoning}. Without `calls` those of the model are left out; some ignore `tool_choice`. */
   constructor(options: { snapshots: boolean; calls: boolean }) {
@@ -106,6 +107,8 @@ export class ChatReply {
   *push(chunk: ChatChunk): Generator<ModelEvent> {
     this.#usage = chunk.usage ?? this.#usage;
     const first = chunk.choices?.[0];
+    if (first && !this.#hasBegun) yield { type: "begun" };
+    this.#hasBegun ||= Boolean(first);
     this.#finish = first?.finish_reason || this.#finish;
     this.#ended ||= this.finished && !first && Boolean(chunk.usage);
     yield* this.#pushDelta(first?.delta ?? {});

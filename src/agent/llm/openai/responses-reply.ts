@@ -72,7 +72,8 @@ export async function* readResponse(
   for await (const chunk of events) {
     const { type } = parseChunk(anyEvent, chunk);
     if (!knownTypes.has(type)) {
-      yield heartbeat;
+      // What it thinks is not shown, and may take minutes.
+      yield type === "response.output_item.added" ? { type: "begun" } : heartbeat;
       continue;
     }
     const event = parseChunk(known, chunk);

@@ -26,6 +26,12 @@ describe("a conversation", () => {
     expect(counted).toEqual({ ...usage, calls: 1, cost: (200 + 200 + 200 + 500) / 1_000_000 });
   });
 
+  test("says that a reply has begun of which nothing is shown", async () => {
+    const { model } = await setUp([{ content: [{ type: "tool_use", id: "c1", name: "bash", input: {} }] }]);
+    const { events } = await call(model, ask([says("hi")]));
+    expect(events.map(({ type }) => type)).toEqual(["begun", "done"]);
+  });
+
   test("goes on over several steps with thinking, parallel calls and failed results", async () => {
     const { service, model } = await setUp([
       {

@@ -70,6 +70,8 @@ export async function ask(
   const said = { text: "", thinking: "", retries: [] as Said["retries"] };
   for await (const event of asked.stream({ system: "Be brief.", messages, tools, ...request }, signal)) {
     switch (event.type) {
+      case "begun":
+        break;
       case "text":
         said.text += event.delta;
         break;

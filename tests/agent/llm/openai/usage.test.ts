@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { ChatReply } from "../../../../src/agent/llm/openai/chat-reply.ts";
+import { fake, model, user } from "./run.ts";
 
 interface Told {
   prompt_tokens: number;
@@ -32,3 +33,22 @@ test.each<[string, Told, number]>([
   expect([...reply.push(chunk)]).not.toEqual([]);
   expect(reply.tokens()).toEqual({ input: 32, output, cacheRead: 0, cacheWrite: 0 });
 });
+
+test.each(["chat", "responses"] as const)(
+  "a reply over %s of which nothing is shown says that it has begun, and a refused one does not",
+  async (protocol) => {
+    const refused = { status: 400, type: "invalid_request_error", message: "no" };
+    const server = await fake({ replies: [{ calls: [{ name: "bash" }] }, refused] });
+    const types: string[] = [];
+    const request = { system: "", messages: [user("x")], tools: [] };
+    const take = async () => {
+      const { signal } = new AbortController();
+      for await (const { type } of model(protocol, server).stream(request, signal)) types.push(type);
+    };
+    await take();
+    expect([...new Set(types)]).toEqual(["begun", "done"]);
+    types.length = 0;
+    await expect(take()).rejects.toThrow("invalid");
+    expect(types).toEqual([]);
+  },
+);
