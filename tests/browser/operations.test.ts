@@ -212,6 +212,9 @@ describe("the console's pages for operators", () => {
     await page.locator("details.manage > summary").click();
     await page.getByRole("button", { name: "Rename…" }).click();
     const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox").fill("x".repeat(101));
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("at most 100 characters, and this one has 101").waitFor();
     await dialog.getByRole("textbox").fill("Old attachments");
     const failing = { status: 503, json: { error: "Redis is away. Try again." } };
     await page.route("**/title", (route) => route.fulfill(failing), { times: 1 });

@@ -9,6 +9,9 @@ import { showDone, showToast } from "../../toast.ts";
 
 const confirmation = "delete";
 
+/** What the server takes as a name: schemas/requests.ts. */
+const mostChars = 100;
+
 /** What only operators are offered. */
 function changes(...buttons: HTMLElement[]): HTMLElement[] {
   return may("operate") ? buttons : [];
@@ -49,7 +52,10 @@ export function manageMenu(thread: string) {
             "What is the thread called? Leave it empty for its own title.",
             "Rename",
             async (title) => {
-              await renameThread(thread, title.trim().slice(0, 100));
+              const { length } = title.trim();
+              if (length > mostChars)
+                throw new Error(`A name has at most ${mostChars} characters, and this one has ${length}.`);
+              await renameThread(thread, title.trim());
               return "The thread is renamed.";
             },
           );
