@@ -12,8 +12,9 @@ const args = process.argv.slice(2);
 /** By the words alone: what is wrong with them, the command line tells, there as here. */
 const runsTurns = args[0] === "start" && !args.some((word) => /^(--role=)?gateway$|^--help$|^-h$/.test(word));
 
-// Node's own code for a program that has nothing left to wait for before it has ended.
-process.exitCode = 13;
+// Node's own code for a program that has nothing left to wait for before it has ended. Not set before: the help that
+// somebody asks for ends with what is set.
+process.once("beforeExit", () => (process.exitCode ??= 13));
 // Not awaited: the bundler merges files only where no module has a top-level `await`, and each file takes its time.
 void run().then((code) => (process.exitCode = code));
 

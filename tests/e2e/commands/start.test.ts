@@ -13,6 +13,9 @@ const heddle = (args: string[], env: Record<string, string> = {}) =>
 
 describe("heddle start", () => {
   test.each([
+    [["help"], 0, /^Usage: heddle \[options\] \[command\]\n/],
+    [["help", "run"], 0, /^Usage: heddle run \[options\]/],
+    [["threads"], 2, /^Usage: heddle threads \[options\] \[command\]\n/],
     [["usage", "--help"], 0, /^Usage: heddle usage \[options\]\n[^]*--days <days>[^]*Examples:\n/],
     [["usage", "--dais"], 2, /^heddle: Unknown option '--dais' \(Did you mean --days\?\)\n/],
   ])("is told apart from a wrong command line: %j", async (args, code, says) => {
