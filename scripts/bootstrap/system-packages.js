@@ -141,16 +141,22 @@ async function withoutPassword() {
 }
 
 /**
- * A variable of the environment, or of `.env`, which the program reads later.
+ * A variable of the environment, or of `.env`, as the program reads it later (src/config/load.ts): an empty one counts as
+ * absent, and of two lines the last. Not by Node's `parseEnv`, which Node 18 does not have.
  *
  * @param {string} name
  */
 function settingOf(name) {
-  const own = process.env[name];
-  if (own !== undefined) return own;
+  const own = process.env[name]?.trim();
+  if (own) return own;
+  const blanks = "[^\\S\\n]*";
+  const line = new RegExp(
+    `^${blanks}(?:export\\s+)?${name}${blanks}=${blanks}(["'\`]?)([^\\n]*?)\\1${blanks}(?:#.*)?$`,
+    "gm",
+  );
   try {
-    const line = new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=\\s*(["']?)([^\\n]*?)\\1\\s*(?:#.*)?$`, "m");
-    return line.exec(readFileSync(join(root, ".env"), "utf8"))?.[2];
+    const lines = [...readFileSync(join(root, ".env"), "utf8").matchAll(line)];
+    return lines.at(-1)?.[2]?.trim();
   } catch {
     return undefined;
   }

@@ -341,6 +341,19 @@ describe.runIf(process.platform === "linux")("a Redis server", () => {
     expect(await log()).toBe("");
   });
 
+  test.each([
+    ["HEDDLE_NO_INSTALL=1\n", { HEDDLE_NO_INSTALL: "" }, ""],
+    ["HEDDLE_NO_INSTALL=0\nHEDDLE_NO_INSTALL=1\n", {}, ""],
+    ["", { HEDDLE_NO_INSTALL: "1\n" }, ""],
+    ["REDIS_URL=\nHEDDLE_PORT=1\n", {}, expect.stringContaining("redis-tools")],
+  ])("minds %j in .env and %j as the program does", async (file, env, installs) => {
+    await start();
+    await checkout.command("apt-get", knowing("redis-tools"));
+    await writeFile(join(checkout.folder, ".env"), file);
+    expect(await start({ ...asRoot, env })).toMatchObject({ code: 0 });
+    expect(await log()).toEqual(installs);
+  });
+
   test("is found by the tests under its name", async () => {
     await checkout.command("apt-get", "exit 9");
     await checkout.command("redis-check-rdb", "exit 0");
