@@ -114,15 +114,22 @@ export async function openAdapters({
   const isWatched = (platform: string) => (workspace: string, channel: string) =>
     watch.isWatched({ platform, workspace, channel });
   if (wantsSlack(environment)) {
-    const [{ createSlackAdapter }, { resolveTransport }] = await Promise.all([
+    const [{ createSlackAdapter }, { resolveTransport }, { checkToken }] = await Promise.all([
       import("../adapters/slack/adapter.ts"),
       import("../adapters/slack/installation/resolve-teams.ts"),
+      import("../adapters/slack/installation/check.ts"),
     ]);
+    const teams = await slackTeams({ config, log, redis });
+    const events = runChoice(() => resolveTransport(environment, settings.slack.http));
+    runChoice(() => {
+      if (events.kind === "socket") checkToken("SLACK_APP_TOKEN", events.appToken);
+      if ("botToken" in teams) checkToken("SLACK_BOT_TOKEN", teams.botToken);
+    });
     adapters.push(
       createSlackAdapter({
         ...slackServer({ config, log }),
-        teams: await slackTeams({ config, log, redis }),
-        events: runChoice(() => resolveTransport(environment, settings.slack.http)),
+        teams,
+        events,
         stopReactions: settings.slack.stopReactions,
         startReactions: settings.slack.startReactions,
         isWatched: isWatched("slack"),
@@ -135,10 +142,15 @@ export async function openAdapters({
     );
   }
   if (environment.DISCORD_TOKEN) {
-    const { createDiscordAdapter } = await import("../adapters/discord/adapter.ts");
+    const { DISCORD_TOKEN: token } = environment;
+    const [{ createDiscordAdapter }, { checkToken }] = await Promise.all([
+      import("../adapters/discord/adapter.ts"),
+      import("../adapters/discord/installation/check.ts"),
+    ]);
+    runChoice(() => checkToken(token));
     adapters.push(
       createDiscordAdapter({
-        ...(await discordAccess(environment, environment.DISCORD_TOKEN, redis)),
+        ...(await discordAccess(environment, token, redis)),
         ...settings.discord,
         closed: findClosedDiscord(settings.access),
         isWatched: isWatched("discord"),

@@ -89,6 +89,17 @@ describe("heddle start", () => {
     await slack.close();
   });
 
+  test.each([
+    [{ SLACK_BOT_TOKEN: "xoxb-1" }, "SLACK_APP_TOKEN is not set: "],
+    [{ SLACK_APP_TOKEN: "xapp-1" }, "SLACK_BOT_TOKEN is not set: "],
+    [{ SLACK_BOT_TOKEN: "xapp-1", SLACK_APP_TOKEN: "xoxb-1" }, "; are they swapped?"],
+    [{ DISCORD_TOKEN: "Bot a.b.c" }, "DISCORD_TOKEN begins with “Bot ”"],
+  ])("leaves it to people what cannot be a platform's tokens: %j", async (env, says) => {
+    const program = heddle(["start"], env);
+    expect(await program.ended).toBe(78);
+    expect(program.output()).toContain(says);
+  });
+
   test("names what a rule or a channel calls by a wrong name, all of it at once", async () => {
     const config = join(here.place.folder, "wrong.yaml");
     const wrong = { tools: ["bsh", "bash", "get_*", "github__*"], skills: ["changelog", "changelgo"] };

@@ -37,6 +37,12 @@ interface Installation {
   warnings: string[];
 }
 
+/** Throws for a token that cannot be right, before anything is sent. Never with the token in the text. */
+export function checkToken(token: string): void {
+  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: remove that prefix.");
+  if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
+}
+
 /**
  * Asks Discord what the token is good for; throws an error that says what is wrong with it.
  *
@@ -46,8 +52,7 @@ export async function identify(
   rest: REST,
   { token, messageContent, closed }: { token: string; messageContent: boolean; closed?: string | undefined },
 ): Promise<Installation> {
-  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: remove that prefix.");
-  if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
+  checkToken(token);
   const {
     id: applicationId,
     flags,
