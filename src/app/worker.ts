@@ -5,7 +5,6 @@ import { checkPermission } from "../intake/recheck-permission.ts";
 import { createWorkerStatus } from "../operations/installation/worker-status.ts";
 import { daySeconds } from "../queue/redis/keys.ts";
 import { createInputStore } from "../queue/stores/mcp-inputs.ts";
-import { isOutOfMemory, OutOfMemory, outOfMemory } from "../queue/redis/out-of-memory.ts";
 import { createRareSentences } from "../queue/redis/rare-sentences.ts";
 import { ConnectionSilent } from "../queue/redis/silence.ts";
 import { explainRefusal } from "../queue/redis/unavailable.ts";
@@ -129,8 +128,7 @@ const refusalRemedy = "Look at its log, its disk and what its user may do. Turns
 function createErrorLog({ log, redis }: AppContext): (error: unknown) => void {
   const isDue = createRareSentences();
   return (error) => {
-    const isFull = isOutOfMemory(error) || error instanceof OutOfMemory;
-    const refusal = isFull ? outOfMemory : explainRefusal(error, refusalRemedy);
+    const refusal = explainRefusal(error, refusalRemedy);
     // That Redis is away or silent is in the log once, and every connection fails of it, many times a second.
     const isKnown =
       redis.status !== "ready" || error instanceof ConnectionSilent || isLookingForPrimary(error);

@@ -5,7 +5,7 @@ import { parseJson } from "../agent/text/text.ts";
 import { inboundServerOptions, largestInboundBody, limitConnections } from "../chat/inbound-requests.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
-import { isOutOfMemory, OutOfMemory } from "../queue/redis/out-of-memory.ts";
+import { isOutOfMemory } from "../queue/redis/out-of-memory.ts";
 import { createFeedbackReceiver, type FeedbackSource, isAbout, proofOf } from "./feedback.ts";
 import { type EventResult } from "./put-into-thread.ts";
 import { createEventReceiver, type GenuineEvent, type ReleaseOptions } from "./receive-event.ts";
@@ -188,8 +188,7 @@ function createAnswer(options: HookOptions): (request: IncomingMessage) => Promi
       });
     } catch (error) {
       const why = error instanceof SurfaceError ? ` ${error.message}` : "";
-      const isFull = error instanceof OutOfMemory || isOutOfMemory(error);
-      const full = isFull ? ", since Redis is full" : "";
+      const full = isOutOfMemory(error) ? ", since Redis is full" : "";
       options.onProblem(`An event of ${what} was not taken${full}.${why}`, error);
       return unavailable;
     }

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { ChannelWatch } from "../../chat/channel-watch.ts";
 import type { InboundMessage, IntakeResult } from "../../chat/inbound.ts";
-import { isOutOfMemory, OutOfMemory } from "../../queue/redis/out-of-memory.ts";
+import { isOutOfMemory } from "../../queue/redis/out-of-memory.ts";
 import { deliver } from "../../queue/session/mailbox/mailbox.ts";
 import { rememberMessages } from "../../queue/session/mailbox/message-threads.ts";
 import type { Access } from "../access.ts";
@@ -23,7 +23,7 @@ export async function receiveWatched(options: WatchedOptions, event: InboundMess
   try {
     return await takeHeard(options, event);
   } catch (error) {
-    if (!(error instanceof OutOfMemory || isOutOfMemory(error))) throw error;
+    if (!isOutOfMemory(error)) throw error;
     // People who have asked for something are told. Here nobody has.
     options.onProblem("What was said in a watched channel could not be stored: Redis is full.", error);
     return { kind: "ignored", why: "no memory is left to store it" };

@@ -13,5 +13,13 @@ export const outOfMemory =
 
 /** Whether that is what an error says. Older versions wrap a script's error. */
 export function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && error.message.includes("OOM command not allowed");
+  if (error instanceof OutOfMemory) return true;
+  return error instanceof Error && findRefused(error).message.includes("OOM command not allowed");
+}
+
+/** Why a transaction was discarded, which its own error (`EXECABORT`) does not say; every other error as it is. */
+export function findRefused(error: Error): Error {
+  const previous: unknown = "previousErrors" in error ? error.previousErrors : undefined;
+  const first: unknown = Array.isArray(previous) ? previous[0] : undefined;
+  return first instanceof Error ? first : error;
 }

@@ -1,3 +1,5 @@
+import { findRefused, isOutOfMemory, outOfMemory } from "./out-of-memory.ts";
+
 /** Why there is no Redis. The message names the server, the cause and the way out, and never a password. */
 export class RedisUnavailable extends Error {
   override readonly name = "RedisUnavailable";
@@ -19,7 +21,8 @@ const remedy = "Look at the state of its servers and at REDIS_URL, then try agai
  */
 export function explainRefusal(error: unknown, advice = remedy): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { name, message } = error;
+  if (isOutOfMemory(error)) return outOfMemory;
+  const { name, message } = findRefused(error);
   const isOfServer =
     redirections.test(message) || clientErrors.has(name) || (name === "ReplyError" && refusals.test(message));
   if (!isOfServer) return undefined;

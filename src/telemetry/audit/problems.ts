@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import { createStoredParser } from "../../agent/text/parse-stored.ts";
 import { keys } from "../../queue/redis/keys.ts";
+import { explainRefusal } from "../../queue/redis/unavailable.ts";
 import { parseEntry } from "./chain.ts";
 
 const noticeSchema = z.looseObject({ why: z.string(), since: z.number(), at: z.number() });
@@ -69,7 +70,15 @@ async function findMisplaced(redis: Redis): Promise<string[]> {
     .multi()
     .hmget(keys.auditHead, "n", "hash")
     .xrevrange(keys.audit, "+", "-", "COUNT", 1)
-    .exec();
+    .exec()
+    .catch((error: unknown) => {
+      // One that is full takes no transaction, not even one that only reads.
+      const refusal = explainRefusal(error);
+      if (refusal === undefined) throw error;
+      return refusal;
+    });
+  if (typeof replies === "string")
+    return [`The audit log cannot be written, so what happens is not recorded. ${replies}`];
   const failed = replies?.find(([error]) => error)?.[0];
   if (failed) {
     return [`The audit log cannot be read in Redis (${failed.message}), so what happens is not recorded.`];

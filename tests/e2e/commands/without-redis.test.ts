@@ -5,7 +5,7 @@ import { freePort } from "../../fakes/free-port.ts";
 import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../../fakes/redis-servers.ts";
 import { modelEnvironment } from "../environment.ts";
 import { usePlace } from "../hooks.ts";
-import type { Program } from "../program.ts";
+import { examine, type Program } from "../program.ts";
 import { listen } from "../../fakes/listen.ts";
 
 const here = usePlace();
@@ -97,6 +97,33 @@ describe("While Redis takes connections and answers nothing", () => {
     expect(program.output()).not.toContain("is not usable");
     // It has some nine seconds left to wait.
     expect(performance.now() - askedAt).toBeLessThan(5_000);
+  });
+});
+
+describe("With a Redis that is full", () => {
+  let servers: Servers;
+  beforeEach(async (context) => {
+    context.skip(!hasRedisServer, noRedisServer);
+    servers = await redisServers();
+  });
+  afterEach(() => servers?.stop());
+
+  test("commands that write end with one sentence, and doctor says what is full", async () => {
+    const redis = await servers.start();
+    const env = { REDIS_URL: `redis://127.0.0.1:${redis.port}`, HEDDLE_MODEL: "demo" };
+    expect(await here.place.start(["run", "hello"], env).ended).toBe(0);
+    await redis.client.config("SET", "maxmemory", "1");
+    for (const args of [
+      ["run", "hello"],
+      ["audit", "verify"],
+      ["tokens", "create", "ada"],
+    ])
+      await refusalOf(here.place.start(args, env));
+    const doctor = await examine(() => here.place.start(["doctor"], env));
+    expect(doctor.output()).toMatch(
+      /redis +nearly full: [\d.]+ MiB used, of 0\.0 MiB; 1 session; largest journal/,
+    );
+    expect(doctor.output()).toMatch(/✗ redis +The audit log cannot be written, .* Redis is out of memory/);
   });
 });
 

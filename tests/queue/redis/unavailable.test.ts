@@ -35,6 +35,19 @@ test.each([
   );
 });
 
+test("A command, and a transaction that is discarded for one, end by what to do about a Redis that is full", async () => {
+  const oom = await errorOf("OOM command not allowed when used memory > 'maxmemory'.");
+  expect(explainRefusal(oom)).toMatch(/^Redis is out of memory .* raise its maxmemory/);
+  const discarded = Object.assign(new Error("EXECABORT Transaction discarded because of previous errors."), {
+    ...{ name: "ReplyError", previousErrors: [oom, oom] },
+  });
+  expect(explainRefusal(discarded)).toBe(explainRefusal(oom));
+  discarded.previousErrors = [
+    await errorOf("MISCONF Errors writing to the AOF file: No space left on device"),
+  ];
+  expect(explainRefusal(discarded)).toMatch(/^Redis does not serve: MISCONF Errors writing to the AOF file/);
+});
+
 test("A command of a script is refused by the same sentence, whichever script that is", () => {
   const [first, second] = [
     "d96ca626f1ea141b44a856b312fc636d99aa9ea9, on @user_script:217",
