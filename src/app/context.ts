@@ -31,6 +31,7 @@ import { listTriggerBudgets, openChannelWatch } from "./channel-watch.ts";
 import type { LiveConfiguration } from "./configuration/live-configuration.ts";
 import { openAdministration } from "./configuration/administration.ts";
 import { listSkillNames } from "./channel-settings.ts";
+import { createErrorLog, type ErrorLog } from "./error-log.ts";
 import { offerModels } from "./models/models.ts";
 import { openSurfaces } from "./platforms.ts";
 import { listOfferedPrompts } from "./mcp/prompts.ts";
@@ -62,6 +63,7 @@ export interface AppContext extends CommandContext, Running {
   connecting: ConnectingPages;
   access: Access;
   telemetry: Telemetry;
+  onError: ErrorLog;
 }
 
 /**
@@ -146,6 +148,7 @@ export async function createAppContext(
     ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface, watch },
     platforms: [...surfaces.keys()],
     ...{ skills, prompts, sandbox, repositories, connecting, access, telemetry },
+    onError: createErrorLog({ log, redis }),
     async close() {
       watch.close();
       await stops.close();

@@ -5,9 +5,6 @@ import { checkPermission } from "../intake/recheck-permission.ts";
 import { createWorkerStatus } from "../operations/installation/worker-status.ts";
 import { daySeconds } from "../queue/redis/keys.ts";
 import { createInputStore } from "../queue/stores/mcp-inputs.ts";
-import { createRareSentences } from "../queue/redis/rare-sentences.ts";
-import { ConnectionSilent } from "../queue/redis/silence.ts";
-import { explainRefusal } from "../queue/redis/unavailable.ts";
 import { openScheduleClock, startScheduleTicks } from "../queue/schedules/clock.ts";
 import { createFiring } from "../queue/schedules/firing.ts";
 import { createSlots } from "../queue/turns/slots.ts";
@@ -37,10 +34,10 @@ const noSandboxBanner =
 /** Takes turns from the queue and runs the agent. */
 export async function startWorker(context: AppContext, models: () => Models): Promise<Running> {
   const { config, configuration, log, masker, redis, server, queue, output, surface, sandbox } = context;
+  const { onError } = context;
   const { observe, audit: note } = context.telemetry;
   const { queue: queueSettings, sessions } = config.settings;
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
-  const onError = createErrorLog(context);
 
   await checkSkills(context);
   void warnOfSmallModels(context, models()).catch(onError);
@@ -120,26 +117,6 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
     },
     abandon: () => pools.close(),
   };
-}
-
-const refusalRemedy = "Look at its log, its disk and what its user may do. Turns wait until then.";
-
-/** Logs what the worker met; what Redis refuses to every thread, in a sentence and now and then. */
-function createErrorLog({ log, redis }: AppContext): (error: unknown) => void {
-  const isDue = createRareSentences();
-  return (error) => {
-    const refusal = explainRefusal(error, refusalRemedy);
-    // That Redis is away or silent is in the log once, and every connection fails of it, many times a second.
-    const isKnown =
-      redis.status !== "ready" || error instanceof ConnectionSilent || isLookingForPrimary(error);
-    const isTold = isKnown || (refusal !== undefined && !isDue(refusal));
-    log[isTold ? "debug" : "error"]({ err: error }, refusal ?? "the worker met an error");
-  };
-}
-
-/** What ioredis says at each reconnect, also where the only sentinel answers the next moment. */
-function isLookingForPrimary(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith("All sentinels are unreachable. Retrying");
 }
 
 /** Says what is wrong with skills, and refuses settings that name one that does not exist. @throws ConfigError */

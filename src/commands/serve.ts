@@ -103,7 +103,7 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   } else if (metricsPort !== undefined) {
     add("the metrics to close", await startMetrics(context, metricsPort, consoleToken));
   }
-  const onError = (error: unknown) => setup.log.warn({ err: error }, "the heartbeat was not written");
+  const onError = (error: unknown) => context.onError(error, "the heartbeat was not written");
   add(
     "the heartbeat to end",
     await startHeartbeat({ redis: context.redis, instance: readInstance(setup.config), onError }),
@@ -125,10 +125,10 @@ const roleNames: Record<Role, string> = { all: "gateway and worker", gateway: "g
 
 /** Takes changes of the configuration's files, and looks at them when a signal asks for it. */
 async function followConfiguration(
-  { configuration, config, mcp, hash, log, redis, server, masker }: AppContext,
+  { configuration, config, mcp, hash, log, redis, server, masker, ...context }: AppContext,
   role: Role,
 ): Promise<Running> {
-  const onError = (error: unknown) => log.warn({ err: error }, "the configuration could not be told of");
+  const onError = (error: unknown) => context.onError(error, "the configuration could not be told of");
   const presence = await startPresence({
     ...{ redis, onError, list: "processes" },
     describe() {

@@ -71,6 +71,20 @@ const isAnswer = ({ text }: { text: string }) => text.startsWith("Here I am.");
 /** The answer, which may take as long as a lock that has to expire. */
 const answered = () => slack.until(() => slack.channel("general").messages.find(isAnswer));
 
+test("A gateway that cannot write its heartbeat says once that Redis is out of memory", async () => {
+  const redis = await servers.start();
+  const env = { REDIS_URL: `redis://127.0.0.1:${redis.port}`, HEDDLE_MODEL: "demo" };
+  const gateway = place.start(["start", "--role", "gateway"], env);
+  await gateway.line(/^ {2}console /);
+  await redis.client.config("SET", "maxmemory", "1");
+  await gateway.line(/Redis is out of memory.*raise its maxmemory/);
+  const heartbeats = async () =>
+    Number((await redis.client.info("commandstats")).match(/cmdstat_set:.*rejected_calls=(\d+)/)?.[1]);
+  await expect.poll(heartbeats, { timeout: patienceMs }).toBeGreaterThan(3);
+  expect(gateway.output().match(/OOM command/g)).toHaveLength(2);
+  expect(gateway.output()).not.toContain("heartbeat");
+});
+
 describe("A turn", () => {
   test("goes on when Redis is killed and started again under it", async () => {
     const settings = { appendonly: "yes", appendfsync: "always" };
