@@ -61,11 +61,16 @@ async function readTaskFile(path: string, maxBytes: number): Promise<TaskFile> {
   try {
     const file = await open(path);
     try {
-      const about = await file.stat();
-      if (about.isDirectory()) throw new Error("it is a folder");
-      if (about.size > maxBytes) throw new Error(sayLimit(maxBytes));
-      const data = await file.readFile();
-      return { name: basename(path), mediaType: "application/octet-stream", data };
+      if ((await file.stat()).isDirectory()) throw new Error("it is a folder");
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      // Of a pipe or a device no size is known.
+      for await (const chunk of file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > maxBytes) throw new Error(sayLimit(maxBytes));
+        chunks.push(chunk);
+      }
+      return { name: basename(path), mediaType: "application/octet-stream", data: Buffer.concat(chunks) };
     } finally {
       await file.close();
     }

@@ -53,4 +53,8 @@ test("named files go along, and one that cannot be read is named", async () => {
     /--file .* it is a folder\.$/,
   );
   await expect(read(["Go"], Readable.from([]), [join(folder, "x")]).input).rejects.toThrow(/ENOENT/);
+  // As a shell gives the output of a program, its size is not known beforehand.
+  await expect(read(["Go"], Readable.from([]), ["/dev/zero"]).input).rejects.toThrow(
+    /--file .* more than .* MiB cannot go along\.$/,
+  );
 });
