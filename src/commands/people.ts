@@ -42,7 +42,7 @@ export async function forgetPersonByName(who: string, { threads, json }: ForgetO
         ...{ redis, auditFolder: auditFolder(setup.config), now: Date.now },
         disconnect: async (whose) =>
           (await disconnectAll(await openAccounts(setup.config, redis), whose)).length,
-        audit: (event) => telemetry.audit({ ...event, by: operator }),
+        audit: (event) => telemetry.auditFirst({ ...event, by: operator }),
       },
       person,
     );

@@ -24,6 +24,8 @@ export interface Telemetry {
   readonly metrics: Metrics | undefined;
   /** Writes into the audit log what no contract shows; nobody waits for it. */
   audit(event: AuditEvent): void;
+  /** The same before something that must not be done without: resolves when it is there. @throws what Redis answers */
+  auditFirst(event: AuditEvent): Promise<void>;
   /** Writes and sends what is left. */
   close(): Promise<void>;
 }
@@ -54,6 +56,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
     observe: observeAll(observers),
     metrics,
     audit: (event) => void audit.note(toAuditFact(event)),
+    auditFirst: (event) => audit.append(toAuditFact(event), true),
     async close() {
       metrics?.close();
       await audit.close();

@@ -60,7 +60,7 @@ async function forget(person: string, log = openLog(true)): Promise<Forgotten> {
   const forgotten = await forgetPerson(
     {
       ...{ redis, auditFolder: folder, now: Date.now, disconnect: async () => 0 },
-      audit: (event) => void log.note(toAuditFact({ ...event, by: { id: "operator", name: "root" } })),
+      audit: (event) => log.append(toAuditFact({ ...event, by: { id: "operator", name: "root" } }), true),
     },
     person,
   );
@@ -111,6 +111,21 @@ test("whoever is forgotten is nameless in the files of past days too, and the ch
   const names = (await openAll()).map((entry) => ("by" in entry ? entry.by.name : ""));
   expect(names).toEqual(["(forgotten)", "Bob Ö.", "(forgotten)", "(forgotten)", "root"]);
   expect(await redis.hkeys(keys.auditPeople)).not.toContain("slack:T1:U-1");
+  expect(await verify()).toEqual([]);
+});
+
+test("nobody is forgotten while the log cannot say so, which would make them nameless unseen", async () => {
+  await openLog(true).append(asked(ada));
+  const head = await redis.hgetall(keys.auditHead);
+  await redis.set(keys.auditHead, "not a hash");
+  const log = openAuditLog(redis, Date.now, () => undefined, {
+    key,
+    people: createPeopleSeals(redis, Date.now),
+  });
+  await expect(forget("slack:T1:U-1", log)).rejects.toThrow(/WRONGTYPE/);
+  await redis.del(keys.auditHead);
+  await redis.hset(keys.auditHead, head);
+  expect(await openAll()).toMatchObject([{ by: ada }]);
   expect(await verify()).toEqual([]);
 });
 

@@ -36,7 +36,8 @@ export interface Forgotten {
 export interface ForgetPersonOptions {
   redis: Redis;
   auditFolder: string;
-  audit(event: Omit<PersonAuditEvent, "by">): void;
+  /** Resolves when it is in the log. @throws where that takes nothing */
+  audit(event: Omit<PersonAuditEvent, "by">): Promise<void>;
   /** Disconnects all accounts of a person at MCP servers; resolves with how many there were. */
   disconnect(person: string): Promise<number>;
   now(): number;
@@ -61,7 +62,7 @@ export async function forgetPerson(
 ): Promise<Forgotten> {
   const known = (await listPeople(redis)).find((one) => one.person === person);
   // The log says so first: a key that is gone without a word would look like a forgery.
-  if (known) audit({ action: "person-forgotten", alias: known.alias });
+  if (known) await audit({ action: "person-forgotten", alias: known.alias });
   await forgetNames(redis, person);
   await redis.hdel(keys.names, person);
   await redis.hdel(keys.mentionChoices, person);

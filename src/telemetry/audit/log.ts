@@ -11,11 +11,12 @@ import type { PeopleSeals } from "./people.ts";
 /** Writes the audit log, which all processes share: one chain, in one order. */
 export interface AuditLog {
   /**
-   * Resolves when the fact is in Redis, or, where the log is not required, was tried as a note is.
+   * Resolves when the fact is in Redis, or, where it is not required, was tried as a note is.
    *
-   * @throws what Redis answers when it takes no writes and the log is required
+   * @param required by default whether the log is
+   * @throws what Redis answers when it takes no writes and the fact is required
    */
-  append(fact: AuditFact): Promise<void>;
+  append(fact: AuditFact, required?: boolean): Promise<void>;
   /** For what has happened by now: resolves when it was tried, and it is tried again until Redis takes it. */
   note(fact: AuditFact): Promise<void>;
   /** Tries once more what is left; resolves when nothing is under way. */
@@ -108,8 +109,8 @@ class QueuedLog implements AuditLog {
     this.#mostWaiting = options.mostWaiting ?? defaultWaiting;
   }
 
-  append(fact: AuditFact): Promise<void> {
-    if (!this.#options.required) return this.note(fact);
+  append(fact: AuditFact, required = this.#options.required): Promise<void> {
+    if (!required) return this.note(fact);
     return new Promise((resolve, reject) => {
       this.#add({ fact, at: this.#now(), resolve: () => resolve(), reject });
     });
