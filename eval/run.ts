@@ -21,23 +21,27 @@ import { runOrThrow } from "./workspace.ts";
 /** A command line that makes no sense. */
 class UsageError extends Error {}
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string" },
-    most: { type: "string" },
-    model: { type: "string" },
-    out: { type: "string" },
-  },
-});
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
+let values: ReturnType<typeof readOptions>;
 try {
+  values = readOptions();
   process.exitCode = await run();
 } catch (error) {
   const isExpected = [ConfigError, ModelError, UsageError].some((kind) => error instanceof kind);
   if (!(error instanceof Error && isExpected)) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 2;
+}
+
+/** @throws UsageError */
+function readOptions() {
+  const option = { type: "string" } as const;
+  try {
+    return parseArgs({ options: { only: option, most: option, model: option, out: option } }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** @returns the exit code: 1 when a task is faulty, or could not be evaluated */
@@ -70,19 +74,30 @@ async function evaluateAll(
   tasks: readonly EvalTask[],
   model: LanguageModel,
 ): Promise<number> {
-  print(`${model.id}\n\n${formatHeading()}`);
   const results: Result[] = [];
+  // Before the first task, which costs something, and after each.
+  await writeResults(model, results);
+  print(`${model.id}\n\n${formatHeading()}`);
   for (const task of tasks) {
     const result = await evaluate(agent, task, model);
     results.push(result);
     print(formatResult(result));
     if (result.why) print(result.why.replaceAll(/^/gm, "    "));
+    await writeResults(model, results);
   }
   print(`\n${formatTotals(results)}`);
-  if (values.out !== undefined) {
-    await writeFile(values.out, `${JSON.stringify({ model: model.id, results }, undefined, 2)}\n`);
-  }
   return results.some(({ end }) => end === "model-error") ? 1 : 0;
+}
+
+/** @throws UsageError */
+async function writeResults({ id: model }: LanguageModel, results: readonly Result[]): Promise<void> {
+  if (values.out === undefined) return;
+  try {
+    await writeFile(values.out, `${JSON.stringify({ model, results }, undefined, 2)}\n`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`--out ${values.out} cannot be written: ${why}.`);
+  }
 }
 
 async function checkAll(agent: EvalAgent, tasks: readonly EvalTask[]): Promise<number> {

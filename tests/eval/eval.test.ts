@@ -1,13 +1,18 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { join, resolve } from "node:path";
+import { text as read } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type EvalAgent, openEvalAgent } from "../../eval/agent.ts";
 import { evaluate, findFault } from "../../eval/evaluate.ts";
 import { formatHeading, formatResult, formatTotals } from "../../eval/report.ts";
 import { type EvalTask, readTasks } from "../../eval/task.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { modelEnvironment } from "../e2e/environment.ts";
+import { startFakeAnthropic } from "../fakes/anthropic.ts";
 import { scriptedModel } from "../fakes/scripted-model.ts";
 
 // All tasks are checked by `npm run eval`; here one stands for them.
@@ -62,6 +67,25 @@ test("A task whose check passes from the start is told as faulty, and one that i
   expect(await findFault(agent, { ...task, id: "strict", check: "echo never; false" })).toBe(
     "its check fails after its reference solution: never",
   );
+});
+
+test.each([
+  [
+    ["--only", "dates", "--out", "/nowhere/results.json"],
+    /^--out \/nowhere\/results\.json cannot be written: ENOENT/,
+  ],
+  [["--olny", "dates"], /^Unknown option '--olny'/],
+])("A command line that makes no sense is a sentence before a model is asked: %j", async (args, sentence) => {
+  const service = await startFakeAnthropic({ replies: [] });
+  onTestFinished(() => service.close());
+  const run = resolve(import.meta.dirname, "../../eval/run.ts");
+  const child = spawn(process.execPath, [run, ...args], {
+    ...{ cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
+    env: { PATH: process.env["PATH"], ...modelEnvironment(service) },
+  });
+  const [said, [code]] = await Promise.all([read(child.stderr), once(child, "exit")]);
+  expect({ code, said }).toEqual({ code: 2, said: expect.stringMatching(sentence) });
+  expect(service.requests.filter(({ method }) => method === "POST")).toEqual([]);
 });
 
 test("The report aligns figures under their heading, and sums them up", () => {
