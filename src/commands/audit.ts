@@ -158,8 +158,9 @@ function isIn(wanted: string, entry: AuditEntry): boolean {
 function readDay(option: string, day: string | undefined, after: number): number | undefined {
   if (day === undefined) return undefined;
   const at = new Date(`${day}T00:00:00Z`);
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(at.getTime()))
-    throw new UsageError(`${option} ${day}: expected a day as 2026-06-01.`);
+  // A 30 February is the 2 March to `Date`.
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(day) && at.toJSON()?.startsWith(day);
+  if (!isDay) throw new UsageError(`${option} ${day}: expected a day as 2026-06-01.`);
   return at.setUTCDate(at.getUTCDate() + after);
 }
 

@@ -10,6 +10,7 @@ test("a file that cannot be written is refused in one sentence, before anything 
 test.each([
   ["--since", { since: "yesterday" }],
   ["--until", { until: "2026-13-01" }],
+  ["--until", { until: "2026-02-29" }],
 ] as const)("a day that is none is refused before anything is opened: %s", async (option, days) => {
   const day = Object.values(days)[0];
   await expect(runAuditCommand("show", undefined, days)).rejects.toThrow(
