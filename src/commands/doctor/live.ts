@@ -16,20 +16,20 @@ export const liveLimitMs = 30_000;
 const platforms = ["slack", "discord"] as const;
 type Platform = (typeof platforms)[number];
 
-/** The channel of each platform that somebody has named. */
-export type Destinations = Partial<Record<Platform, string>>;
+/** The channels of each platform that somebody has named. */
+export type Destinations = Partial<Record<Platform, string[]>>;
 
 /** Reads `slack:C012345` and `discord:80351110224678912`. @throws UsageError */
 export function parseDestinations(posts: readonly string[]): Destinations {
-  return Object.fromEntries(
-    posts.map((post) => {
-      const [name = "", channel = "", ...more] = post.split(":");
-      const platform = platforms.find((known) => known === name);
-      if (!platform || !/^[A-Za-z0-9]+$/.test(channel) || more.length > 0)
-        throw new UsageError(`--post ${post}: expected slack:C012345 or discord:80351110224678912.`);
-      return [platform, channel];
-    }),
-  );
+  const destinations: Destinations = {};
+  for (const post of posts) {
+    const [name = "", channel = "", ...more] = post.split(":");
+    const platform = platforms.find((known) => known === name);
+    if (!platform || !/^[A-Za-z0-9]+$/.test(channel) || more.length > 0)
+      throw new UsageError(`--post ${post}: expected slack:C012345 or discord:80351110224678912.`);
+    (destinations[platform] ??= []).push(channel);
+  }
+  return destinations;
 }
 
 /** Asks at the terminal for the channels that nobody has named. */
@@ -86,18 +86,25 @@ const tryModels: Check = async ({ config }, signal) => {
   );
 };
 
-async function postTo(config: Config, platform: Platform, channel: string | undefined): Promise<Finding[]> {
+async function postTo(
+  config: Config,
+  platform: Platform,
+  channels: readonly string[] = [],
+): Promise<Finding[]> {
+  if (channels.length > 0)
+    return await Promise.all(channels.map((channel) => postTrialTo(config, platform, channel)));
   if (!isConnected(config, platform)) return [];
-  if (channel === undefined) {
-    const example = platform === "slack" ? "slack:C012345" : "discord:80351110224678912";
-    return [{ level: "note", text: `live: nothing was posted; --post ${example} names a channel for that` }];
-  }
+  const example = platform === "slack" ? "slack:C012345" : "discord:80351110224678912";
+  return [{ level: "note", text: `live: nothing was posted; --post ${example} names a channel for that` }];
+}
+
+async function postTrialTo(config: Config, platform: Platform, channel: string): Promise<Finding> {
   const { SLACK_BOT_TOKEN, SLACK_API_URL, DISCORD_TOKEN, DISCORD_API_URL } = config.environment;
   const message = { channel, text: "This is a test message of `heddle doctor --live`." };
   if (platform === "slack" && SLACK_BOT_TOKEN) {
     const { postTrial } = await import("../../adapters/slack/installation/post-trial.ts");
     const options = { timeoutMs: patienceMs, ...(SLACK_API_URL && { apiUrl: SLACK_API_URL }) };
-    return [toLive(await postTrial(SLACK_BOT_TOKEN, message, options))];
+    return toLive(await postTrial(SLACK_BOT_TOKEN, message, options));
   }
   if (platform === "discord" && DISCORD_TOKEN) {
     const { postTrial } = await import("../../adapters/discord/installation/post-trial.ts");
@@ -106,9 +113,10 @@ async function postTo(config: Config, platform: Platform, channel: string | unde
       timeoutMs: patienceMs,
       ...(DISCORD_API_URL && { apiUrl: DISCORD_API_URL }),
     };
-    return [toLive(await postTrial(access, message))];
+    return toLive(await postTrial(access, message));
   }
-  return [];
+  const token = platform === "slack" ? "SLACK_BOT_TOKEN" : "DISCORD_TOKEN";
+  return { level: "error", text: `live: nothing was posted to ${channel}: ${token} is not set` };
 }
 
 const toLive = ({ level, text }: Finding): Finding => ({ level, text: `live: ${text}` });
