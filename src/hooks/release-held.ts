@@ -14,30 +14,29 @@ export function releaseAfterQuietHours(
   triggers: ReadonlyMap<string, TriggerSettings>,
 ): { close(): Promise<void> } {
   const release = createHeldRelease(options);
-  const running = [...triggers].flatMap(([name, trigger]) => {
-    const { quietHours } = trigger;
-    if (!quietHours) return [];
+  const running = [...triggers].map(([name, trigger]) => {
+    // Also where there are none any more: what was held before the settings were changed waits for nothing else.
+    const findEnd = (now: number) => trigger.quietHours && findQuietEnd(trigger.quietHours, now);
     let timer: NodeJS.Timeout | undefined;
     let isClosed = false;
     const look = async (): Promise<void> => {
       try {
-        if (findQuietEnd(quietHours, options.now()) === undefined) await release(name, trigger);
+        if (findEnd(options.now()) === undefined) await release(name, trigger);
       } catch (error) {
         options.onProblem(`What waits for the end of the quiet hours of the trigger ${name} stays.`, error);
       }
       if (isClosed) return;
       const now = options.now();
-      const left = (findQuietEnd(quietHours, now) ?? Infinity) - now;
+      const left = (findEnd(now) ?? Infinity) - now;
       const again = () => void (looking = look());
       timer = setTimeout(again, Math.max(1, Math.min(left, lookMs))).unref();
     };
     let looking = look();
-    const close = async () => {
+    return async () => {
       isClosed = true;
       clearTimeout(timer);
       await looking;
     };
-    return [close];
   });
   return {
     async close() {

@@ -99,6 +99,15 @@ test("what comes in quiet hours is stored before its 2xx, and a gateway that sta
   expect(await listMessages()).toHaveLength(1);
 });
 
+test("what is held when the operator takes quiet hours out of the settings goes to its thread at once", async () => {
+  const post = await gateway(optionsAt(() => night));
+  expect((await post(7, "a")).result).toBe("held");
+  const { quietHours: _, ...always } = trigger;
+  await gateway(optionsAt(() => night, { triggers: new Map([["t", { ...always, secret }]]) }));
+  await expect.poll(listMessages).toHaveLength(1);
+  expect(await server.client().exists("heddle:{hook:t}:held")).toBe(0);
+});
+
 test("a death in the release, and two gateways that release at once, leave one message for each event", async () => {
   const post = await gateway(optionsAt(() => night));
   for (const delivery of ["a", "b"]) expect((await post(7, delivery)).result).toBe("held");
