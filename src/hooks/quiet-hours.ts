@@ -4,16 +4,25 @@ const minuteMs = 60_000;
 const dayMinutes = 1_440;
 
 /**
- * When the quiet hours end that it is within, ms; undefined outside of them. On a day that the clocks change it may be
- * an hour off: whoever waits for it asks again then.
+ * When the quiet hours end that it is within, ms; undefined outside of them. A time that the clock leaves out on that day
+ * comes an hour later, as with schedules.
  * @param now ms
  */
 export function findQuietEnd({ from, to, timeZone }: QuietHours, now: number): number | undefined {
-  const [start, end, minute] = [toMinutes(from), toMinutes(to), minuteOfDay(timeZone, now)];
-  const isQuiet = start < end ? start <= minute && minute < end : start <= minute || minute < end;
-  if (!isQuiet) return undefined;
-  const left = (end - minute + dayMinutes) % dayMinutes;
-  return Math.floor(now / minuteMs) * minuteMs + left * minuteMs;
+  const [start, end] = [toMinutes(from), toMinutes(to)];
+  const isQuiet = (minute: number) =>
+    start < end ? start <= minute && minute < end : start <= minute || minute < end;
+  const minute = minuteOfDay(timeZone, now);
+  if (!isQuiet(minute)) return undefined;
+  const unchanged = Math.floor(now / minuteMs) * minuteMs + minutesFrom(minute, end) * minuteMs;
+  // Where the clock is put forward or back before that.
+  const ahead = minutesFrom(end, minuteOfDay(timeZone, unchanged));
+  const exact = unchanged - (ahead > dayMinutes / 2 ? ahead - dayMinutes : ahead) * minuteMs;
+  return isQuiet(minuteOfDay(timeZone, exact)) ? unchanged : exact;
+}
+
+function minutesFrom(minute: number, other: number): number {
+  return (other - minute + dayMinutes) % dayMinutes;
 }
 
 function toMinutes(time: string): number {

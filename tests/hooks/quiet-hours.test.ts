@@ -75,6 +75,11 @@ test.each([
   ["12:00", "13:30", "UTC", "2026-11-24T12:10:00Z", "2026-11-24T13:30:00Z"],
   ["12:00", "13:30", "UTC", "2026-11-24T00:10:00Z", undefined],
   ["22:00", "07:00", "Europe/Berlin", "2026-07-01T20:10:00Z", "2026-07-02T05:00:00Z"],
+  // The clock is put forward, and back, in that night.
+  ["22:00", "07:00", "Europe/Berlin", "2026-03-28T22:00:00Z", "2026-03-29T05:00:00Z"],
+  ["22:00", "07:00", "Europe/Berlin", "2026-10-24T21:00:00Z", "2026-10-25T06:00:00Z"],
+  ["22:00", "02:30", "Europe/Berlin", "2026-03-28T22:00:00Z", "2026-03-29T01:30:00Z"],
+  ["22:00", "02:30", "Europe/Berlin", "2026-10-24T21:00:00Z", "2026-10-25T00:30:00Z"],
 ])("from %s to %s in %s: %s is quiet until %s", (from, to, timeZone, at, until) => {
   const end = findQuietEnd({ from, to, timeZone }, Date.parse(at));
   expect(end).toBe(until === undefined ? undefined : Date.parse(until));
