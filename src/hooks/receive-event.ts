@@ -55,7 +55,9 @@ export function createHeldRelease(options: ReleaseOptions) {
       const of: Placing = { ...options, threads, name, trigger, signal };
       const isAllowed = await mayAsk(of);
       const { key } = event;
-      const arrival = { delivery, key, message: createMessage(name, trigger, event) };
+      // Only now does it come into its thread: a stop there before this was of something else.
+      const message = { ...createMessage(name, trigger, event), at: options.now() };
+      const arrival = { delivery, key, message };
       const result = isAllowed && (await options.confirm(putIntoThread(of, arrival)));
       if (!result || result.kind !== "too-many") await dropHeld(options.redis, name, delivery);
     }

@@ -6,7 +6,9 @@ import { findQuietEnd } from "../../src/hooks/quiet-hours.ts";
 import { createHeldRelease } from "../../src/hooks/receive-event.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
+import { claimSession } from "../../src/queue/session/claim.ts";
 import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
+import { orderStop } from "../../src/queue/turns/stops.ts";
 import { startRedis, type TestRedis } from "../fakes/redis.ts";
 
 let server: TestRedis;
@@ -98,7 +100,7 @@ test("what comes in quiet hours is stored before its 2xx, and a gateway that sta
   const queue = { wake: async (thread: string) => woken.resolve(thread) };
   const again = await gateway(optionsAt(() => morning, { queue }));
   const [message] = await readMailbox(server.client(), await woken.promise);
-  expect(message).toMatchObject({ author: { id: "U1" }, scheduled: true, trigger: "t", at: night });
+  expect(message).toMatchObject({ author: { id: "U1" }, scheduled: true, trigger: "t", at: morning });
   expect(message?.text).toContain("It came at 2026-11-23 22:30 UTC, in quiet hours.)\n\nLook at 7.");
   expect(await again(7, "a")).toMatchObject({ status: 202, result: "duplicate" });
   expect(await listMessages()).toHaveLength(1);
@@ -111,6 +113,18 @@ test("what is held when the operator takes quiet hours out of the settings goes 
   await gateway(optionsAt(() => night, { triggers: new Map([["t", { ...always, secret }]]) }));
   await expect.poll(listMessages).toHaveLength(1);
   expect(await server.client().exists("heddle:{hook:t}:held")).toBe(0);
+});
+
+test("a stop at night ends nothing of what is held for that thread until the morning", async () => {
+  const evening = await gateway(optionsAt(() => night - 2 * 3_600_000));
+  const { thread } = await evening(7, "a");
+  const post = await gateway(optionsAt(() => night));
+  expect((await post(7, "b")).result).toBe("held");
+  expect(await orderStop(server.client(), thread, { by: "Ada", at: night + 600_000 })).toBe("ordered");
+  await createHeldRelease(optionsAt(() => morning))("t", trigger);
+  const { taken, withdrawn } = await (await claimSession(server.client(), thread)).take();
+  expect(withdrawn.map(({ text }) => text)).toEqual([expect.not.stringContaining("quiet hours")]);
+  expect(taken.map(({ text }) => text)).toEqual([expect.stringContaining("in quiet hours")]);
 });
 
 test("a death in the release, and two gateways that release at once, leave one message for each event", async () => {
