@@ -113,6 +113,9 @@ function formatHead(status: number, headers: OutgoingHttpHeaders): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Unknown"}\r\n${lines.join("")}\r\n`;
 }
 
+/** Whoever asks has so long to close the connection too, ms: the server no longer looks after it. */
+const lingerMs = 1_000;
+
 /** Answers on a bare connection, and ends it. */
 export function refuse(socket: Duplex, status: number, text: string): void {
   socket.on("error", () => {});
@@ -122,6 +125,10 @@ export function refuse(socket: Duplex, status: number, text: string): void {
     connection: "close",
   });
   socket.end(head + text);
+  // Nothing else reads it, and its end would not be noticed.
+  socket.resume();
+  const late = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once("close", () => clearTimeout(late));
 }
 
 function cleanRequest(headers: IncomingHttpHeaders, address: string): OutgoingHttpHeaders {

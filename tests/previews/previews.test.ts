@@ -216,6 +216,19 @@ test("Neither a WebSocket nor a request without an answer holds up the end of th
   expect(preview.job.status().state).toBe("running");
 });
 
+test("Whoever keeps a refused WebSocket open takes no connection from others", async () => {
+  const socket = connect({ port: previews.port, host: "127.0.0.1", allowHalfOpen: true });
+  const isClosed = new Promise((resolve) => socket.once("close", resolve));
+  socket.on("error", () => {});
+  socket.write("GET / HTTP/1.1\r\nHost: a.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  const [answer] = await once(socket, "data");
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 404 /);
+  // Only who writes learns that the other side has closed it.
+  const writing = setInterval(() => socket.write("more"), 100);
+  await isClosed;
+  clearInterval(writing);
+});
+
 test("After a stop the address is gone, as one that was never given, and another thread's server is at none of them", async () => {
   await serve(threads.sandbox);
   await serve(threads.other, telling.replace("let body", 'response.end("theirs"); return; let body'));
