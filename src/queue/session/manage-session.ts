@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
-import { daySeconds, keys } from "../redis/keys.ts";
+import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { loadScript } from "../redis/script.ts";
 import { isBranchOf } from "../stores/pull-requests.ts";
 import { claimUnheldSession } from "./claim.ts";
@@ -35,7 +35,8 @@ const rememberedMs = 30 * 86_400_000;
 /**
  * Deletes all that Redis has of a session: journal, snapshots, mailbox, notes, schedules, and what tells that messages
  * belong to it. The names of all keys are looked through once, in pieces, as some are known by nothing else. What comes
- * meanwhile keeps the session, and what comes later begins a new one, of which nothing is deleted.
+ * meanwhile keeps the session, and what comes later begins a new one, of which nothing is deleted. Its background jobs are
+ * ended by the workers that run them.
  *
  * @returns false, and nothing is done, where a turn runs or messages wait
  */
@@ -48,8 +49,9 @@ export async function deleteSession(redis: Redis, thread: ThreadId, now: number)
   const listedSince = await Promise.all(lists.map((list) => redis.zscore(list, thread)));
   const references = await listReferences(redis, thread);
   const own = await listKeys(redis, `heddle:{${escapeGlob(thread)}}:*`);
-  const scriptKeys = [keys.head(thread), keys.mail(thread), ...own];
-  if ((await deleteScript.run(redis, scriptKeys, [lease.claim.epoch])) !== 1) return false;
+  const scriptKeys = [...[keys.head, keys.mail, keys.jobs, keys.stop].map((key) => key(thread)), ...own];
+  const args = [lease.claim.epoch, daySeconds, channels.stops, thread];
+  if ((await deleteScript.run(redis, scriptKeys, args)) !== 1) return false;
   await redis.zadd(keys.deleted, now, thread);
   await redis.zremrangebyscore(keys.deleted, "-inf", now - rememberedMs);
   await Promise.all(references.map((key) => redis.unlink(key)));

@@ -13,6 +13,7 @@ import { keys } from "../../../src/queue/redis/keys.ts";
 import { createJournalReader } from "../../../src/queue/session/journal/journal.ts";
 import { claimSession } from "../../../src/queue/session/claim.ts";
 import { LeaseLost } from "../../../src/queue/session/lease.ts";
+import { deleteSession } from "../../../src/queue/session/manage-session.ts";
 import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { createJobReports } from "../../../src/queue/turns/background-jobs.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
@@ -301,6 +302,20 @@ describe("A stop with no turn running", () => {
     await hasty.takes(thread);
     expect(told()).toHaveLength(1);
   }, 60_000);
+});
+
+test("Deleting a thread ends its background jobs where they run, of which a new thread there is told nothing", async () => {
+  const { thread, redis, says, receipts, seconds, alive } = createJobThread();
+  await says(`serve ${seconds}`, 10);
+  await owner.takes(thread);
+  expect(alive()).toBeGreaterThan(0);
+  expect(await deleteSession(redis, thread, Date.now())).toBe(true);
+  await expect.poll(alive, patience).toBe(0);
+  // Its files can go only where nothing is counted as running.
+  expect(await redis.keys(`heddle:{${thread}}:*`)).toEqual([keys.stop(thread)]);
+  await says("hi", 20);
+  await other.takes(thread);
+  expect(receipts()).toEqual([]);
 });
 
 describe("A worker that comes back after others have told that they do not know", () => {
