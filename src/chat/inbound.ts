@@ -80,6 +80,8 @@ export interface InboundStop {
   target: { thread: ThreadRef } | { message: MessageRef };
   author: Author;
   at: number;
+  /** `at` is no platform's time but this host's, whose clock may be wrong: it ends whatever the thread has by now. */
+  isHostTime?: true;
   /** The adapter itself tells the person about a refusal, privately. */
   tellsRefusal?: true;
   /** For platforms that give no time, so that `at` differs on each delivery: identifies what was reacted to. */

@@ -16,6 +16,7 @@ export async function stopFromTerminal(thread: string, { json }: { json?: true }
       target: { thread: target },
       author,
       at: Date.now(),
+      isHostTime: true,
     });
     const stopping = result.kind === "stopping";
     const said = stopping

@@ -16,6 +16,7 @@ import { keys } from "../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../src/queue/session/continue-offer.ts";
 import { rememberMessages } from "../../src/queue/session/mailbox/message-threads.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
+import { endsTurn, readStop } from "../../src/queue/turns/stops.ts";
 import { openTurnQueue, type TurnQueue } from "../../src/queue/turns/wake-queue.ts";
 import { toInboundFact } from "../../src/telemetry/audit/fact.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
@@ -499,6 +500,45 @@ describe("A stop at a message whose thread only the platform knows", () => {
       throw new SurfaceError("forbidden", "The bot is not in the channel.");
     };
     expect(await intake.receive(stopAt(ada))).toMatchObject({ kind: "ignored" });
+  });
+});
+
+describe("A stop from a host whose clock is wrong", () => {
+  const wrongBy = (ms: number, { ref }: ReturnType<typeof thread>): InboundEvent => ({
+    ...{ kind: "stop", target: { thread: ref }, author: ada, at: Date.now() + ms, isHostTime: true },
+  });
+
+  test("ends what waits and what runs, also where the platform's clock is ahead of it", async () => {
+    const talk = thread();
+    const { says, intake, redis, id } = talk;
+    const since = Date.now() + 30_000;
+    await says(ada, "start", { at: since });
+    await (await claimSession(redis, id)).take({ type: "turn-start", turn: "t1", at: 1 });
+    await says(ada, "and this", { at: since + 1_000 });
+    expect(await intake.receive(wrongBy(0, talk))).toMatchObject({ kind: "stopping" });
+    const order = await readStop(redis, id);
+    expect(order && endsTurn(order, { since, asked: [] })).toBe(true);
+    const { withdrawn } = await (await claimSession(redis, id)).take();
+    expect(withdrawn.map(({ text }) => text)).toEqual(["and this"]);
+  });
+
+  test("ends background jobs", async () => {
+    const talk = thread();
+    const since = Date.now() + 30_000;
+    await talk.redis.hset(keys.jobs(talk.id), "worker", since);
+    expect(await talk.intake.receive(wrongBy(0, talk))).toMatchObject({ kind: "stopping" });
+    expect((await readStop(talk.redis, talk.id))?.at).toBe(since);
+  });
+
+  test.each([
+    ["ahead of the platform's", 3_600_000, 0],
+    ["that of what is said in the console too, and behind", -3_600_000, -3_600_000],
+  ])("ends nothing that is said after it, also where that clock is %s", async (_, stopMs, saidMs) => {
+    const talk = thread();
+    await talk.says(ada, "start", { at: Date.now() + saidMs - 1_000 });
+    expect(await talk.intake.receive(wrongBy(stopMs, talk))).toMatchObject({ kind: "stopping" });
+    await talk.says(ada, "go on", { at: Date.now() + saidMs + 1_000 });
+    expect((await talk.taken()).map(({ text }) => text)).toEqual(["go on"]);
   });
 });
 

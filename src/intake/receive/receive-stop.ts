@@ -7,7 +7,7 @@ import { isOutOfMemory } from "../../queue/redis/out-of-memory.ts";
 import { findThreadOfMessage } from "../../queue/session/mailbox/message-threads.ts";
 import { listRequesters } from "../../queue/session/requesters.ts";
 import { readSessionStatus } from "../../queue/session/lists/sessions.ts";
-import { orderStop } from "../../queue/turns/stops.ts";
+import { correctStopTime, orderStop } from "../../queue/turns/stops.ts";
 import type { Access } from "../access.ts";
 import type { Replies } from "../replies.ts";
 
@@ -49,7 +49,8 @@ export async function receiveStop(
     event.dedupeKey === undefined
       ? { id: `${id}~${event.at}`, seconds: seenSeconds }
       : { id: `${id}~${event.dedupeKey}`, seconds: untimedSeconds };
-  const ordered = await orderStop(redis, thread, { by: name, at: event.at }, action);
+  const at = event.isHostTime ? await correctStopTime(redis, thread, event.at) : event.at;
+  const ordered = await orderStop(redis, thread, { by: name, at }, action);
   if (ordered === "nothing") return nothingToStop;
   await follow(options, thread);
   return { kind: "stopping", thread, ...(ordered === "repeated" && { unchanged: true }) };

@@ -7,6 +7,8 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { channels, daySeconds, keys } from "../redis/keys.ts";
 import { loadScript, scriptJson } from "../redis/script.ts";
 import { readRedisTime } from "../redis/time.ts";
+import { readMailbox } from "../session/mailbox/mailbox.ts";
+import { readLastTurn } from "../session/requesters.ts";
 import { readStopOrder } from "../session/stored.ts";
 
 /** Tells running turns and background jobs of this process about stop orders. */
@@ -154,6 +156,24 @@ export async function orderStop(
     [scriptJson(order), daySeconds, action.seconds, channels.stops, thread],
   );
   return orderings[z.literal([0, 1, 2]).parse(result)];
+}
+
+/**
+ * The time of a stop that no platform gives one, ms: no older than what it is to end, and no newer than what comes next,
+ * whichever clock is wrong.
+ */
+export async function correctStopTime(redis: Redis, thread: ThreadId, hostTime: number): Promise<number> {
+  const [now, waiting, taken, jobs] = await Promise.all([
+    readRedisTime(redis),
+    readMailbox(redis, thread),
+    readLastTurn(redis, thread),
+    redis.hvals(keys.jobs(thread)),
+  ]);
+  const messages = [
+    ...waiting,
+    ...taken.flatMap((record) => (record.type === "user" ? [record.message] : [])),
+  ];
+  return Math.max(Math.min(hostTime, now), ...messages.map(({ at }) => at), ...jobs.map(Number));
 }
 
 /** How long ago the order was recorded, ms, by the one clock that all processes share. */

@@ -93,7 +93,7 @@ export function createConsoleIntake(options: {
     wasSaid: ({ thread }, key) => conversations.has(thread, saidKey(key)),
 
     async stop(thread, author) {
-      return await intake.receive({ kind: "stop", target: { thread }, author, at: now() });
+      return await intake.receive({ kind: "stop", target: { thread }, author, at: now(), isHostTime: true });
     },
 
     async press(thread, { message, action, ...written }, author) {

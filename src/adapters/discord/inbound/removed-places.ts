@@ -21,7 +21,7 @@ export function explainGone(error: unknown): string | undefined {
 /** The order to stop whatever works in a thread that is gone. Nobody gave it, and it needs nobody's permission. */
 export function stopGoneThread(thread: ThreadRef, why: string, now = Date.now()): InboundStop {
   const author: Author = { id: "discord", name: `Discord, where ${why}`, standing: "operator", roles: [] };
-  return { kind: "stop", target: { thread }, author, tellsRefusal: true, at: now };
+  return { kind: "stop", target: { thread }, author, tellsRefusal: true, at: now, isHostTime: true };
 }
 
 const threadSchema = z.object({ id: z.string(), guild_id: z.string(), parent_id: z.string() });
