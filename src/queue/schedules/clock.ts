@@ -1,9 +1,10 @@
-import { type Job, Queue, Worker } from "bullmq";
+import { type Job, Queue, type RepeatOptions, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { ThreadId } from "../../chat/threads.ts";
 import { queuePrefix, scheduleQueueName } from "../redis/keys.ts";
 import { isLostLock } from "../turns/lost-lock.ts";
 import { eventStream } from "../turns/wake-queue.ts";
+import { findNextOccurrence } from "./occurrences.ts";
 import type { StoredSchedule } from "./stored-schedule.ts";
 
 /** Which schedule a tick is for. */
@@ -30,6 +31,7 @@ export function openScheduleClock(redis: Redis): ScheduleClock {
     connection: redis,
     prefix: queuePrefix,
     streams: eventStream,
+    settings,
   });
   queue.on("error", () => {}); // The connection's own listener reports it.
   return {
@@ -50,6 +52,11 @@ export function openScheduleClock(redis: Redis): ScheduleClock {
     close: () => queue.close(),
   };
 }
+
+const settings = {
+  repeatStrategy: (after: number, { pattern = "", tz = "UTC" }: RepeatOptions) =>
+    findNextOccurrence(pattern, tz, after),
+};
 
 const jobOptions = {
   // A platform or a Redis that is away comes back, and what is planned once has no other job: it is never given up.
@@ -108,6 +115,7 @@ export async function startScheduleTicks(options: ScheduleTicksOptions): Promise
     lockDuration: options.lockMs,
     stalledInterval: Math.max(1_000, Math.floor(options.lockMs / 2)),
     maxStalledCount: 1_000,
+    settings,
   });
   const onError = (error: unknown) => {
     if (!isLostLock(error)) options.onError(error);

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { CronExpressionParser } from "cron-parser";
 import type { Redis } from "ioredis";
 import { heddle, type Speaker, type UserMessage } from "../../agent/messages.ts";
 import type { Schedule, ScheduleStore, When } from "../../agent/contracts/schedule-store.ts";
@@ -7,6 +6,7 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { keys } from "../redis/keys.ts";
 import { readStored } from "../redis/unreadable.ts";
 import type { ScheduleClock } from "./clock.ts";
+import { findNextOccurrence } from "./occurrences.ts";
 import { parseSchedule, type StoredSchedule } from "./stored-schedule.ts";
 
 /** For the audit log. */
@@ -136,6 +136,6 @@ function fault(when: When, limits: ScheduleLimits, now: number, alone: boolean):
 
 /** @throws for a pattern that is none */
 function occurrences(when: Extract<When, { kind: "cron" }>, after: number, count: number): number[] {
-  const times = CronExpressionParser.parse(when.pattern, { currentDate: after, tz: when.timeZone });
-  return Array.from({ length: count }, () => times.next().getTime());
+  let last = after;
+  return Array.from({ length: count }, () => (last = findNextOccurrence(when.pattern, when.timeZone, last)));
 }

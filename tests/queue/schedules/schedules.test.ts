@@ -480,6 +480,27 @@ describe("A plan", () => {
     }
   });
 
+  test.each([
+    ["0 0 * * *", "Asia/Beirut", "2026-03-28T12:00:00Z", "2026-03-28T22:00:00.000Z"],
+    ["30 0 * * 0", "Asia/Beirut", "2026-03-28T12:00:00Z", "2026-03-28T22:30:00.000Z"],
+    ["15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00Z", "2026-10-03T15:45:00.000Z"],
+    ["0 0,12 * * *", "America/Santiago", "2026-09-06T01:00:00Z", "2026-09-06T04:00:00.000Z"],
+    ["15 1 * * 0", "Australia/Lord_Howe", "2026-04-04T14:15:00Z", "2026-04-11T14:45:00.000Z"],
+    ["0 1 * * *", "Asia/Beirut", "2026-03-28T12:00:00Z", "2026-03-28T22:00:00.000Z"],
+    ["0 9 * * *", "Asia/Beirut", "2026-03-28T12:00:00Z", "2026-03-29T06:00:00.000Z"],
+  ])(
+    "of %s in %s is left out on no day, whatever the clock leaves out of it",
+    async (pattern, timeZone, day, next) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(day) });
+      const added = await plans().add({ task: "look", when: { kind: "cron", pattern, timeZone } });
+      const schedule = "schedule" in added ? added.schedule : expect.unreachable(added.refused);
+      expect(new Date(schedule.next).toISOString()).toBe(next);
+      const ticks = new Queue(scheduleQueueName, { connection: server.client(), prefix: queuePrefix });
+      closers.push(() => ticks.close());
+      expect((await ticks.getJobScheduler(schedule.id))?.next).toBe(schedule.next);
+    },
+  );
+
   test("is forgotten with its session", async () => {
     const redis = server.client();
     await plans().add({ task: "look", when: daily });
