@@ -212,3 +212,13 @@ test("Forgetting a person takes along whether they want to be mentioned", async 
   await forget("slack:T1:U7");
   expect(await fetchMentionChoice(redis, person)).toBeUndefined();
 });
+
+test("Forgetting a person takes along that they were heard last, and nobody else's message", async () => {
+  await redis.hset(keys.names, { "slack:T1:U-1": "Ada", "slack:T1:U-2": "Bob" });
+  const byAuthor = (by: string) => JSON.stringify({ at: 1, by, where: "#general" });
+  await redis.hset(keys.heard, { slack: byAuthor("Ada"), discord: byAuthor("Ada") });
+  await forget("slack:T1:U-2");
+  expect(await redis.hkeys(keys.heard)).toEqual(["slack", "discord"]);
+  await forget("slack:T1:U-1");
+  expect(await redis.hkeys(keys.heard)).toEqual(["discord"]);
+});

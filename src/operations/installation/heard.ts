@@ -118,7 +118,7 @@ export function openHeardMessages(
 }
 
 /** Undefined for what a later version may have written: the next message replaces it. */
-function parseHeard(json: string): HeardMessage | undefined {
+export function parseHeard(json: string): HeardMessage | undefined {
   try {
     return heardSchema.parse(JSON.parse(json));
   } catch {

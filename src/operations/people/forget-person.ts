@@ -5,6 +5,7 @@ import { readForward } from "../../queue/session/journal/journal.ts";
 import type { PersonAuditEvent } from "../../telemetry/audit/fact.ts";
 import { readAllEntries } from "../../telemetry/audit/files.ts";
 import { forgetNames, listPeople, namesInClear } from "../../telemetry/audit/people.ts";
+import { parseHeard } from "../installation/heard.ts";
 import { createAccessTokens } from "./access-tokens.ts";
 import { endSignInsOf } from "./sign-ins.ts";
 
@@ -64,6 +65,7 @@ export async function forgetPerson(
   // The log says so first: a key that is gone without a word would look like a forgery.
   if (known) await audit({ action: "person-forgotten", alias: known.alias });
   await forgetNames(redis, person);
+  await forgetHeard(redis, person);
   await redis.hdel(keys.names, person);
   await redis.hdel(keys.mentionChoices, person);
   const notes = keys.notes("user", person);
@@ -78,6 +80,13 @@ export async function forgetPerson(
     accounts: await disconnect(person),
     threads: await findThreads(redis, person),
   };
+}
+
+/** Of each platform the latest message is noted, with what its author is called. */
+async function forgetHeard(redis: Redis, person: string): Promise<void> {
+  const [platform = ""] = person.split(":");
+  const [name, json] = await Promise.all([redis.hget(keys.names, person), redis.hget(keys.heard, platform)]);
+  if (name !== null && json !== null && parseHeard(json)?.by === name) await redis.hdel(keys.heard, platform);
 }
 
 const ofConsole = "local:console:@";
