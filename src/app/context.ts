@@ -19,7 +19,7 @@ import { createPromptIndex, type PromptIndex } from "../queue/stores/mcp-prompts
 import { postNotice } from "../queue/outbox/notices.ts";
 import { createRateLimiter, type RateLimiter } from "../queue/outbox/rate-limit.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
-import { createReplication } from "../queue/redis/replication.ts";
+import { createReplication, type Replicate } from "../queue/redis/replication.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import { watchUnreadable } from "../queue/redis/unreadable.ts";
 import { countAhead } from "../queue/turns/slots.ts";
@@ -50,6 +50,8 @@ export interface AppContext extends CommandContext, Running {
   output: RateLimiter;
   budgets: Budgets;
   intake: Intake;
+  /** Absent where no replicas are waited for. */
+  replicate?: Replicate;
   watch: ChannelWatch;
   surface(platform: string): ChatSurface;
   /** Those that are configured, and the console's. */
@@ -129,16 +131,17 @@ export async function createAppContext(
     now: Date.now,
   });
   const { waitForReplicas: replicas, replicaWaitMs: withinMs } = config.settings.queue;
+  const replication = replicas > 0 && {
+    replicate: createReplication({
+      ...{ replicas, withinMs, writer: redis },
+      redis: server.connect({ maxRetriesPerRequest: null }),
+    }),
+  };
   const confirmed = requireConfirmation(
     withSessionNotifications(plainIntake, { redis, surface, onProblem }),
     {
       confirm: (work) => whileAnswering(work, { redis, isAnswering: server.isAnswering }),
-      ...(replicas > 0 && {
-        replicate: createReplication({
-          ...{ replicas, withinMs, writer: redis },
-          redis: server.connect({ maxRetriesPerRequest: null }),
-        }),
-      }),
+      ...replication,
     },
   );
   // What was stored and not confirmed is no repeat: a failover may have lost it by the time it is sent again.
@@ -147,7 +150,7 @@ export async function createAppContext(
   return {
     ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface, watch },
     platforms: [...surfaces.keys()],
-    ...{ skills, prompts, sandbox, repositories, connecting, access, telemetry },
+    ...{ skills, prompts, sandbox, repositories, connecting, access, telemetry, ...replication },
     onError: createErrorLog({ log, redis }),
     async close() {
       watch.close();

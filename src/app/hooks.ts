@@ -45,6 +45,7 @@ export async function openConfiguredHooks(context: AppContext): Promise<Hooks | 
   try {
     const opened = await openHooks({
       ...{ ...hooks, redis, queue, output, surface },
+      ...(context.replicate && { replicate: context.replicate }),
       triggers: new Map(withSecrets),
       repositories,
       ...(hooks.address !== undefined && { pages: createPages(context.connecting, hooks.address) }),

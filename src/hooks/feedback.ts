@@ -12,6 +12,7 @@ import {
   type EventResult,
   fullSeconds,
   seenSeconds,
+  untilReplicated,
 } from "./put-into-thread.ts";
 import { giteaEvents } from "./hosts/gitea.ts";
 import { githubEvents } from "./hosts/github.ts";
@@ -44,7 +45,7 @@ const quotedChars = 20_000;
  * for it. Events about anything else are ignored.
  */
 export function createFeedbackReceiver(options: EventOptions) {
-  return async (source: FeedbackSource, event: GenuineEvent): Promise<EventResult> => {
+  const receive = async (source: FeedbackSource, event: GenuineEvent): Promise<EventResult> => {
     const told = isAbout(source, event) ? events[source.kind].read(event) : undefined;
     const found = told && (await findThreadBranch(options.redis, { ...source, ...place(told) }));
     const feedback = found && (await completeFeedback(source, told));
@@ -81,6 +82,8 @@ export function createFeedbackReceiver(options: EventOptions) {
     await options.queue.wake(thread);
     return { kind: kind === "duplicate" ? kind : "accepted", thread };
   };
+  return (source: FeedbackSource, event: GenuineEvent) =>
+    untilReplicated(options, () => receive(source, event));
 }
 
 function place({ number, branch, commit }: Feedback) {

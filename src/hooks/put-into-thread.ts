@@ -8,6 +8,7 @@ import type { TriggerSettings } from "../config/triggers.ts";
 import type { RateLimiter } from "../queue/outbox/rate-limit.ts";
 import { failpoint } from "../queue/redis/failpoint.ts";
 import { daySeconds, keys } from "../queue/redis/keys.ts";
+import type { Replicate } from "../queue/redis/replication.ts";
 import { deliver } from "../queue/session/mailbox/mailbox.ts";
 import { rememberMessages } from "../queue/session/mailbox/message-threads.ts";
 import type { TurnQueue } from "../queue/turns/wake-queue.ts";
@@ -22,6 +23,8 @@ export interface EventOptions {
   mayAsk(thread: ThreadId, author: Speaker): Promise<{ allowed: true } | { allowed: false; why: string }>;
   /** The accounts that the agent itself works under at GitHub. Default: none is known. */
   ownAccounts?(): Promise<ReadonlySet<string>>;
+  /** Waits until replicas have what was written; without it none is waited for. */
+  replicate?: Replicate;
   now(): number;
   onProblem(problem: string, error?: unknown): void;
 }
@@ -38,6 +41,22 @@ export type EventResult =
   | { kind: "forbidden" }
   /** The hour's events are used up, or too much waits in the thread. */
   | { kind: "too-many"; retryAfterSeconds: number };
+
+/**
+ * Resolves as the work does, once replicas have what it has stored: its sender does not send it again.
+ * @param held where what is held is stored
+ */
+export async function untilReplicated(
+  { replicate }: Pick<EventOptions, "replicate">,
+  work: () => Promise<EventResult>,
+  held?: string,
+): Promise<EventResult> {
+  const reachReplicas = await replicate?.(undefined);
+  const result = await work();
+  if ("thread" in result) await reachReplicas?.(result.thread);
+  if (result.kind === "held") await reachReplicas?.(held);
+  return result;
+}
 
 /** Longer than any service repeats a delivery: GitHub does it for three days. */
 export const seenSeconds = 4 * daySeconds;

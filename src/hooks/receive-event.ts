@@ -14,6 +14,7 @@ import {
   type EventResult,
   type Placing,
   putIntoThread,
+  untilReplicated,
 } from "./put-into-thread.ts";
 import { findQuietEnd } from "./quiet-hours.ts";
 import { fillKey, fillPrompt, fits, type HookEvent, isOwnWork } from "./template.ts";
@@ -40,7 +41,12 @@ export const patienceMs = 8_000;
 export function createEventReceiver(options: EventOptions) {
   const threads = createThreadsOfKeys(options.redis, options.now);
   return (name: string, trigger: TriggerSettings, event: GenuineEvent): Promise<EventResult> =>
-    receive({ ...options, threads, name, trigger, event, signal: AbortSignal.timeout(patienceMs) });
+    untilReplicated(
+      options,
+      () => receive({ ...options, threads, name, trigger, event, signal: AbortSignal.timeout(patienceMs) }),
+      // In a cluster, the slot of `keys.hookHeld`.
+      `hook:${name}`,
+    );
 }
 
 /**
@@ -58,7 +64,8 @@ export function createHeldRelease(options: ReleaseOptions) {
       // Only now does it come into its thread: a stop there before this was of something else.
       const message = { ...createMessage(name, trigger, event), at: options.now() };
       const arrival = { delivery, key, message };
-      const result = isAllowed && (await options.confirm(putIntoThread(of, arrival)));
+      const put = () => untilReplicated(options, () => putIntoThread(of, arrival));
+      const result = isAllowed && (await options.confirm(put()));
       if (!result || result.kind !== "too-many") await dropHeld(options.redis, name, delivery);
     }
   };

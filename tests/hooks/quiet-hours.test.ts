@@ -6,6 +6,7 @@ import { findQuietEnd } from "../../src/hooks/quiet-hours.ts";
 import { createHeldRelease } from "../../src/hooks/receive-event.ts";
 import { type HookOptions, type Hooks, openHooks } from "../../src/hooks/server.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
+import { RedisUnavailable } from "../../src/queue/redis/unavailable.ts";
 import { claimSession } from "../../src/queue/session/claim.ts";
 import { readMailbox } from "../../src/queue/session/mailbox/mailbox.ts";
 import { orderStop } from "../../src/queue/turns/stops.ts";
@@ -178,3 +179,29 @@ test("whoever may no longer ask when quiet hours end is not acted for", async ()
   expect(await listMessages()).toEqual([]);
   expect(await server.client().exists("heddle:{hook:t}:held")).toBe(0);
 });
+
+test.each([
+  ["taken", morning, "heddle:{local:console:main:"],
+  ["held", night, "hook:t"],
+])(
+  "an event is %s once replicas have it, where the operator wants that, and else sent again",
+  async (result, at, where) => {
+    let places: (string | undefined)[] = [];
+    let isReached = false;
+    const replicate = async () => async (place: string | undefined) => {
+      places.push(place);
+      if (!isReached) throw new RedisUnavailable("A failover could lose it.");
+    };
+    const post = await gateway(optionsAt(() => at, { replicate }));
+    expect(await post(7, "a")).toMatchObject({ status: 503 });
+    isReached = true;
+    expect(await post(7, "a")).toMatchObject({
+      status: 202,
+      result: result === "held" ? "held" : "duplicate",
+    });
+    expect(places).toEqual(Array(2).fill(expect.stringContaining(where.replace("heddle:{", ""))));
+    places = [];
+    await createHeldRelease(optionsAt(() => morning, { replicate }))("t", trigger);
+    expect(places).toHaveLength(result === "held" ? 1 : 0);
+  },
+);
