@@ -126,3 +126,24 @@ test("Orders and messages of an older Heddle, which have no number, keep the rul
   const { taken } = await (await claimSession(redis, thread)).take({ type: "turn-start", turn: "1", at: 1 });
   expect(taken.map(({ id }) => id)).toEqual(["m2"]);
 });
+
+test("A stop that was given before does not reach what a host whose clock is behind plans or takes from outside", async () => {
+  const [redis, thread] = [server.client(), "memory:w:c:t9"];
+  const author = { id: "U1", name: "Ada" };
+  const says = (id: string, at: number, more: { scheduled?: true } = {}) =>
+    deliver(
+      redis,
+      thread,
+      { role: "user", id, author, text: id, at, ...more },
+      { onlyIfSession: false, now: at },
+    );
+  await says("task", 1_000);
+  await orderStop(redis, thread, { by: "Bob", at: 31_000 });
+  await says("alert", 2_000, { scheduled: true });
+  await says("said before", 2_000);
+  const { taken, withdrawn } = await (await claimSession(redis, thread)).take();
+  expect([taken, withdrawn].map((some) => some.map(({ id }) => id))).toEqual([
+    ["alert"],
+    ["task", "said before"],
+  ]);
+});

@@ -7,7 +7,7 @@ import type { ThreadId } from "../../../chat/threads.ts";
 import { daySeconds, keys } from "../../redis/keys.ts";
 import { isOutOfMemory, OutOfMemory } from "../../redis/out-of-memory.ts";
 import { loadScript, scriptJson } from "../../redis/script.ts";
-import { readMessage } from "../stored.ts";
+import { readMessage, readStopOrder } from "../stored.ts";
 import { enqueueForSweep } from "../lists/sweep-list.ts";
 
 const deliverScript = loadScript(new URL("../scripts/deliver.lua", import.meta.url));
@@ -59,7 +59,8 @@ export async function deliver(
   },
 ): Promise<Delivery> {
   const most = options.mayOverflow ? { messages: "", bytes: "" } : mostWaiting;
-  const record: JournalRecord = { type: "user", message };
+  const at = message.scheduled ? await correctHostTime(redis, thread, message.at) : message.at;
+  const record: JournalRecord = { type: "user", message: { ...message, at } };
   let answer: z.infer<typeof deliverReply>;
   try {
     const reply = await deliverScript.run(
@@ -94,6 +95,16 @@ export async function deliver(
   return result === -1
     ? { kind: "duplicate", ...beside }
     : { kind: "accepted", position: result - 1, ...beside };
+}
+
+/**
+ * The time of a message that no platform gives one, ms. It comes at this moment, so that a stop which is recorded already
+ * is older, whichever clock is wrong.
+ */
+async function correctHostTime(redis: Redis, thread: ThreadId, hostTime: number): Promise<number> {
+  const order = await redis.get(keys.stop(thread));
+  const stop = order === null ? undefined : readStopOrder(redis, thread, order);
+  return Math.max(hostTime, stop?.at ?? 0);
 }
 
 /** The messages that no turn has taken, oldest first. */
