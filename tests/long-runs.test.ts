@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { parseManifest } from "../src/agent/skills/manifest.ts";
 import { toPlainOutput } from "../src/chat/terminal-text.ts";
 import { isHelpCommand } from "../src/intake/text-commands/help.ts";
 import { listRemainingEffects } from "../src/queue/undo/remaining-effects.ts";
@@ -22,6 +23,7 @@ const called = (command: string) =>
 test.each<[string, () => unknown]>([
   ["a message of exclamation marks", () => isHelpCommand(said(`${run("!")}x`))],
   ["an output that goes back to the start of its line", () => toPlainOutput(`${run("\r")}x`)],
+  ["a skill that says nothing behind blanks", () => parseManifest(`---\nname:${run(" ")}\n---\n`, "x")],
   ["a command that names git and never pushes", () => listRemainingEffects(called(run("git ")))],
 ])("%s is read in one pass", { timeout: 4_000 }, (_what, read) => {
   expect(() => read()).not.toThrow();

@@ -91,7 +91,7 @@ function parseYaml(text: string): { ok: true; value: unknown } | { ok: false; re
 
 /** Authors write `description: Use when: ...`; YAML takes the second colon for a mapping, other clients do not. */
 function quoteValues(text: string): string {
-  return text.replaceAll(/^([\w-]+):[ \t]+(?!["'|>[{&*!#])(.*\S)/gm, (_, key: string, value: string) => {
+  return text.replaceAll(/^([\w-]+):[ \t]+(?![ \t"'|>[{&*!#])(.*\S)/gm, (_, key: string, value: string) => {
     return `${key}: ${JSON.stringify(value)}`;
   });
 }
