@@ -65,17 +65,19 @@ describe.skipIf(missing.length > 0)("a clone that is ready", () => {
   });
 
   test("is brought up to the host's state, and to the branch that is asked for", async () => {
-    await cloneFirst();
     const { github } = setting;
+    github.git("acme/large", "tag", "nightly", "main");
+    await cloneFirst();
     github.git("acme/large", "branch", "release", "main");
     const folder = github.git("acme/large", "rev-parse", "--absolute-git-dir");
     execFileSync("git", ["--git-dir", folder, "fast-import", "--quiet"], {
       input:
         "commit refs/heads/main\ncommitter A <a@example.com> 1700000001 +0000\ndata 6\nsecond\nfrom refs/heads/main^0\nD 7/7\nM 644 inline more\ndata 2\nx\n",
     });
+    github.git("acme/large", "tag", "--force", "nightly", "main");
     const { use, sh } = await threadOf();
     await use("open_repository", open);
-    expect(await sh(`${wasReady}; git -C shop log -1 --format=%s; ls shop/7/7 shop/more 2>&1`)).toBe(
+    expect(await sh(`${wasReady}; git -C shop log -1 --format=%s nightly; ls shop/7/7 shop/more 2>&1`)).toBe(
       "false\nsecond\nls: cannot access 'shop/7/7': No such file or directory\nshop/more",
     );
     await becomesReady();

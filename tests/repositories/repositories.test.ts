@@ -67,6 +67,27 @@ describe.skipIf(missing.length > 0)("a channel's repository", () => {
     expect(told.text).toMatch(/set-up did not work \(exit code 7\)[^]*no network/);
   });
 
+  test("is brought up to date where its host has moved a tag, and put branches in the place of another", async () => {
+    const { github } = setting;
+    github.addRepository("acme/moving", { "README.md": "# A shop\n" });
+    github.addToken(token, ["acme/shop", "acme/other", "acme/moving"]);
+    const git = (...args: string[]) => github.git("acme/moving", ...args);
+    git("branch", "feature", "main");
+    git("tag", "nightly", "main");
+    const url = `http://git.example:${github.port}/acme/moving`;
+    const { use, sh } = await setting.thread({ settings: { url } });
+    await use("open_repository", { repository: "shop" });
+    const who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+    const next = git(...who, "commit-tree", "main^{tree}", "-p", "main", "-m", "next");
+    git("tag", "--force", "nightly", next);
+    git("branch", "-D", "feature");
+    git("branch", "feature/one", next);
+    expect(await use("open_repository", { repository: "shop" })).toMatchObject({ status: "ok" });
+    expect(await sh("cd shop; git rev-parse nightly origin/feature/one; git branch -r")).toBe(
+      `${next}\n${next}\n  origin/HEAD -> origin/main\n  origin/feature/one\n  origin/main`,
+    );
+  });
+
   test("gets its work as a pull request: people see the difference, approve, and get the address", async () => {
     const coAuthors = { U1: "Ada Lovelace <1234+ada@users.noreply.github.com>", U2: "Ben <ben@example.com>" };
     const { use, ask, sh, id } = await setting.thread({ settings: { coAuthors } });

@@ -27,7 +27,8 @@ const hostFailed = 4;
  *
  * Where there is a mirror, what it holds is copied, and only what is new comes from the host, which also says anew what
  * there is: the clone is what it would be without the mirror. Where the host is at fault, that is told: without the mirror
- * it would only take longer. A clone that is ready is brought up to date in the same way.
+ * it would only take longer. A clone that is ready is brought up to date in the same way. Tags may be moved at the host, and
+ * a branch may be in the place of another one.
  */
 export const cloneScript = `${prepare}
 address=$1 folder=$2 branch=$3
@@ -35,7 +36,7 @@ shift 3
 options=(-c http.lowSpeedLimit=1000 -c http.lowSpeedTime=60 -c checkout.workers=4)
 fetch_new() {
   local said
-  said=$(git "\${options[@]}" fetch --quiet --prune --prune-tags origin 2>&1) && return
+  said=$(git "\${options[@]}" fetch --quiet --force --prune --prune-tags origin 2>&1) && return
   printf '%s\n' "$said" >&2
   case $said in *'unable to access'* | *'RPC failed'* | *'early EOF'* | *'hung up'*) exit ${hostFailed} ;; esac
   return 1
@@ -53,7 +54,7 @@ copy_mirror() {
 }
 if [ -e "$folder" ]; then
   [ "$(git -C "$folder" rev-parse --show-toplevel 2>/dev/null)" = "$(realpath "$folder")" ] || { echo "$folder is there already and is no clone; move it away" >&2; exit 3; }
-  git -C "$folder" "\${options[@]}" fetch --quiet --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
+  git -C "$folder" "\${options[@]}" fetch --quiet --force --prune --tags "$address" '+refs/heads/*:refs/remotes/origin/*'
   echo there
 else
   rm -rf "$folder.part"
