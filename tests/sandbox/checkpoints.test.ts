@@ -139,6 +139,33 @@ describe("the files of a turn", () => {
     expect(await checkpoints.isCurrent(thread, "present")).toBe(false);
   });
 
+  test("are known again when the workspace comes out of its archive, or from another host", async () => {
+    const { sandbox, checkpoints, backend, dataDir } = await open();
+    await output(sandbox, `${work}; echo 1 >changed; chmod 700 shut`);
+    await checkpoints.keep(thread, "before");
+    await output(sandbox, "echo 2 >changed");
+    await checkpoints.keep(thread, "present");
+    const bytes = packBytes(dataDir);
+    const workspaces = await backend.workspaces();
+    const archive = () => workspaces.clean({ idleMs: 0, archiveMs: day });
+    expect((await archive())?.archived).toEqual([thread]);
+    const again = await backend.open(thread);
+    expect(await checkpoints.isCurrent(thread, "present")).toBe(true);
+    await output(again, "echo 3 >changed; echo four >more");
+    expect(await checkpoints.isCurrent(thread, "present")).toBe(false);
+    await archive();
+    await checkpoints.keep(thread, "later");
+    expect(await checkpoints.compare(thread, "later", "before")).toMatchObject({
+      restored: ["changed"],
+      removed: ["more"],
+    });
+    expect(packBytes(dataDir)).toBe(bytes + 7);
+    expect(await checkpoints.restore(thread, "before")).toEqual({ ok: true });
+    expect(await output(again, "cat changed; sha256sum big | cut -c 1-9; ls more 2>&1")).toMatch(
+      /^1\n\w{9}\nls/,
+    );
+  });
+
   test("fill the workspace of another thread, whose user they then belong to", async () => {
     const { sandbox, checkpoints, backend } = await open();
     await output(sandbox, work);

@@ -3,8 +3,9 @@ import type { Host, ThreadFolder } from "../thread/host.ts";
 import { shellCommand } from "../thread/shell.ts";
 import type { Spawner } from "../thread/spawner.ts";
 import type { Staging } from "../workspaces/staging.ts";
-import { bytesPerFile, createInsideRunner, keepMs, mostFiles } from "./inside-runner.ts";
-import { insideProgram, packFiles, unpackFiles } from "./inside.ts";
+import { createContents, type Contents } from "./contents.ts";
+import { createInsideRunner, mostFiles, nodeScript, packInside } from "./inside-runner.ts";
+import { insideProgram, unpackFiles } from "./inside.ts";
 import { byPath, type Entry, isSame } from "./listing.ts";
 import type { CheckpointRecord } from "./kept-files.ts";
 import type { CheckpointStore } from "./store.ts";
@@ -20,11 +21,9 @@ export interface FileSnapshotDeps {
 }
 
 /** Keeps the files of folders, and makes folders of what is kept. */
-export interface FileSnapshots {
+export interface FileSnapshots extends Pick<Contents, "isEqual"> {
   /** Never rejects: what could not be kept is remembered with the reason. */
   keep(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles>;
-  /** What the workspace of the folder holds. @throws where it cannot be listed */
-  list(folder: ThreadFolder): Promise<Entry[]>;
   /**
    * Fills the empty workspace of a folder with these, kept for the thread of that key.
    *
@@ -33,58 +32,16 @@ export interface FileSnapshots {
   fill(folder: ThreadFolder, key: string, entries: readonly Entry[], signal?: AbortSignal): Promise<Entry[]>;
 }
 
-/** Where the programs find the content. */
-const packInside = "/checkpoint.pack";
 const restoreMs = 10 * 60_000;
 const mebibyte = 1_048_576;
 
 export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
   const { store, staging, limits, now, log } = deps;
-  const { run, list, assertRoom } = createInsideRunner(deps);
+  const runner = createInsideRunner(deps);
+  const { run, list, assertRoom } = runner;
+  const contents = createContents({ store, staging, runner });
   /** Of each thread one at a time. */
   const keeping = new Map<string, Promise<KeptFiles>>();
-
-  async function listNewest(key: string): Promise<Entry[] | undefined> {
-    const kept = (await store.records(key)).filter(({ lost }) => lost === undefined);
-    const newest = kept.toSorted((a, b) => (a.listedAt ?? a.at) - (b.listedAt ?? b.at)).at(-1);
-    return newest && store.list(key, newest);
-  }
-
-  /** What has changed since the newest checkpoint gets into a pack of its own. */
-  async function pack(folder: ThreadFolder, entries: Entry[], signal?: AbortSignal): Promise<Entry[]> {
-    const known = byPath((await listNewest(folder.key)) ?? []);
-    const changed: Entry[] = [];
-    for (const entry of entries) {
-      if (entry.type !== "f") continue;
-      const before = known.get(entry.path);
-      if (before?.content && before.signature === entry.signature) entry.content = before.content;
-      else changed.push(entry);
-    }
-    if (changed.length === 0) return entries;
-    await assertRoom(changed.reduce((sum, { bytes }) => sum + bytes, 0));
-    return staging.withFile(folder, async (file) => {
-      const printed = await run(folder, {
-        program: shellCommand(nodeScript, [insideProgram(packFiles), packInside]),
-        stdin: Buffer.from(changed.map(({ path }) => `${path}\0`).join(""), "latin1"),
-        view: ["--bind", file, packInside],
-        timeoutMs: keepMs,
-        mostBytes: mostFiles * bytesPerFile,
-        signal,
-      });
-      const lengths = printed.toString().split("\n").slice(0, -1).map(Number);
-      if (lengths.length !== changed.length) throw new Error("not all files were read");
-      const name = await store.addPack(folder.key, file);
-      let offset = 0;
-      changed.forEach((entry, index) => {
-        const length = lengths[index] ?? -1;
-        if (length < 0) return;
-        entry.content = { pack: name, offset, length };
-        offset += length;
-      });
-      // One that went meanwhile was going: nothing of it can be brought back.
-      return entries.filter(({ type, content }) => type !== "f" || content !== undefined);
-    });
-  }
 
   async function keepNow(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles> {
     const at = now();
@@ -98,7 +55,7 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
         await store.add(folder.key, { ...facts, lost }, entries);
         return { at, files, bytes, lost };
       }
-      await store.add(folder.key, facts, await pack(folder, entries, signal));
+      await store.add(folder.key, facts, await contents.pack(folder, entries, signal));
       await store.prune(folder.key, limits, at);
       return { at, files, bytes };
     } catch (error) {
@@ -111,7 +68,7 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
   }
 
   return {
-    list,
+    isEqual: contents.isEqual,
     async keep(folder, name, signal) {
       const before = keeping.get(folder.key) ?? Promise.resolve();
       const kept = before.then(async () => {
@@ -142,9 +99,6 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
     },
   };
 }
-
-/** Arguments: a program for Node, and what it gets. */
-const nodeScript = 'exec node --input-type=module --eval "$1" "$2"';
 
 /** As `unpackFiles` reads it. */
 function describeEntries(entries: readonly Entry[]): Buffer {

@@ -14,6 +14,11 @@ export const mostFiles = 200_000;
 /** A path, its target and what describes it. */
 export const bytesPerFile = 1_024;
 
+/** Where the programs find the content. */
+export const packInside = "/checkpoint.pack";
+/** Arguments: a program for Node, and what it gets. */
+export const nodeScript = 'exec node --input-type=module --eval "$1" "$2"';
+
 /** Runs what keeps files, and makes them, in the sandbox of their thread. */
 export interface InsideRunner {
   /** What the program prints. @throws with why it has failed */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import {
   chmod,
   copyFile,
+  type FileHandle,
   mkdir,
   open,
   readdir,
@@ -35,6 +36,13 @@ const recordSchema = z.object({
 });
 export type CheckpointRecord = z.infer<typeof recordSchema>;
 
+/** A part of a file, and the content that it may be. */
+export interface Piece {
+  offset: number;
+  length: number;
+  kept: Content | undefined;
+}
+
 /** The records, lists and packs of one thread, files in a folder of their own. */
 export interface KeptFolder {
   /** Oldest first. */
@@ -47,6 +55,8 @@ export interface KeptFolder {
   addPack(file: string): Promise<string>;
   /** Writes the content of files, one behind the other. @throws where not all of it is there */
   assemble(entries: readonly Entry[], file: string): Promise<void>;
+  /** Of each piece of a file the content that is kept, where it is the same. */
+  findSame(file: string, pieces: readonly Piece[]): Promise<(Content | undefined)[]>;
   /** A path in the folder for a file to be made. */
   newFile(): string;
   /** Bytes of the lists and packs that checkpoints need, the content in them included that none needs any more. */
@@ -112,6 +122,7 @@ export function openKeptFolder(folder: string): KeptFolder {
       return pack;
     },
     assemble: (entries, file) => assemble(entries, file, (pack) => fileOf(`${pack}.pack`)),
+    findSame: (file, pieces) => findSame(file, pieces, (pack) => fileOf(`${pack}.pack`)),
     async measure() {
       const all = await records();
       const needed = new Set(all.flatMap(namesOf));
@@ -179,18 +190,20 @@ async function removeOld(path: string): Promise<void> {
   if (status && Date.now() - status.mtimeMs > freshMs) await rm(path, { force: true });
 }
 
+const chunkBytes = 1_048_576;
+
 async function assemble(
   entries: readonly Entry[],
   file: string,
   pathOf: (pack: string) => string,
 ): Promise<void> {
-  const packs = new Map<string, Awaited<ReturnType<typeof open>>>();
+  const packs = new Map<string, FileHandle>();
   const target = await open(file, "w", 0o600);
   try {
     for (const { pack, offset, length } of joinRuns(entries)) {
       const source = packs.get(pack) ?? (await open(pathOf(pack)));
       packs.set(pack, source);
-      const buffer = Buffer.allocUnsafe(Math.min(length, 1_048_576));
+      const buffer = Buffer.allocUnsafe(Math.min(length, chunkBytes));
       for (let done = 0; done < length; ) {
         const { bytesRead } = await source.read(
           buffer,
@@ -206,6 +219,44 @@ async function assemble(
   } finally {
     await Promise.all([...packs.values(), target].map((handle) => handle.close()));
   }
+}
+
+async function findSame(
+  file: string,
+  pieces: readonly Piece[],
+  pathOf: (pack: string) => string,
+): Promise<(Content | undefined)[]> {
+  const packs = new Map<string, FileHandle | undefined>();
+  const own = await open(file);
+  try {
+    const found: (Content | undefined)[] = [];
+    for (const { offset, length, kept } of pieces) {
+      if (kept && !packs.has(kept.pack))
+        packs.set(kept.pack, await open(pathOf(kept.pack)).catch(() => undefined));
+      const pack = kept?.length === length ? packs.get(kept.pack) : undefined;
+      const isSame = kept && pack && (await isEqual(length, [own, offset], [pack, kept.offset]));
+      found.push(isSame ? kept : undefined);
+    }
+    return found;
+  } finally {
+    await Promise.all([own, ...packs.values()].map(async (handle) => handle?.close()));
+  }
+}
+
+type Place = readonly [file: FileHandle, offset: number];
+
+async function isEqual(length: number, ...places: readonly [Place, Place]): Promise<boolean> {
+  for (let done = 0; done < length; done += chunkBytes) {
+    const size = Math.min(chunkBytes, length - done);
+    const [one, other] = await Promise.all(
+      places.map(async ([file, offset]) => {
+        const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(size), 0, size, offset + done);
+        return buffer.subarray(0, bytesRead);
+      }),
+    );
+    if (one?.length !== size || !other?.equals(one)) return false;
+  }
+  return true;
 }
 
 /** Content that lies in a row is read as one. */

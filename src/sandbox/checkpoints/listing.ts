@@ -100,6 +100,11 @@ export function isSame(one: Entry, other: Entry): boolean {
   return a !== undefined && b !== undefined && a.pack === b.pack && a.offset === b.offset;
 }
 
+/** Whether one file may be the other, by what is listed of them. */
+export function isAlike(one: Entry, other: Entry): boolean {
+  return one.type === other.type && one.mode === other.mode && one.bytes === other.bytes;
+}
+
 /** What bringing back `to` does where `from` is. Folders are not told of. */
 export function differ(from: readonly Entry[], to: readonly Entry[]): FileDifference {
   const [before, after] = [byPath(from), byPath(to)];

@@ -1,7 +1,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CheckpointLimits } from "../checkpoints.ts";
-import { type CheckpointRecord, type KeptFolder, listNames, openKeptFolder } from "./kept-files.ts";
+import {
+  type CheckpointRecord,
+  type KeptFolder,
+  listNames,
+  openKeptFolder,
+  type Piece,
+} from "./kept-files.ts";
 import type { Content, Entry } from "./listing.ts";
 
 /** What is remembered of checkpoints whose content is gone. */
@@ -20,6 +26,7 @@ export interface CheckpointStore {
   /** The same files in another place: their content is known by new signatures. */
   replaceList(key: string, record: CheckpointRecord, entries: readonly Entry[], at: number): Promise<void>;
   assemble(key: string, entries: readonly Entry[], file: string): Promise<void>;
+  findSame(key: string, file: string, pieces: readonly Piece[]): Promise<(Content | undefined)[]>;
   prune(key: string, limits: CheckpointLimits, now: number): Promise<void>;
   keys(): Promise<string[]>;
   remove(key: string): Promise<void>;
@@ -32,6 +39,7 @@ export function createCheckpointStore(folder: string): CheckpointStore {
     list: (key, record) => open(key).list(record),
     addPack: (key, file) => open(key).addPack(file),
     assemble: (key, entries, file) => open(key).assemble(entries, file),
+    findSame: (key, file, pieces) => open(key).findSame(file, pieces),
     async add(key, record, entries) {
       const kept = open(key);
       const number = ((await kept.records()).at(-1)?.number ?? 0) + 1;

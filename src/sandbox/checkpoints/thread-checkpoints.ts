@@ -6,7 +6,7 @@ import type { Host, ThreadFolder } from "../thread/host.ts";
 import type { WorkspaceLifecycle } from "../workspaces/lifecycle-contracts.ts";
 import type { Staging } from "../workspaces/staging.ts";
 import { describe, type FileSnapshots } from "./file-snapshots.ts";
-import { differ, type Entry, isEqualListing } from "./listing.ts";
+import { differ, type Entry } from "./listing.ts";
 import type { CheckpointRecord } from "./kept-files.ts";
 import type { CheckpointStore } from "./store.ts";
 
@@ -126,7 +126,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
     },
     async isCurrent(threadId, name) {
       const kept = await listKept(threadId, name);
-      return kept !== undefined && isEqualListing(await snapshots.list(await lifecycle.open(threadId)), kept);
+      return kept !== undefined && snapshots.isEqual(await lifecycle.open(threadId), kept);
     },
     async restore(threadId, name, commit = async () => true, signal?: AbortSignal) {
       if (deps.isWorking(threadId)) return { ok: false, why: "something is running there" };
