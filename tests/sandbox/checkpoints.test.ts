@@ -86,6 +86,17 @@ describe("the files of a turn", () => {
     expect(await checkpoints.isCurrent(thread, "t2")).toBe(true);
   });
 
+  test("count as they are also where their owner may not read them, before a restore and after it", async () => {
+    const { sandbox, checkpoints } = await open();
+    await output(sandbox, "echo s >secret; mkdir shut; echo in >shut/in; chmod 300 shut; chmod 200 secret");
+    await checkpoints.keep(thread, "t");
+    expect(await checkpoints.isCurrent(thread, "t")).toBe(true);
+    await output(sandbox, "rm -r shut; echo other >secret; chmod 000 secret");
+    expect(await checkpoints.restore(thread, "t")).toEqual({ ok: true });
+    expect(await checkpoints.isCurrent(thread, "t")).toBe(true);
+    expect(await output(sandbox, "cat secret shut/in")).toBe("s\nin");
+  });
+
   test("are kept before the first command that may write, and by no look", async () => {
     const { sandbox, checkpoints } = await open();
     sandbox.noteFiles("t1");

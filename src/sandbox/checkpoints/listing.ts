@@ -26,12 +26,14 @@ export interface Entry {
 
 /**
  * Argument: a pattern of paths that nobody could use. Prints what the workspace holds, three fields each. A folder that
- * its owner may not enter, or a file that its owner may not read, could not be kept.
+ * its owner may not enter, or a file that its owner may not read, could not be kept: they are opened first, as that
+ * changes what is printed of them.
  */
 export const listScript = `
-LC_ALL=C find . -xdev -mindepth 1 -path "$1" -prune -o '(' -type d -o -type f -o -type l ')' \\
-  -printf '%y %m %s %T@ %C@ %i\\0%P\\0%l\\0' \\
+LC_ALL=C find . -xdev -mindepth 1 -path "$1" -prune -o \\
   '(' -type d ! -perm -u=rx -exec chmod u+rx {} ';' -o -type f ! -perm -u=r -exec chmod u+r {} ';' ')'
+LC_ALL=C find . -xdev -mindepth 1 -path "$1" -prune -o '(' -type d -o -type f -o -type l ')' \\
+  -printf '%y %m %s %T@ %C@ %i\\0%P\\0%l\\0'
 true
 `;
 
