@@ -1,8 +1,10 @@
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBubblewrapBackend } from "../../src/sandbox/bubblewrap/backend.ts";
 import type { Checkpoints } from "../../src/sandbox/checkpoints.ts";
+import { insideProgram, unpackFiles } from "../../src/sandbox/checkpoints/inside.ts";
 import type { RestoreStep } from "../../src/sandbox/checkpoints/thread-checkpoints.ts";
 import { createUnconfinedBackend } from "../../src/sandbox/plain/backend.ts";
 import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
@@ -316,4 +318,15 @@ test("without a sandbox files are kept and brought back, too", async () => {
   await output(sandbox, "rm file link; mkdir file");
   expect(await checkpoints.restore(thread, "t")).toEqual({ ok: true });
   expect(await output(sandbox, look)).toBe(before);
+});
+
+test("what fails while files are made is said in one line", () => {
+  const folder = dataFolder();
+  leftovers.push(() => rmSync(folder, { recursive: true }));
+  const pack = join(folder, "pack");
+  writeFileSync(pack, "too short");
+  const input = ["f", "644", "1", "10", "made", "", ""].join("\0");
+  const program = ["--input-type=module", "--eval", insideProgram(unpackFiles), pack];
+  const { status, stderr } = spawnSync(process.execPath, program, { cwd: folder, input, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: "The kept files end too early.\n" });
 });

@@ -89,7 +89,10 @@ export function unpackFiles(pack: string): void {
   }
 }
 
-/** A program for Node that runs one of them with its argument. Types are stripped when this process loads it. */
+/**
+ * A program for Node that runs one of them with its argument, and says why it has failed in one line: people are told that.
+ * Types are stripped when this process loads it.
+ */
 export function insideProgram(run: (pack: string) => void): string {
-  return `(${run.toString()})(process.argv[1])`;
+  return `try { (${run.toString()})(process.argv[1]); } catch (error) { console.error(error.message); process.exitCode = 1; }`;
 }
