@@ -197,9 +197,9 @@ function createEntry(
   const kind = settings.kind ?? kindOf(given);
   // Hosts of the known kinds all serve it so, and GitLab not otherwise.
   const url = kind === "git" ? given : new URL(`${path}.git`, given);
-  const [, owner = "", last = ""] = /^\/(.*)\/([^/]+)$/.exec(path) ?? [];
   const { user, apiOf, header, open } = kinds[kind];
   const api = (settings.apiUrl ?? apiOf(given)).replace(/\/$/, "");
+  const [, owner = "", last = ""] = /^\/(.*)\/([^/]+)$/.exec(withoutPrefix(path, api)) ?? [];
   const place = { api, owner, name: last };
   const requests = open?.(place);
   return {
@@ -214,4 +214,10 @@ function createEntry(
     ...(requests && { requests }),
     credential: credentialOf(name, { ...place, kind }),
   };
+}
+
+/** The path of a repository as its host knows it, which may itself be served below a path: its API is there too. */
+function withoutPrefix(path: string, api: string): string {
+  const prefix = new URL(api).pathname.replace(/\/(?:api\/v\d+)?$/, "");
+  return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
 }

@@ -13,6 +13,7 @@ type Answer = (
 ) => { status: number; body: object };
 
 export interface FakeApi {
+  /** Its API is below `/forge` as well, like that of a host that is served below a path. */
   origin: string;
   /** Whether it answers; otherwise every request is cut off. */
   isAway: boolean;
@@ -166,7 +167,8 @@ async function start(settings: HostSettings, answer: Answer): Promise<FakeApi> {
       if (request.headers[settings.header] !== settings.value)
         return reply(401, { message: "401 Unauthorized" });
       const body = request.method === "POST" ? await json(request) : undefined;
-      const asked = { method: request.method ?? "", path: url.pathname, query: url.searchParams, body };
+      const path = url.pathname.replace(/^\/forge(?=\/)/, "");
+      const asked = { method: request.method ?? "", path, query: url.searchParams, body };
       const found = answer(asked, fake);
       reply(found.status, found.body);
     };

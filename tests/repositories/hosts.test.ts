@@ -52,6 +52,26 @@ test("a pull request on Gitea is opened, and found when it is there", async () =
   expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: false });
 });
 
+test("a host may be served below a path, where its API is too", async () => {
+  const [gitlab, gitea] = [await startGitlab("glpat-canary"), await startGitea("canary")];
+  onTestFinished(async () => void (await Promise.all([gitlab.close(), gitea.close()])));
+  const requested = accessTo({
+    ...{ url: `${gitlab.origin}/forge/acme/tools/shop`, kind: "gitlab" },
+    apiUrl: `${gitlab.origin}/forge/api/v4`,
+  });
+  expect(requested.repository).toMatchObject({
+    title: "acme/tools/shop",
+    address: `${gitlab.origin}/forge/acme/tools/shop.git`,
+  });
+  expect(await requested.open()).toMatchObject({ ok: true, number: 1 });
+
+  gitea.server.addRepository("acme/shop");
+  gitea.server.git("acme/shop", "branch", proposal.branch, "main");
+  const url = `${gitea.origin}/forge/acme/shop`;
+  const opened = accessTo({ url, kind: "gitea", apiUrl: `${gitea.origin}/forge/api/v1` }, "canary");
+  expect(await opened.open()).toMatchObject({ ok: true, number: 1 });
+});
+
 test("hosts are known by their name, and speak plain git where they are not", async () => {
   expect(accessTo({ url: "https://github.com/acme/shop" }).repository).toMatchObject({
     address: "http://github.com/acme/shop.git",
