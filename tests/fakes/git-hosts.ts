@@ -35,7 +35,7 @@ interface HostSettings {
 }
 
 /**
- * The merge requests of a GitLab: 201 with `iid`, 409 for a second one of a branch, 404 for whoever may not see the project
+ * The merge requests of a GitLab: 201 with `iid`, 409 for a second one of a branch for the same target, 404 for whoever may not see the project
  * (https://docs.gitlab.com/api/merge_requests/#create-mr; 409 in lib/api/merge_requests.rb and app/services/merge_requests).
  * And its members: 404 for whoever is none (https://docs.gitlab.com/api/project_members/). Repositories are served at
  * addresses with `.git` alone (config/routes/git_http.rb).
@@ -47,7 +47,7 @@ export function startGitlab(
   members: Readonly<Record<number, number>> = {},
   host?: string,
 ): Promise<FakeApi> {
-  const requests: { iid: number; source_branch: string; web_url: string }[] = [];
+  const requests: { iid: number; source_branch: string; target_branch: string; web_url: string }[] = [];
   const wanted = z.object({
     source_branch: z.string(),
     target_branch: z.string(),
@@ -67,11 +67,17 @@ export function startGitlab(
       return { status: 404, body: { message: "404 Project Not Found" } };
     }
     if (method === "GET") {
-      const found = requests.filter((each) => each.source_branch === query.get("source_branch"));
+      const isWanted = (each: (typeof requests)[number]) =>
+        (["source_branch", "target_branch"] as const).every((key) =>
+          [null, each[key]].includes(query.get(key)),
+        );
+      const found = requests.filter(isWanted).toReversed();
       return { status: 200, body: query.get("state") === "opened" ? found : [] };
     }
     const { source_branch, target_branch, title, description } = wanted.parse(body);
-    const there = requests.find((each) => each.source_branch === source_branch);
+    const there = requests.find(
+      (each) => each.source_branch === source_branch && each.target_branch === target_branch,
+    );
     if (there) {
       const message = [`Another open merge request already exists for this source branch: !${there.iid}`];
       return { status: 409, body: { message } };
@@ -80,6 +86,7 @@ export function startGitlab(
     const made = {
       iid,
       source_branch,
+      target_branch,
       web_url: `https://gitlab.example/acme/tools/shop/-/merge_requests/${iid}`,
     };
     requests.push(made);

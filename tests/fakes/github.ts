@@ -304,8 +304,9 @@ function answerPulls(
   });
   const mine = context.pulls.filter((pull) => pull.repository === repository);
   if (method === "GET") {
-    const head = url.searchParams.get("head");
-    return { status: 200, body: mine.filter((pull) => `${owner}:${pull.head}` === head).map(show) };
+    const [head, base] = [url.searchParams.get("head"), url.searchParams.get("base")];
+    const found = mine.filter((pull) => `${owner}:${pull.head}` === head && [null, pull.base].includes(base));
+    return { status: 200, body: found.map(show).toReversed() };
   }
   const asked = proposal.parse(body);
   const invalid = (error: object) => ({
@@ -318,7 +319,7 @@ function answerPulls(
   if (git(repository, "rev-list", "--count", `${asked.base}..${asked.head}`) === "0") {
     return invalid({ code: "custom", message: `No commits between ${asked.base} and ${asked.head}` });
   }
-  if (mine.some((pull) => pull.head === asked.head)) {
+  if (mine.some((pull) => pull.head === asked.head && pull.base === asked.base)) {
     return invalid({ code: "custom", message: `A pull request already exists for ${owner}:${asked.head}.` });
   }
   const pull = { number: context.pulls.length + 1, repository, ...asked };

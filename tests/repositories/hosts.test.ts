@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createStaticCredential } from "../../src/repositories/credential.ts";
 import { createRepositories, type RepositorySettings } from "../../src/repositories/repositories.ts";
 import { startGitea, startGitlab } from "../fakes/git-hosts.ts";
+import { startGithub } from "../fakes/github.ts";
 
 const thread = "slack:T1:C1:1.5";
 const signal = new AbortController().signal;
@@ -19,7 +20,8 @@ function accessTo(settings: Partial<RepositorySettings> & { url: string }, token
   const [repository] = access?.list ?? [];
   const [egress] = repositories.egressOf?.(thread) ?? [];
   if (!access || !repository || !egress) throw new Error("no repository");
-  return { repository, egress, open: () => access.openPullRequest(repository, proposal, signal) };
+  const open = (base = "main") => access.openPullRequest(repository, { ...proposal, base }, signal);
+  return { repository, egress, open };
 }
 
 test("a merge request on GitLab, in a group below a group, is opened, and found when it is there", async () => {
@@ -50,6 +52,25 @@ test("a pull request on Gitea is opened, and found when it is there", async () =
   const address = "https://gitea.example/acme/shop/pulls/1";
   expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: true });
   expect(await open()).toEqual({ ok: true, url: address, number: 1, isNew: false });
+});
+
+test("of a branch that has several, that for the same base is found", async () => {
+  const [gitlab, github] = [await startGitlab("glpat-canary"), await startGithub()];
+  onTestFinished(async () => void (await Promise.all([gitlab.close(), github.close()])));
+  github.addRepository("acme/shop");
+  github.addToken("canary", ["acme/shop"]);
+  const git = (...args: string[]) => github.git("acme/shop", ...args);
+  const who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+  git("branch", proposal.branch, git(...who, "commit-tree", "main^{tree}", "-p", "main", "-m", "more"));
+  git("branch", "release", "main");
+  for (const { open } of [
+    accessTo({ url: `${gitlab.origin}/acme/tools/shop`, kind: "gitlab" }),
+    accessTo({ url: `${github.origin}/acme/shop`, kind: "github", apiUrl: github.origin }, "canary"),
+  ]) {
+    expect(await open("main")).toMatchObject({ number: 1, isNew: true });
+    expect(await open("release")).toMatchObject({ number: 2, isNew: true });
+    expect(await open("main")).toMatchObject({ number: 1, isNew: false });
+  }
 });
 
 test("a host may be served below a path, where its API is too", async () => {

@@ -18,7 +18,7 @@ export function createGithub({ api, owner, name }: ApiPlace): RepositoryHost {
       const exists =
         answer.status === 422 && findMessages(answer.body).some((text) => /already exists/i.test(text));
       if (!exists) return describeFailure(answer, host);
-      const query = new URLSearchParams({ head: `${owner}:${branch}`, state: "open" });
+      const query = new URLSearchParams({ head: `${owner}:${branch}`, base, state: "open" });
       const found = await call("GET", `${path}?${query.toString()}`);
       const [first] = z.array(pull).safeParse(found.body).data ?? [];
       if (!first) return describeFailure(found.status === 200 ? answer : found, host);

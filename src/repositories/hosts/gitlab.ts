@@ -26,7 +26,7 @@ export function createGitlab({ api, owner, name }: ApiPlace): RepositoryHost {
         return { ok: true, url: made.data.web_url, number: made.data.iid, isNew: true };
       }
       if (answer.status !== 409) return describeFailure(answer, host);
-      const query = new URLSearchParams({ source_branch: branch, state: "opened" });
+      const query = new URLSearchParams({ source_branch: branch, target_branch: base, state: "opened" });
       const found = await call("GET", `${path}?${query.toString()}`);
       const [first] = z.array(mergeRequest).safeParse(found.body).data ?? [];
       if (!first) return describeFailure(found.status === 200 ? answer : found, host);
