@@ -23,7 +23,7 @@ export interface FileDifference {
  * name that its maker chooses. What a checkpoint costs is what has changed since the one before.
  */
 export interface Checkpoints {
-  /** Keeps the files as they are, unless that name was kept before. */
+  /** Keeps the files as they are, unless that name was kept before. It takes no place of those that turns have. */
   keep(threadId: string, name: string): Promise<KeptFiles>;
   /** Undefined where nothing was kept by that name. */
   find(threadId: string, name: string): Promise<KeptFiles | undefined>;
@@ -57,7 +57,7 @@ export interface Checkpoints {
 
 /** How much is kept. */
 export interface CheckpointLimits {
-  /** Checkpoints of a thread; none are made when it is 0. */
+  /** Checkpoints of a thread's turns, and as many that others have made; none are made when it is 0. */
   most: number;
   /** Content kept for a thread, in bytes. */
   bytes: number;

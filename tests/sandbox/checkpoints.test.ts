@@ -213,6 +213,21 @@ describe("the room for what is kept", () => {
     expect((await checkpoints.find(thread, "c"))?.lost).toBe("it is too long ago (undo.days)");
   });
 
+  test("is not taken from turns by looks at what an undo would change", async () => {
+    const { sandbox, checkpoints } = await open({ most: 1 });
+    sandbox.noteFiles("turn");
+    await output(sandbox, "echo 1 >file");
+    for (const name of ["one", "two"]) {
+      await checkpoints.keep(thread, name);
+      expect(await checkpoints.compare(thread, name, "turn")).toMatchObject({ removed: ["file"] });
+    }
+    expect(await checkpoints.restore(thread, "turn")).toEqual({ ok: true });
+    expect(await checkpoints.restore(thread, "two")).toEqual({ ok: true });
+    sandbox.noteFiles("next");
+    await output(sandbox, "echo 2 >file");
+    expect((await checkpoints.find(thread, "turn"))?.lost).toContain("only the newest 1 are kept");
+  });
+
   test("is made by dropping the oldest, and what is left can still be brought back", async () => {
     const { sandbox, checkpoints } = await open({ bytes: 3 * mebibyte });
     await output(sandbox, "head -c 1000000 /dev/urandom >constant");

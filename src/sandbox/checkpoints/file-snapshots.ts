@@ -23,13 +23,19 @@ export interface FileSnapshotDeps {
 /** Keeps the files of folders, and makes folders of what is kept. */
 export interface FileSnapshots extends Pick<Contents, "isEqual"> {
   /** Never rejects: what could not be kept is remembered with the reason. */
-  keep(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles>;
+  keep(folder: ThreadFolder, name: string, options?: KeepOptions): Promise<KeptFiles>;
   /**
    * Fills the empty workspace of a folder with these, kept for the thread of that key.
    *
    * @returns the same as they are there
    */
   fill(folder: ThreadFolder, key: string, entries: readonly Entry[], signal?: AbortSignal): Promise<Entry[]>;
+}
+
+interface KeepOptions {
+  signal?: AbortSignal | undefined;
+  /** Not for a turn. */
+  onDemand?: boolean;
 }
 
 const restoreMs = 10 * 60_000;
@@ -43,13 +49,18 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
   /** Of each thread one at a time. */
   const keeping = new Map<string, Promise<KeptFiles>>();
 
-  async function keepNow(folder: ThreadFolder, name: string, signal?: AbortSignal): Promise<KeptFiles> {
+  async function keepNow(
+    folder: ThreadFolder,
+    name: string,
+    { signal, onDemand = false }: KeepOptions,
+  ): Promise<KeptFiles> {
     const at = now();
+    const record = { name, at, packs: [], ...(onDemand && { onDemand }) };
     try {
       const entries = await list(folder, signal);
       const files = entries.filter(({ type }) => type !== "d").length;
       const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0);
-      const facts = { name, at, files, bytes, packs: [] };
+      const facts = { ...record, files, bytes };
       const lost = describeExcess(entries.length, bytes, limits);
       if (lost !== undefined) {
         await store.add(folder.key, { ...facts, lost }, entries);
@@ -62,18 +73,18 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
       const why = error instanceof Error ? error.message : String(error);
       log(`the files of ${folder.path} could not be kept for an undo: ${why}`);
       const failed = { at, files: 0, bytes: 0, lost: `they could not be kept: ${why}` };
-      await store.add(folder.key, { ...failed, name, packs: [] }).catch(() => {});
+      await store.add(folder.key, { ...record, ...failed }).catch(() => {});
       return failed;
     }
   }
 
   return {
     isEqual: contents.isEqual,
-    async keep(folder, name, signal) {
+    async keep(folder, name, options = {}) {
       const before = keeping.get(folder.key) ?? Promise.resolve();
       const kept = before.then(async () => {
         const known = (await store.records(folder.key)).findLast((record) => record.name === name);
-        return known ? describe(known) : keepNow(folder, name, signal);
+        return known ? describe(known) : keepNow(folder, name, options);
       });
       keeping.set(folder.key, kept);
       try {

@@ -33,6 +33,8 @@ const recordSchema = z.object({
   /** Where content lies that it needs. */
   packs: z.array(z.string()).default([]),
   lost: z.string().optional(),
+  /** Kept because somebody wanted to see or copy the files, and not for a turn. */
+  onDemand: z.boolean().optional(),
 });
 export type CheckpointRecord = z.infer<typeof recordSchema>;
 

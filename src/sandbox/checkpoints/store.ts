@@ -58,11 +58,15 @@ export function createCheckpointStore(folder: string): CheckpointStore {
 
 async function prune(kept: KeptFolder, limits: CheckpointLimits, now: number): Promise<void> {
   const present = (await kept.records()).filter(({ lost }) => lost === undefined);
-  const tooMany = present.slice(0, Math.max(0, present.length - limits.most));
-  for (const record of tooMany)
-    await lose(kept, record, `only the newest ${limits.most} are kept (undo.checkpoints)`);
-  for (const record of present.slice(tooMany.length)) {
-    if (now - record.at > limits.ageMs) await lose(kept, record, "it is too long ago (undo.days)");
+  // Apart: a look at what an undo would change must not cost the checkpoint that it would bring back.
+  for (const onDemand of [true, false]) {
+    const those = present.filter((record) => (record.onDemand ?? false) === onDemand);
+    const tooMany = those.slice(0, Math.max(0, those.length - limits.most));
+    for (const record of tooMany)
+      await lose(kept, record, `only the newest ${limits.most} are kept (undo.checkpoints)`);
+    for (const record of those.slice(tooMany.length)) {
+      if (now - record.at > limits.ageMs) await lose(kept, record, "it is too long ago (undo.days)");
+    }
   }
   await sweep(kept);
   if ((await kept.measure()) > limits.bytes) await makeRoom(kept, limits.bytes);

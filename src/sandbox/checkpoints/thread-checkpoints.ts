@@ -114,7 +114,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
 
   return {
     async keep(threadId, name) {
-      return snapshots.keep(await lifecycle.open(threadId), name);
+      return snapshots.keep(await lifecycle.open(threadId), name, { onDemand: true });
     },
     async find(threadId, name) {
       const record = await findRecord(threadId, name);

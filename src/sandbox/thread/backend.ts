@@ -181,7 +181,7 @@ function initialize(
   );
   const deps: SandboxDeps = {
     ...{ ...runtime, floor, jobCount: { running: 0 }, egress, shown: view.mounts },
-    ...(kept && { keepFiles: kept.snapshots.keep }),
+    ...(kept && { keepFiles: (folder, turn, signal) => kept.snapshots.keep(folder, turn, { signal }) }),
     ...(runtime.openMirrors && { mirrors: runtime.openMirrors(floor) }),
   };
   const services = runtime.openServices?.(floor);
