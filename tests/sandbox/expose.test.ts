@@ -1,8 +1,12 @@
-import { rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Exposed, Exposure, Sandbox } from "../../src/sandbox/sandbox.ts";
+import { serveFolder } from "../../src/sandbox/thread/serve-folder.ts";
 import { dataFolder, openTwoThreads, type TwoThreads } from "./two-threads.ts";
 
 const dataDir = dataFolder();
@@ -124,4 +128,34 @@ test("The files of a folder are served, and nothing beside it", async () => {
   for (const path of refused) expect([path, (await get(site, path)).status]).toEqual([path, 404]);
   expect(await get(site, "/", "POST")).toMatchObject({ status: 405 });
   expect(await get(site, "/", "HEAD")).toMatchObject({ status: 200, body: "" });
+});
+
+test("A file that somebody has stopped loading is not held open", async () => {
+  const folder = dataFolder();
+  const [file, socket] = [join(folder, "film.mp4"), join(folder, ".socket")];
+  writeFileSync(file, Buffer.alloc(20_000_000));
+  const source = `(${serveFolder.toString()})(...${JSON.stringify([folder, socket])})`;
+  const server = spawn(process.execPath, ["--input-type=module", "--eval", source]);
+  onTestFinished(() => {
+    server.kill("SIGKILL");
+    rmSync(folder, { recursive: true });
+  });
+  await expect.poll(() => existsSync(socket)).toBe(true);
+  for (let time = 0; time < 5; time++) {
+    const asked = request({ path: "/film.mp4", socketPath: socket })
+      .on("error", () => {})
+      .end();
+    const [response] = await once(asked, "response");
+    await once(response, "data");
+    asked.destroy();
+  }
+  const fds = `/proc/${server.pid}/fd`;
+  const isHeld = (fd: string) => {
+    try {
+      return readlinkSync(join(fds, fd)) === file;
+    } catch {
+      return false;
+    }
+  };
+  await expect.poll(() => readdirSync(fds).filter(isHeld)).toEqual([]);
 });

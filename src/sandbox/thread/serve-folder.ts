@@ -7,6 +7,7 @@ export function serveFolder(folder: string, socket: string): void {
   const http = process.getBuiltinModule("node:http");
   const fs = process.getBuiltinModule("node:fs");
   const path = process.getBuiltinModule("node:path");
+  const { pipeline } = process.getBuiltinModule("node:stream");
   const types: Record<string, string> = {
     ...{ html: "text/html; charset=utf-8", htm: "text/html; charset=utf-8", css: "text/css; charset=utf-8" },
     ...{ js: "text/javascript; charset=utf-8", mjs: "text/javascript; charset=utf-8" },
@@ -86,10 +87,7 @@ export function serveFolder(folder: string, socket: string): void {
       response.writeHead(200, { "content-type": type, "content-length": size, "cache-control": "no-cache" });
       if (request.method === "HEAD") return response.end();
       // No more than was told: the file may grow meanwhile.
-      return fs
-        .createReadStream(file, { end: Math.max(0, size - 1) })
-        .on("error", () => response.destroy())
-        .pipe(response);
+      return pipeline(fs.createReadStream(file, { end: Math.max(0, size - 1) }), response, () => {});
     } catch {
       return response.headersSent ? response.destroy() : answer(500, "The file could not be read.\n");
     }
