@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { Allowance } from "./allowance.ts";
 import { connectWithinMs, describeClosedPort, type Destination, judgeAddresses } from "./destination.ts";
 import type { Dialer } from "./dialer.ts";
@@ -34,7 +34,7 @@ export interface DialOptions {
 /**
  * The one way out of Heddle for what a thread asks for: the proxy of its sandbox and its web tools go through it. The
  * port, the operator's list, the bytes of the day and the address are checked in this order. The name is looked up
- * once and the address that was checked is dialled, so that no second answer can lead elsewhere.
+ * once and the addresses that were checked are dialled, one after the other, so that no second answer can lead elsewhere.
  */
 export async function dialPublic(
   destination: Destination,
@@ -51,17 +51,34 @@ export async function dialPublic(
   const found = await dialer.resolve(host).catch(() => []);
   const { addresses, problem } = judgeAddresses(host, found, { isNamed });
   if (problem !== undefined) return refuse(403, problem);
-  const [address] = addresses;
-  if (address === undefined) return refuse(502, `the name ${host} could not be resolved`);
-  if (!isWanted()) return refuse(502, "the sandbox has hung up");
-  const socket = dialer.connect(address, port);
-  onSocket(socket);
-  try {
-    await once(socket, "connect", { signal: AbortSignal.timeout(connectWithinMs) });
-  } catch {
-    socket.destroy();
-    return refuse(502, `${host} did not answer`);
+  if (addresses.length === 0) return refuse(502, `the name ${host} could not be resolved`);
+  const tried = alternateFamilies(addresses).slice(0, mostAddresses);
+  for (const address of tried) {
+    if (!isWanted()) return refuse(502, "the sandbox has hung up");
+    const socket = dialer.connect(address, port);
+    onSocket(socket);
+    try {
+      await once(socket, "connect", { signal: AbortSignal.timeout(connectWithinMs / tried.length) });
+    } catch {
+      socket.destroy();
+      continue;
+    }
+    socket.on("error", () => {});
+    return { ok: true, socket };
   }
-  socket.on("error", () => {});
-  return { ok: true, socket };
+  return refuse(502, `${host} did not answer`);
+}
+
+/** Each is given its part of the time. */
+const mostAddresses = 4;
+
+/** A machine may have addresses of version 6 that lead nowhere, and a host a dozen of each. */
+function alternateFamilies(addresses: readonly string[]): string[] {
+  const [first = ""] = addresses;
+  const [own, others] = [true, false].map((isOwn) =>
+    addresses.filter((address) => (isIP(address) === isIP(first)) === isOwn),
+  );
+  return addresses.flatMap((_, index) =>
+    [own, others].flatMap((family) => family?.slice(index, index + 1) ?? []),
+  );
 }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { connect, createServer as createSocketServer, type Server, type Socket } from "node:net";
+import { connect, createServer as createSocketServer, type Server, Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import {
@@ -27,6 +27,8 @@ async function proxyTo(
   options: {
     resolve?(): Promise<string[]>;
     secure?: Dialer["secure"];
+    /** Addresses at which nobody answers. */
+    silent?: readonly string[];
     /** Is told of connections to the host. */
     connected?(socket: Socket): unknown;
     counter?: DayCounter;
@@ -37,6 +39,7 @@ async function proxyTo(
   const {
     resolve = async () => ["93.184.216.34"],
     secure = (socket) => socket,
+    silent = [],
     connected,
     counter = processCounter(),
     bytesPerDay = 1e9,
@@ -58,6 +61,7 @@ async function proxyTo(
       resolve,
       connect(address) {
         dialled.push(address);
+        if (silent.includes(address)) return new Socket();
         const socket = connect(port, "127.0.0.1");
         connected?.(socket);
         return socket;
@@ -87,6 +91,16 @@ test("One connection of the sandbox has one to the host, however many requests i
   expect(await ask(`${get}\r\n`.repeat(50))).toContain("hello");
   expect(dialled).toHaveLength(1);
 });
+
+test("A host of which some addresses are silent is reached at another, of either family", async () => {
+  const silent = ["2606:4700::1", "2606:4700::2", "2606:4700::3", "93.184.216.35"];
+  const { ask, dialled } = await proxyTo(
+    createServer((_, answer) => answer.end("hello")),
+    { silent, resolve: async () => [...silent, "93.184.216.34"] },
+  );
+  expect(await ask(`${get}\r\n`)).toContain("hello");
+  expect(dialled).toEqual(["2606:4700::1", "93.184.216.35", "2606:4700::2", "93.184.216.34"]);
+}, 20_000);
 
 test("Who hangs up while the name is looked up leaves no connection behind", async () => {
   const asked = Promise.withResolvers<void>();
