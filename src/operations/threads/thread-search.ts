@@ -75,8 +75,8 @@ function compareLines(
 
 /** Whether a record's JSON may have the words: told without parsing it. */
 function createCandidateTest(words: readonly string[]): (json: string) => boolean {
-  // As they stand in JSON; only quotation marks and backslashes are written otherwise.
-  const written = words.map((word) => JSON.stringify(word).slice(1, -1));
+  // As they stand in JSON, where quotation marks and backslashes are written otherwise; and slashes, by Redis only.
+  const written = words.flatMap((word) => JSON.stringify(word).slice(1, -1).split("/"));
   return (json) => {
     if (unsaid.test(json)) return false;
     const text = json.toLowerCase();

@@ -13,6 +13,7 @@ import { formatDay } from "../../../src/queue/budgets/usage.ts";
 import { announceSession, createLivePublisher } from "../../../src/queue/outbox/live-events.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { continueActionId } from "../../../src/queue/session/continue-offer.ts";
+import { editMessage } from "../../../src/queue/session/mailbox/message-changes.ts";
 import { askQuestion, decide } from "../../../src/queue/session/questions/open-questions.ts";
 import { startPresence } from "../../../src/queue/turns/worker-presence.ts";
 import { openAuditLog } from "../../../src/telemetry/audit/log.ts";
@@ -182,6 +183,17 @@ describe("the list of all threads", () => {
     expect((await search("know")).found.length).toBeLessThanOrEqual(20);
     const all = (await searchAll("know")).map(({ line: { thread } }) => thread);
     expect([all.length, new Set(all).size]).toEqual([449, 449]);
+  });
+
+  test("finds an address that was said in a message which Redis itself has written anew", async () => {
+    const thread = "slack:T7:C1:1.5";
+    const message = await write(redis, thread, "Look at the build");
+    const text = "Look at https://ci.example.com/builds/4711 again";
+    const edit = { message, author: { id: "Ada", name: "Ada" }, at: Date.now(), text };
+    expect(await editMessage(redis, thread, edit)).toBe("changed");
+    await end(await begin(redis, thread), answered(0.01));
+    const words = encodeURIComponent("ci.example.com/builds/4711");
+    expect(await get(`/api/search?words=${words}`)).toMatchObject({ found: [{ line: { thread } }] });
   });
 
   test("comes anew on the stream when something in it has changed", async () => {
