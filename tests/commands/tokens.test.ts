@@ -41,7 +41,7 @@ test("a token is shown when it is made and never again, and opens nothing once i
   const log = JSON.stringify(await redis.client().xrange("heddle:{audit}:log", "-", "+"));
   for (const word of ["token-created", "token-revoked"]) expect(log).toContain(word);
   const people = await readPeople(redis.client());
-  const entries = await readLatestEntries(redis.client(), folder, Number.MAX_SAFE_INTEGER, 10);
+  const { entries } = await readLatestEntries(redis.client(), folder, Number.MAX_SAFE_INTEGER, 10);
   expect(entries.map(people.open)).toMatchObject([{ person: "ada" }, { person: "ada" }]);
   expect(log).not.toContain(token);
 });

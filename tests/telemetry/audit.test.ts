@@ -10,6 +10,7 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { heddle, type ToolCall } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
 import type { InboundEvent } from "../../src/chat/inbound.ts";
+import { reportAudit } from "../../src/operations/installation/audit.ts";
 import { keys } from "../../src/queue/redis/keys.ts";
 import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts";
 import { appendLink, genesis, type Link } from "../../src/telemetry/audit/chain.ts";
@@ -527,10 +528,39 @@ describe("The newest entries", () => {
     await log.append(asked("10"));
     expect((await readdir(folder)).length).toBe(3);
     const numbers = async (before: number, limit: number) =>
-      (await readLatestEntries(redis, folder, before, limit)).map(({ n }) => n);
+      (await readLatestEntries(redis, folder, before, limit)).entries.map(({ n }) => n);
     expect(await numbers(Number.MAX_SAFE_INTEGER, 3)).toEqual([10, 9, 8]);
     expect(await numbers(8, 5)).toEqual([7, 6, 5, 4, 3]);
     expect(await numbers(3, 5)).toEqual([2, 1]);
     expect(await numbers(1, 5)).toEqual([]);
+  });
+
+  test("are all there behind what is no entry, in Redis and in the files", async () => {
+    let now = Date.now() - day;
+    const log = openAuditLog(
+      redis,
+      () => now,
+      (problem) => expect(problem).toContain("not what Heddle has written"),
+    );
+    await log.append(asked("1"));
+    await log.append(asked("2"));
+    await redis.xadd(keys.audit, "3-0", "entry", "no entry");
+    const threads = { titles: async () => new Map<string, string>() };
+    const source = { redis, folder, mask: (text: string) => text, threads, mayRead: () => true };
+    const page = async () => {
+      const { lines, before } = await reportAudit(source, {});
+      return { numbers: lines.map(({ n }) => n), before };
+    };
+    now = Date.now();
+    for (let n = 4; n <= 104; n++) await log.append(asked(String(n)));
+    // The process that has found it says so in entry 4.
+    const newest = Array.from({ length: 100 }, (_, index) => 105 - index);
+    expect(await page()).toEqual({ numbers: newest, before: 6 });
+    await redis.xadd(keys.audit, "106-0", "entry", "no entry");
+    expect(await page()).toEqual({ numbers: newest, before: 6 });
+    await moveToFiles(redis, folder, now + day);
+    expect(await page()).toEqual({ numbers: newest, before: 6 });
+    const { lines } = await reportAudit(source, { before: 6 });
+    expect(lines.map(({ n }) => n)).toEqual([5, 4, 2, 1]);
   });
 });

@@ -55,14 +55,15 @@ async function findEntries(
   const entries: AuditEntry[] = [];
   let before = query.before ?? Number.MAX_SAFE_INTEGER;
   for (let looked = 0; looked < mostLooked; looked += atOnce) {
-    const some = await readLatestEntries(redis, folder, before, atOnce);
+    const { entries: some, next } = await readLatestEntries(redis, folder, before, atOnce);
     for (const entry of some.map(people.open)) {
       if (entry.at < (query.since ?? 0)) return { entries };
       before = entry.n;
       if (wants(entry)) entries.push(entry);
       if (entries.length === pageEntries) return { entries, ...(before > 1 && { before }) };
     }
-    if (some.length < atOnce) return { entries };
+    if (next === undefined) return { entries };
+    before = next;
   }
   return { entries, ...(before > 1 && { before }) };
 }

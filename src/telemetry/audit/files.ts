@@ -127,34 +127,45 @@ export async function* readAllEntries(redis: Redis, folder: string): AsyncGenera
 }
 
 /**
- * The newest entries before number `before`, the newest first, at most `limit`. Nothing is proven: that takes the
- * whole log, see `verifyLog`.
+ * The newest entries before number `before`, the newest first, among at most `limit` lines; `next` is where the lines go
+ * on, and absent at the beginning of the log. Nothing is proven: that takes the whole log, see `verifyLog`.
  */
 export async function readLatestEntries(
   redis: Redis,
   folder: string,
   before: number,
   limit: number,
-): Promise<AuditEntry[]> {
+): Promise<{ entries: AuditEntry[]; next?: number }> {
   const newest = await redis.xrevrange(keys.audit, `${before - 1}-0`, "-", "COUNT", limit);
-  let lines = newest.map(([, fields]) => fields[1] ?? "");
+  // What is no entry has its place among the others.
+  let lines = newest.map(([id, fields]) => ({ n: Number.parseInt(id, 10), line: fields[1] ?? "" }));
   const files = (await listFiles(folder)).toReversed();
   for (const name of files) {
-    const end = lines.length === 0 ? before : readNumber(lines.at(-1) ?? "");
+    const end = lines.at(-1)?.n ?? before;
     if (lines.length >= limit) break;
     if (Number.parseInt(name, 10) < end)
-      lines = [...lines, ...(await readLast(join(folder, name), end, limit - lines.length))];
+      lines = [...lines, ...(await readLast(folder, name, end, limit - lines.length))];
   }
   // Of what is no entry, or not what Heddle has written, `heddle audit verify` tells.
-  return lines.flatMap((line) => parseEntry(line) ?? []);
+  const entries = lines.flatMap(({ line }) => parseEntry(line) ?? []);
+  const next = lines.length < limit ? undefined : lines.at(-1)?.n;
+  return { entries, ...(next !== undefined && { next }) };
 }
 
 /** The last lines of a file before that entry, the newest first. */
-async function readLast(path: string, before: number, limit: number): Promise<string[]> {
-  const kept: string[] = [];
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
-    if (readNumber(line) >= before) break;
-    kept.push(line);
+async function readLast(
+  folder: string,
+  name: string,
+  before: number,
+  limit: number,
+): Promise<{ n: number; line: string }[]> {
+  const kept: { n: number; line: string }[] = [];
+  let n = Number.parseInt(name, 10) - 1;
+  const lines = createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
+  for await (const line of lines) {
+    n = readNumber(line) || n + 1;
+    if (n >= before) break;
+    kept.push({ n, line });
     if (kept.length > limit) kept.shift();
   }
   return kept.toReversed();
