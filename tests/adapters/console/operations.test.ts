@@ -726,6 +726,23 @@ test("the audit log is filtered by thread, person, kind and time, and tells what
   expect((await request(console.url, "/api/audit?colour=red")).status).toBe(400);
 });
 
+test("the audit log is filtered by time also where entries were written late", async () => {
+  const midnight = Date.now() + 86_400_000;
+  let now = midnight;
+  const log = openAuditLog(
+    redis,
+    () => now,
+    (problem) => expect.unreachable(problem),
+  );
+  // While Redis was away each process has kept what happened, and one after the other writes it down.
+  for (const at of [-60_000, 60_000, -50_000, 70_000]) {
+    now = midnight + at;
+    await log.append({ what: "signed-in", by: { id: "U3", name: "Iris" } });
+  }
+  const { lines } = (await get(`/api/audit?person=iris&since=${midnight}`)) as AuditPage;
+  expect(lines.map(({ at }) => at - midnight)).toEqual([70_000, 60_000]);
+});
+
 test("the audit log is filtered by channel, state, model and cost, as they stand in its entries", async () => {
   const log = openAuditLog(redis, Date.now, (problem) => expect.unreachable(problem));
   const [here, there] = ["slack:T1:C7FILTER:1.1", "slack:T1:C7FILTER:1.2"];
