@@ -3,7 +3,7 @@ import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { textOf, toolCalls } from "../../agent/messages.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import { readForward } from "../../queue/session/journal/journal.ts";
-import type { Mask } from "../excerpt.ts";
+import { makeExcerpt, type Mask } from "../excerpt.ts";
 import type { ThreadLine } from "../finding.ts";
 
 export type ExportFormat = "markdown" | "json";
@@ -25,7 +25,7 @@ export async function* exportThread(
   }
   yield `# ${title || "Thread"}\n\n${thread}\n`;
   for await (const { records } of readForward(redis, thread))
-    yield records.map((record) => mask(toMarkdown(record))).join("");
+    yield records.map((record) => mask(toMarkdown(record, mask))).join("");
 }
 
 async function* exportJson(
@@ -46,7 +46,7 @@ async function* exportJson(
   yield "\n]}\n";
 }
 
-function toMarkdown(record: JournalRecord): string {
+function toMarkdown(record: JournalRecord, mask: Mask): string {
   switch (record.type) {
     case "user": {
       const { author, text, at } = record.message;
@@ -61,8 +61,8 @@ function toMarkdown(record: JournalRecord): string {
     }
     case "tool-result": {
       const { name, status, text } = record.message;
-      const cut = text.length > resultChars ? `${text.slice(0, resultChars).toWellFormed()}\n…` : text;
-      return `\n${name}: ${status}\n\n${fence(cut)}`;
+      const cut = makeExcerpt(text, mask, resultChars);
+      return `\n${name}: ${status}\n\n${fence(cut.omitted > 0 ? `${cut.text}\n…` : cut.text)}`;
     }
     case "decision": {
       const { decision } = record;

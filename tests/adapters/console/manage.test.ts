@@ -81,6 +81,15 @@ test("a thread is saved as Markdown and as JSON, without its secrets", async () 
   expect(console.audited.at(-1)).toMatchObject({ action: "thread-exported", thread });
 });
 
+test("a secret at the place where Markdown cuts a result is saved in neither half", async () => {
+  const thread = await makeThread();
+  const lease = await begin(redis, thread, "t2");
+  await lease.append([resultOf("c2", "bash", `${"x".repeat(3_990)}${secret} and more`)]);
+  const markdown = await request(console.url, path(thread, "export?format=markdown"));
+  expect(markdown.body).toContain("x[masked] a\n…");
+  expect(markdown.body).not.toContain(secret.slice(0, 8));
+});
+
 test("a thread is saved with its files in one archive, or without where it has none", async () => {
   const thread = await makeThread();
   const unpack = async () => {
