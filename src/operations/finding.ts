@@ -41,7 +41,7 @@ export interface ThreadPage {
   /** Of the first of these lines among those found. */
   offset: number;
   found: number;
-  /** Threads that there are. */
+  /** Threads that there are; those in the archive count where they are asked for. */
   all: number;
   /** Of all that were found; `cost` in US dollars. */
   totals: { cost: number; running: number; asking: number; waiting: number };

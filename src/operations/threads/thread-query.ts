@@ -17,7 +17,7 @@ export function queryThreads(lines: readonly ThreadLine[], query: ThreadQuery): 
     lines: found.toSorted(orders[sort]).slice(offset, offset + limit),
     offset,
     found: found.length,
-    all: lines.filter(({ archived }) => !archived).length,
+    all: query.state === "archived" ? lines.length : lines.filter(({ archived }) => !archived).length,
     totals: {
       cost: found.reduce((sum, { cost = 0 }) => sum + cost, 0),
       running: inState("running"),

@@ -58,6 +58,9 @@ test("an archived thread is off the lists until somebody writes there", async ()
   expect((await post(thread, "archive", { archived: true })).status).toBe(200);
   expect(await listed(`words=${thread}`)).toEqual([]);
   expect(await listed(`words=${thread}&state=archived`)).toMatchObject([{ thread, archived: true }]);
+  const archived = (await request(console.url, "/api/sessions?state=archived")).json() as ThreadPage;
+  const others = (await request(console.url, "/api/sessions")).json() as ThreadPage;
+  expect([archived.found, archived.all, others.all]).toEqual([1, others.all + 1, others.found]);
   await new Promise((resolve) => setTimeout(resolve, 2));
   await write(redis, thread, "And the gate");
   expect(await listed(`words=${thread}`)).toMatchObject([{ thread, state: "waiting" }]);
