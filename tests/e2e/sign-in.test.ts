@@ -122,6 +122,24 @@ describe("a person of the provider", () => {
     expect(here.place.outputs()).not.toContain(clientSecret);
   });
 
+  test("comes to where they were going at a second try too, whatever another tab was asked for", async () => {
+    await startGateway();
+    const context = await chromium.browser.newContext();
+    const [page, other] = [await openPage(context), await openPage(context)];
+    await page.goto(`${address}/#/usage`);
+    await leave(page);
+    await page.getByRole("heading", { name: "Who are you?" }).waitFor();
+    await other.goto(`${address}/#/threads`);
+    await leave(other);
+    await other.getByRole("heading", { name: "Who are you?" }).waitFor();
+    await agree(page);
+    await dialogOf(page).getByText("begun in another window").waitFor();
+    await leave(page);
+    await page.getByRole("heading", { name: "Usage" }).waitFor();
+    expect(new URL(page.url()).hash).toBe("#/usage");
+    await context.close();
+  });
+
   test("whom the settings do not know is told so, and one who does not want to", async () => {
     await restartProvider({ person: { ...ada, groups: ["strangers"] } });
     await startGateway();

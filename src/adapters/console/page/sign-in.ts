@@ -3,13 +3,13 @@ import type { SignInProblem } from "../server/sign-in-routes.ts";
 import { signIn } from "./api.ts";
 import { ApiError, messageOf } from "./transport.ts";
 import { byId } from "./dom.ts";
-import { readLocal, storeLocal } from "./local-store.ts";
+import { readTab, storeTab } from "./local-store.ts";
 
 /** A token in an address is used once, and is gone from the address before anything else happens. */
 const tokenAddress = /^#token=(.+)$/;
 const problemAddress = /^#sign-in=([a-z-]+)$/;
 
-/** Where the person was going: the provider sends everybody back to the beginning. */
+/** Where the person was going in this tab: the provider sends everybody back to the beginning. */
 const goalKey = "heddle-sign-in-goal";
 
 const problems: Record<SignInProblem, string> = {
@@ -33,7 +33,10 @@ export function isTokenAddress(hash: string): boolean {
 export async function finishSignIn(): Promise<void> {
   const [, token] = tokenAddress.exec(location.hash) ?? [];
   const [, name] = problemAddress.exec(location.hash) ?? [];
-  if (token !== undefined || name !== undefined) history.replaceState(null, "", location.pathname);
+  // Who has to sign in once more goes where they were going then.
+  const goal = name === undefined ? "" : (readTab(goalKey) ?? "");
+  if (token !== undefined || name !== undefined)
+    history.replaceState(null, "", `${location.pathname}${goal}`);
   if (name !== undefined)
     problem.textContent = Object.entries(problems).find(([known]) => known === name)?.[1] ?? "";
   if (token !== undefined) await signIn(decodeURIComponent(token));
@@ -41,8 +44,8 @@ export async function finishSignIn(): Promise<void> {
 
 /** Once the person is in: goes on to where they wanted to be. */
 export function resumeGoal(): void {
-  const goal = readLocal(goalKey);
-  storeLocal(goalKey, undefined);
+  const goal = readTab(goalKey);
+  storeTab(goalKey, undefined);
   const isBeginning = ["", "#", "#/"].includes(location.hash);
   if (goal !== null && isBeginning) history.replaceState(null, "", goal);
 }
@@ -61,7 +64,7 @@ export function askForSignIn({ signIn: provider }: ApiError): void {
 
 /** @param onDone is called when the token is right */
 export function setUpSignIn(onDone: () => void): void {
-  byId("sign-in-link").addEventListener("click", () => storeLocal(goalKey, location.hash));
+  byId("sign-in-link").addEventListener("click", () => storeTab(goalKey, location.hash));
   byId("sign-in-form").addEventListener("submit", (event) => {
     event.preventDefault();
     signIn(tokenInput.value).then(
