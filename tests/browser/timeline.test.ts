@@ -170,6 +170,11 @@ describe("a long timeline", () => {
     await page.keyboard.press("T");
     await page.locator(".turn.reading").getByText("Turn t1").waitFor();
 
+    // As somebody pastes an error into it.
+    await page.getByLabel("Search this thread").focus();
+    await page.keyboard.insertText("needle in the hay ".repeat(20));
+    await page.keyboard.press("Enter");
+    await page.getByText("Nothing found.").first().waitFor();
     await page.getByLabel("Search this thread").fill("NEEDLE");
     await page.keyboard.press("Enter");
     await page.getByText("1 record found.").first().waitFor();

@@ -7,6 +7,9 @@ import { pluralize } from "../../format.ts";
 import { onKeys } from "../../shortcuts.ts";
 import { announce, showToast } from "../../toast.ts";
 
+/** The most that the server takes of what is searched for in one thread. */
+const mostSearchChars = 200;
+
 /** What the tools move about in. */
 interface Place {
   /** Position of the record that is read at this moment. */
@@ -24,6 +27,7 @@ export function timelineTools(thread: string, place: Place): { element: HTMLElem
     type: "search",
     placeholder: "Search this thread",
     "aria-label": "Search this thread",
+    maxlength: mostSearchChars,
   });
   const form = element("form", { role: "search" }, input);
   form.addEventListener("submit", (event) => {
