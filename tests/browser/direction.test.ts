@@ -2,8 +2,10 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { begin, calling, end, usageOf, write } from "../adapters/console/sessions.ts";
+import { startPresence } from "../../src/queue/turns/worker-presence.ts";
 import { shot } from "./chromium.ts";
-import { article, openConsolePage, useConsolePages } from "./console-page.ts";
+import { article, onError, openConsolePage, useConsolePages } from "./console-page.ts";
+import { worker } from "./sample-threads.ts";
 
 /** At which edge of its block the text of the first such element begins. */
 async function edgeOf(page: Page, selector: string): Promise<unknown> {
@@ -87,6 +89,38 @@ describe("text from right to left", () => {
     await shot(page, "right-to-left-timeline");
     for (const selector of [".said .plain", ".entry.model .body p"])
       expect([selector, await edgeOf(page, selector)]).toEqual([selector, "right"]);
+    at.expectInnocent();
+  });
+
+  test("is where the browser writes times so, which stay in their place among English words and numbers", async () => {
+    const thread = "slack:T1:C9OPS:180.2";
+    await using at = await openConsolePage({
+      browser: { locale: "ar-EG" },
+      async prepare({ redis: server }) {
+        const redis = server.client();
+        await redis.flushdb();
+        await write(redis, thread, "Count them", "Ada");
+        const lease = await begin(redis, thread);
+        await lease.append([{ type: "trim", callIds: ["x"], before: 91_000, after: 64_000, at: Date.now() }]);
+        await end(lease, { kind: "answered", text: "Done.", steps: 1, usage: usageOf(0) });
+      },
+    });
+    const { page, console } = at;
+    await page.goto(`${console.url}/#/s/${thread}`);
+    await page.getByText("91,000 → 64,000 tokens").waitFor();
+    const presence = await startPresence({ redis: console.redis.client(), describe: worker, onError });
+    await page.goto(`${console.url}/#/system`);
+    await page.getByText("3 times").waitFor();
+    await shot(page, "right-to-left-times");
+    expect(await edgeOf(page, "dd:has(time)")).toBe("left");
+    const order = `(() => {
+      const time = document.querySelector(".plain-list strong ~ time");
+      const range = document.createRange();
+      range.selectNode(time.nextSibling);
+      return range.getBoundingClientRect().left >= time.getBoundingClientRect().right - 1;
+    })()`;
+    expect(await page.evaluate(order)).toBe(true);
+    await presence.close();
     at.expectInnocent();
   });
 });

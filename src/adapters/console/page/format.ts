@@ -1,4 +1,4 @@
-/** Figures in words. */
+/** Figures in words, as the English text around them and the dollars beside them have numbers. */
 import type { Figures } from "../../../operations/reports.ts";
 
 export function formatCost(dollars: number, unknown = false): string {
@@ -8,12 +8,12 @@ export function formatCost(dollars: number, unknown = false): string {
 }
 
 export function formatCount(number: number): string {
-  return Math.round(number).toLocaleString();
+  return Math.round(number).toLocaleString("en-US");
 }
 
 /** Short, for the narrow places: 12,345 becomes 12.3k. */
 export function formatShort(number: number): string {
-  return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(number);
+  return new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format(number);
 }
 
 export function formatDuration(ms: number): string {
