@@ -1,7 +1,7 @@
 /** The list of the console's threads, beside every page. */
 import { describe, expect, test } from "vitest";
 import { threadId } from "../../src/chat/threads.ts";
-import { write } from "../adapters/console/sessions.ts";
+import { begin, write } from "../adapters/console/sessions.ts";
 import { shot } from "./chromium.ts";
 import { openConsolePage, useConsolePages } from "./console-page.ts";
 
@@ -56,6 +56,31 @@ describe("the list of threads", () => {
       return [...root.children].map((row) => row.querySelector(".title")?.textContent ?? row.textContent);
     })()`);
     expect(days).toEqual(["Today", "a", "Yesterday", "c", "b", expect.stringMatching(/^Mon.*5/), "old"]);
+  });
+
+  test("and times beside it say the day of what was today when the page is left open over night", async () => {
+    await using opened = await openConsolePage({
+      browser: { timezoneId: "UTC" },
+      async prepare({ surface, redis }) {
+        const redisOfThreads = redis.client();
+        await redisOfThreads.flushdb();
+        const thread = { platform: "local", workspace: "console", channel: "main", thread: "abcdefgh1234" };
+        await surface.post(thread, { kind: "answer", markdown: "Left open" }, "first");
+        await write(redisOfThreads, "slack:T1:C9OPS:190.1", "Look after it over night", "Ada");
+        await begin(redisOfThreads, "slack:T1:C9OPS:190.1");
+      },
+    });
+    const { page, console } = opened;
+    await page.clock.install({ time: new Date() });
+    await page.goto(`${console.url}/#/s/slack:T1:C9OPS:190.1`);
+    await page.reload();
+    const times = [page.locator("#threads time"), page.locator(".timeline a.when").first()];
+    const withDay = /[A-Z][a-z]{2} \d/;
+    await page.locator(".day").getByText("Today").waitFor();
+    for (const time of times) expect(await time.textContent()).not.toMatch(withDay);
+    await page.clock.fastForward("24:00:00");
+    await page.locator(".day").getByText("Yesterday").waitFor();
+    for (const time of times) expect(await time.textContent()).toMatch(withDay);
   });
 
   test("marks the thread whose timeline is open; an address that leads nowhere says so", async () => {

@@ -48,9 +48,29 @@ export function formatBytes(bytes: number): string {
 /** The time of day, and the day unless it is today. */
 export function timeElement(at: number): HTMLTimeElement {
   const when = new Date(at);
-  const today = when.toDateString() === new Date().toDateString();
   const attributes = { datetime: when.toISOString(), title: exact.format(when) };
-  return element("time", attributes, (today ? timeOfDay : dayAndTime).format(when));
+  return element("time", attributes, formatTime(when));
+}
+
+function formatTime(when: Date): string {
+  const today = when.toDateString() === new Date().toDateString();
+  return (today ? timeOfDay : dayAndTime).format(when);
+}
+
+/** How often the page looks whether the day is another one, ms. */
+const dayEveryMs = 60_000;
+
+/** Over midnight, what was today becomes a day with a name; calls back when that has happened. */
+export function followDays(onNewDay: () => void): void {
+  let today = new Date().toDateString();
+  setInterval(() => {
+    const now = new Date().toDateString();
+    if (now === today) return;
+    today = now;
+    for (const shown of document.querySelectorAll<HTMLElement>("time, [data-time]"))
+      shown.textContent = formatTime(new Date(shown.getAttribute("datetime") ?? shown.dataset["time"] ?? ""));
+    onNewDay();
+  }, dayEveryMs);
 }
 
 /** The day of a time, as people call it: ms since the epoch. */

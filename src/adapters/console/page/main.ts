@@ -8,7 +8,7 @@ import {
   refreshThreads,
   stopRunning,
 } from "./conversation/conversation.ts";
-import { byId } from "./dom.ts";
+import { byId, followDays } from "./dom.ts";
 import { readSessionAddress, readThreadAddress, shortThread } from "./addresses.ts";
 import { openDrawer, setUpDrawers } from "./drawers.ts";
 import { openAllThreads } from "./operations/threads/all-threads.ts";
@@ -173,6 +173,8 @@ addEventListener("hashchange", () => (isTokenAddress(location.hash) ? void start
 onDelayed(showDelay);
 onAnswered(() => clearToast(notResponding));
 onNeedsChange(takeNeeds);
+// The list of threads has days.
+followDays(() => void refreshThreads().catch(() => {}));
 setUpDrawers();
 setUpShortcuts();
 setUpSignIn(() => void start());

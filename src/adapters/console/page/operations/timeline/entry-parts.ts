@@ -35,8 +35,11 @@ export function timeOf(
 ): HTMLElement[] {
   if (at === undefined) return [];
   // Of a record there are hundreds on a page, so one element has to do.
-  const { title, textContent } = timeElement(at);
-  const attributes = { class: "when", href: addressOf(position), title: `${title}: link to this record` };
+  const { title, textContent, dateTime } = timeElement(at);
+  const attributes = {
+    ...{ class: "when", href: addressOf(position), title: `${title}: link to this record` },
+    "data-time": dateTime,
+  };
   return [element("a", attributes, textContent ?? "")];
 }
 
