@@ -208,4 +208,32 @@ describe("a long timeline", () => {
     expect(await overflow(page)).toBe(0);
     opened.expectInnocent();
   });
+
+  test("counts the time of calls that ran side by side once", async () => {
+    const thread = "slack:T1:C1:191.1";
+    await using opened = await openConsolePage({
+      async prepare({ redis }) {
+        await write(redis.client(), thread, "Ask all three");
+        const lease = await begin(redis.client(), thread, "t1");
+        const [ids, at] = [["a", "b", "c"], Date.now() + 1_000];
+        await lease.append([
+          {
+            ...calling(
+              1,
+              ids.map((id) => call(id, "task", { task: id })),
+            ),
+            at,
+          },
+          ...ids.map((callId) => ({ type: "tool-start" as const, callId, at })),
+          ...ids.map((id, n) => ({ ...resultOf(id, "task", "Done."), at: at + 4_000 + n * 1_000 })),
+        ]);
+      },
+    });
+    const { page, console } = opened;
+    await page.goto(`${console.url}/#/s/${encodeURIComponent(thread)}`);
+    await page.getByText("Where its time went").click();
+    await page.locator(".waterfall").getByText("4 parts").waitFor();
+    expect(await page.locator(".span-share.kind-tool").textContent()).toBe("Tools 6.0 s");
+    opened.expectInnocent();
+  });
 });

@@ -37,7 +37,7 @@ function renderSpans(spans: readonly TurnSpan[], onPick: (position: number) => v
   const rows = spans.map((span) => renderSpan(span, start, whole, onPick));
   const shares = (Object.keys(kindWords) as (keyof typeof kindWords)[]).flatMap((kind) => {
     const alike = spans.filter((span) => span.kind === kind);
-    const took = alike.reduce((sum, { from, to }) => sum + to - from, 0);
+    const took = sumTime(alike);
     if (alike.length === 0) return [];
     return [
       element("span", { class: `span-share kind-${kind}` }, `${kindWords[kind]} ${formatDuration(took)}`),
@@ -45,6 +45,16 @@ function renderSpans(spans: readonly TurnSpan[], onPick: (position: number) => v
   });
   const total = element("span", {}, `${formatDuration(whole)} in all, ${pluralize(spans.length, "part")}`);
   return [element("p", { class: "figures" }, total, ...shares), element("ol", {}, ...rows)];
+}
+
+/** What is done side by side counts once. */
+function sumTime(spans: readonly TurnSpan[]): number {
+  let [sum, until] = [0, -Infinity];
+  for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
+    sum += Math.max(0, to - Math.max(from, until));
+    until = Math.max(until, to);
+  }
+  return sum;
 }
 
 function renderSpan(
