@@ -17,7 +17,6 @@ $compose exec -T valkey sh -ec '
   echo "file appendonly.aof.1.base.rdb seq 1 type b" >appendonlydir/appendonly.aof.manifest
 ' <"$folder/redis.rdb"
 $compose restart valkey
-# No worker yet: nobody looks at the files.
-$compose up --detach valkey gateway
-$compose exec -T gateway tar --extract --directory /data <"$folder/data.tar"
+# Before any part of Heddle runs: at its start it would make keys of its own, and go on with them.
+$compose run --rm --no-deps -T --entrypoint tar gateway --extract --directory /data <"$folder/data.tar"
 $compose up --detach
