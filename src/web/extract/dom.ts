@@ -15,6 +15,8 @@ export interface DomElement extends DomNode {
   setAttribute(name: string, value: string): void;
   removeAttribute(name: string): void;
   remove(): void;
+  after(text: string): void;
+  replaceChildren(child: DomElement | string): void;
   querySelector(selector: string): DomElement | null;
   querySelectorAll(selector: string): Iterable<DomElement>;
 }

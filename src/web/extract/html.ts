@@ -2,7 +2,7 @@ import { isProbablyReaderable, Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import TurndownService from "turndown";
 import { toOneLine } from "../../agent/text/text.ts";
-import type { DomDocument, DomNode } from "./dom.ts";
+import type { DomDocument, DomElement, DomNode } from "./dom.ts";
 import type { Extracted } from "./extracted.ts";
 import { measureNesting, stripTags } from "./nesting.ts";
 
@@ -51,8 +51,22 @@ function parse(html: string, address: string): DomDocument {
   );
   const base = document.querySelector("base")?.getAttribute("href") ?? "";
   for (const element of document.querySelectorAll(clutter)) element.remove();
+  joinCode(document);
   resolveLinks(document, URL.parse(base, address)?.href ?? address);
   return document;
+}
+
+/** Code as one text with its lines, of which pages make elements: the Markdown has the first element of a block alone. */
+function joinCode(document: DomDocument): void {
+  for (const block of document.querySelectorAll("pre")) {
+    const code = block.querySelector("code");
+    if (!code) continue;
+    for (const button of block.querySelectorAll("button")) button.remove();
+    for (const line of block.querySelectorAll("br, code > div")) line.after("\n");
+    const text = block.textContent ?? "";
+    code.replaceChildren(text.replace(/^\n+/, ""));
+    block.replaceChildren(code);
+  }
 }
 
 /** Undefined where what was found is not most of the page. */
@@ -101,15 +115,18 @@ function toMarkdown(tree: DomNode): string {
   });
   turndown.addRule("cell", {
     filter: ["th", "td"],
-    replacement: (content) =>
-      ` ${content
-        .trim()
-        .replaceAll(/\s*\n\s*/g, " ")
-        .replaceAll("|", "\\|")} |`,
+    replacement: (content, node) =>
+      holdsCode(node.parentNode)
+        ? `\n\n${content.trim()}\n\n`
+        : ` ${content
+            .trim()
+            .replaceAll(/\s*\n\s*/g, " ")
+            .replaceAll("|", "\\|")} |`,
   });
   turndown.addRule("row", {
     filter: "tr",
     replacement(content, node) {
+      if (holdsCode(node)) return content;
       const cells = "children" in node ? node.children.length : 0;
       const isFirst = node === node.parentNode?.firstChild && node.parentNode.nodeName !== "TFOOT";
       const opens = isFirst && !(node.parentNode?.nodeName === "TBODY" && hasHead(node.parentNode));
@@ -126,6 +143,12 @@ function toMarkdown(tree: DomNode): string {
       .replaceAll(/\n{3,}/g, "\n\n")
       .trim()
   );
+}
+
+/** A cell of a table has one line, and code has many. */
+function holdsCode(row: DomNode | null): boolean {
+  // A tree has no other nodes with that member.
+  return row !== null && "querySelector" in row && (row as DomElement).querySelector("pre") !== null;
 }
 
 function hasHead(rows: DomNode): boolean {

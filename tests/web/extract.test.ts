@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { extractText } from "../../src/web/extract/extract-text.ts";
+
+/** What pages of the web are like, beside the one that tests/fakes/web-site.ts serves. */
+
+function read(body: string | Buffer, mediaType = "text/html", charset?: string) {
+  const order = {
+    body: Buffer.from(body),
+    mediaType,
+    address: "https://site.example/docs/page",
+    whole: false,
+  };
+  return extractText({ ...order, ...(charset !== undefined && { charset }) });
+}
+
+const page = (body: string) =>
+  `<!doctype html><html><head><title>T</title></head><body>${body}</body></html>`;
+
+test.each([
+  [
+    "line breaks at the end of each line, as Docusaurus has them",
+    '<pre><code><span class="token-line"><span>if x:</span><br></span><span class="token-line"><span>  go()</span><br></span></code></pre>',
+  ],
+  [
+    "an element for each line, as Expressive Code has them",
+    '<pre><code><div class="ec-line"><div class="code">if x:</div></div><div class="ec-line"><div class="code"><span>  </span>go()</div></div></code></pre>',
+  ],
+  ["a code element for each line", "<pre><code>if x:</code>\n<code>  go()</code></pre>"],
+  [
+    "something before the code and a button behind it",
+    "<pre>\n<code>if x:\n  go()</code><button>Copy</button></pre>",
+  ],
+  [
+    "a table with numbers beside it",
+    '<table><tr><td class="gutter"><pre>1\n2</pre></td><td><pre><code>if x:\n  go()</code></pre></td></tr></table>',
+  ],
+])("code keeps its lines and their indentation: %s", async (_, html) => {
+  expect((await read(page(html))).text).toMatch(/```\n+if x:\n {2}go\(\)\n```$/);
+});
