@@ -37,3 +37,12 @@ test.each([
 ])("code keeps its lines and their indentation: %s", async (_, html) => {
   expect((await read(page(html))).text).toMatch(/```\n+if x:\n {2}go\(\)\n```$/);
 });
+
+test("a page that is one form is read, without what people fill in", async () => {
+  const { text } = await read(
+    page(
+      '<form id="aspnetForm"><h1>Opening hours</h1><p>Monday to Friday</p><input value="v"><select><option>Blue</option></select></form>',
+    ),
+  );
+  expect(text).toBe("# Opening hours\n\nMonday to Friday");
+});

@@ -11,7 +11,7 @@ const deepest = 512;
 
 /** What no reader needs. Pictures are left out: nothing may load one from an address that a page has chosen. */
 const clutter =
-  "script, style, noscript, template, svg, canvas, iframe, object, embed, form, dialog, link, meta";
+  "script, style, noscript, template, svg, canvas, iframe, object, embed, input, select, dialog, link, meta";
 /** What stands around the content of a page that is no article. */
 const frame = "nav, footer, aside, [role=navigation], [role=banner], [role=contentinfo], [aria-hidden=true]";
 
