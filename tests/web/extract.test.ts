@@ -46,3 +46,28 @@ test("a page that is one form is read, without what people fill in", async () =>
   );
   expect(text).toBe("# Opening hours\n\nMonday to Friday");
 });
+
+test.each([
+  [
+    "Atom with comments, the feed itself and the page, as Blogger writes it",
+    '<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>One</title><link rel="replies" href="/one/comments"/><link rel="self" href="/feeds/1"/><link rel="alternate" href="/one"/></entry></feed>',
+  ],
+  [
+    "RSS with a link of Atom before its own",
+    '<rss version="2.0"><channel><item><title>One</title><atom:link rel="self" href="/feeds/1"/><link>/one</link></item></channel></rss>',
+  ],
+  [
+    "RSS whose guid is the address",
+    '<rss version="2.0"><channel><item><title>One</title><guid>https://site.example/one</guid></item></channel></rss>',
+  ],
+])("an entry of a feed links its page: %s", async (_, xml) => {
+  expect((await read(xml, "application/xml")).text).toBe("- [One](https://site.example/one)");
+});
+
+test("an entry of a feed that names no page links none", async () => {
+  const xml =
+    '<rss version="2.0"><channel><item><title>One</title><guid isPermaLink="false">https://site.example/1</guid></item></channel></rss>';
+  expect((await read(xml, "text/xml")).text).toBe("- One");
+  const json = { version: "https://jsonfeed.org/version/1.1", items: [{ title: "One" }] };
+  expect((await read(JSON.stringify(json), "application/feed+json")).text).toBe("- One");
+});

@@ -21,7 +21,7 @@ export function extractFeed(xml: string, address: string): Extracted {
   const entries = [...document.querySelectorAll("item, entry")].map(
     (entry): Entry => ({
       title: read(entry, "title"),
-      link: entry.querySelector("link")?.getAttribute("href") ?? read(entry, "link"),
+      link: findLink(entry),
       date:
         read(entry, "pubDate") || read(entry, "published") || read(entry, "updated") || read(entry, "date"),
       summary: read(entry, "description") || read(entry, "summary") || read(entry, "content"),
@@ -29,6 +29,20 @@ export function extractFeed(xml: string, address: string): Extracted {
   );
   const root = document.querySelector("channel") ?? document.documentElement;
   return format(root ? read(root, "title") : "", entries, address);
+}
+
+/**
+ * The page of an entry: Atom has links of other kinds too (RFC 4287, 4.2.7.2), which RSS may hold as well, and the guid of
+ * RSS is an address unless it says otherwise. Empty where none is named.
+ */
+function findLink(entry: DomElement): string {
+  const pages = list(entry, "link").filter(
+    (link) => (link.getAttribute("rel") || "alternate") === "alternate",
+  );
+  const named = pages.map((link) => link.getAttribute("href") ?? link.textContent?.trim()).find(Boolean);
+  if (named !== undefined) return named;
+  const guids = list(entry, "guid").filter((guid) => guid.getAttribute("isPermaLink") !== "false");
+  return guids.map((guid) => guid.textContent?.trim() ?? "").find((id) => /^https?:/.test(id)) ?? "";
 }
 
 /** https://www.jsonfeed.org/version/1.1/ */
@@ -67,7 +81,10 @@ export function extractJsonFeed(value: unknown, address: string): Extracted | un
 
 function format(title: string, entries: readonly Entry[], address: string): Extracted {
   const shown = entries.slice(0, mostEntries).map(({ title: name, link, date, summary }) => {
-    const href = URL.parse(link.trim(), address)?.href.replaceAll("(", "%28").replaceAll(")", "%29");
+    const href =
+      link === ""
+        ? undefined
+        : URL.parse(link.trim(), address)?.href.replaceAll("(", "%28").replaceAll(")", "%29");
     const words = toOneLine(name) || "(no title)";
     const head = href ? `[${words}](${href})` : words;
     const rest = toOneLine(stripTags(summary)).slice(0, summaryCharacters).toWellFormed();
@@ -85,8 +102,11 @@ function format(title: string, entries: readonly Entry[], address: string): Extr
 
 /** The text of the first child of that name, whatever its prefix. */
 function read(parent: DomElement, name: string): string {
-  const found = [...parent.children].find(
+  return list(parent, name)[0]?.textContent?.trim() ?? "";
+}
+
+function list(parent: DomElement, name: string): DomElement[] {
+  return [...parent.children].filter(
     ({ tagName }) => tagName.replace(/^.*:/, "").toLowerCase() === name.toLowerCase(),
   );
-  return found?.textContent?.trim() ?? "";
 }
