@@ -71,3 +71,11 @@ test("an entry of a feed that names no page links none", async () => {
   const json = { version: "https://jsonfeed.org/version/1.1", items: [{ title: "One" }] };
   expect((await read(JSON.stringify(json), "application/feed+json")).text).toBe("- One");
 });
+
+test("signs that a feed writes by number or name are read as they are meant, as in what WordPress writes", async () => {
+  const { text } = await read(
+    "<rss><channel><item><title><![CDATA[Rock &#038; Roll]]></title><description><![CDATA[<p>It&#8217;s good &#x2013; and loud &hellip; &#0; &#x110000; &#55357; &nope;</p>]]></description></item></channel></rss>",
+    "text/xml",
+  );
+  expect(text).toBe("- Rock & Roll\n  It’s good – and loud … &#0; &#x110000; \uFFFD &nope;");
+});

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { toOneLine } from "../../agent/text/text.ts";
 import type { DomDocument, DomElement } from "./dom.ts";
 import type { Extracted } from "./extracted.ts";
-import { stripTags } from "./nesting.ts";
+import { decodeReferences, stripTags } from "./nesting.ts";
 
 const mostEntries = 100;
 const summaryCharacters = 500;
@@ -85,7 +85,7 @@ function format(title: string, entries: readonly Entry[], address: string): Extr
       link === ""
         ? undefined
         : URL.parse(link.trim(), address)?.href.replaceAll("(", "%28").replaceAll(")", "%29");
-    const words = toOneLine(name) || "(no title)";
+    const words = toOneLine(decodeReferences(name)) || "(no title)";
     const head = href ? `[${words}](${href})` : words;
     const rest = toOneLine(stripTags(summary)).slice(0, summaryCharacters).toWellFormed();
     return [`- ${head}${date ? ` (${toOneLine(date)})` : ""}`, ...(rest ? [`  ${rest}`] : [])].join("\n");

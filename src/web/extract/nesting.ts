@@ -40,7 +40,22 @@ export function measureNesting(source: string, enough: number): number {
   return deepest;
 }
 
-const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " };
+const entities: Record<string, string> = {
+  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " },
+  ...{ hellip: "…", ndash: "–", mdash: "—", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”" },
+};
+
+/** Characters for the references to them that are common in prose, and all of those by number. */
+export function decodeReferences(text: string): string {
+  return text.replaceAll(
+    /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,6}));/gi,
+    (whole, decimal?: string, hex?: string, name = "") => {
+      const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal);
+      if (Number.isNaN(code)) return entities[name] ?? whole;
+      return code > 0 && code <= 0x10_ff_ff ? String.fromCodePoint(code).toWellFormed() : whole;
+    },
+  );
+}
 
 /** The words of a page without its markup, for one that must not be parsed. */
 export function stripTags(html: string): string {
@@ -66,8 +81,7 @@ export function stripTags(html: string): string {
 }
 
 function tidy(text: string): string {
-  return text
-    .replace(/&(amp|lt|gt|quot|apos|nbsp);/g, (whole, name: string) => entities[name] ?? whole)
+  return decodeReferences(text)
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean)
