@@ -17,6 +17,8 @@ export interface SearchServices {
   asked: Record<string, unknown>[];
   /** Has the next requests end so. */
   fail(how: { status: number } | "silent" | "redirect" | "huge" | "nonsense" | "reset"): void;
+  /** Has the engines of SearXNG be silent or turn it away, as those of the web do with a busy one. */
+  suspendEngines(): void;
   /** Turns off `json` in `search.formats` of SearXNG. */
   withoutJson(): void;
   close(): Promise<void>;
@@ -44,6 +46,7 @@ export async function openSearchServices(): Promise<SearchServices> {
   const asked: SearchServices["asked"] = [];
   let failure: Parameters<SearchServices["fail"]>[0] | undefined;
   let hasJson = true;
+  let hasEngines = true;
 
   const brave = (request: IncomingMessage, url: URL, response: ServerResponse) => {
     const count = Number(url.searchParams.get("count") ?? 20);
@@ -84,6 +87,11 @@ export async function openSearchServices(): Promise<SearchServices> {
     if (!url.searchParams.get("q") || (range !== null && !["day", "month", "year"].includes(range)))
       return refuse(response, 400);
     asked.push(Object.fromEntries(url.searchParams));
+    const unresponsive = [
+      ["brave", "Suspended: too many requests"],
+      ["duckduckgo", "CAPTCHA"],
+    ];
+    if (!hasEngines) return answer(response, { query: "", results: [], unresponsive_engines: unresponsive });
     const entry = { title: first.title, url: first.url, content: first.text, engine: "duckduckgo", score: 1 };
     return answer(response, {
       query: "",
@@ -108,6 +116,7 @@ export async function openSearchServices(): Promise<SearchServices> {
   return {
     ...{ brave: `${base}/res/v1/web/search`, tavily: `${base}/search`, searxng: base, asked },
     fail: (how) => (failure = how),
+    suspendEngines: () => (hasEngines = false),
     withoutJson: () => (hasJson = false),
     async close() {
       await closeServer(server);

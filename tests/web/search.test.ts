@@ -83,6 +83,15 @@ test("a SearXNG without JSON says what to set", async () => {
   );
 });
 
+test("a SearXNG whose engines all turn it away has not found nothing", async () => {
+  services.suspendEngines();
+  const { status, text } = await openSearching("searxng").find("heddle");
+  expect(status).toBe("error");
+  expect(text).toBe(
+    "The search did not work: SearXNG found nothing, but some engines did not answer it: brave (Suspended: too many requests), duckduckgo (CAPTCHA).",
+  );
+});
+
 test.each([
   [{ status: 429 }, "Brave Search takes no more searches at the moment (429); try again later."],
   [{ status: 503 }, "Brave Search has an error of its own (503)."],

@@ -74,6 +74,8 @@ async function ask(
   if (!found) {
     return { ok: false, message: `${service.title} answered in a form that is not known.`, outage: true };
   }
+  const why = found.length === 0 ? service.explainEmpty?.(body) : undefined;
+  if (why !== undefined) return { ok: false, message: why };
   return { ok: true, results: found.flatMap(tidyResult) };
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cutText, toOneLine } from "../../agent/text/text.ts";
 import type { SearchService } from "./service.ts";
 
 /** It documents no week. */
@@ -14,6 +15,9 @@ const answer = z.object({
     }),
   ),
 });
+
+/** Engines that gave nothing, each with the reason. */
+const silence = z.object({ unresponsive_engines: z.array(z.tuple([z.string(), z.string()])).min(1) });
 
 /** https://docs.searxng.org/dev/search_api.html. It has no count: as many as are wanted are taken. */
 export const searxng: SearchService = {
@@ -32,6 +36,17 @@ export const searxng: SearchService = {
       ...{ title, address: url, snippet: content ?? "" },
       ...(date && { date: date.slice(0, 10) }),
     })),
+  explainEmpty(body) {
+    const { data } = silence.safeParse(body);
+    const engines = data?.unresponsive_engines.slice(0, 5).map(([name, why]) => `${name} (${why})`);
+    return (
+      engines &&
+      cutText(
+        toOneLine(`SearXNG found nothing, but some engines did not answer it: ${engines.join(", ")}.`),
+        500,
+      )
+    );
+  },
   refusals: {
     403: "SearXNG gives no JSON; the operator must add json to search.formats of its settings.yml.",
   },

@@ -14,6 +14,8 @@ export interface SearchService {
   ): { address: URL; method?: "POST"; headers: Record<string, string>; body?: string };
   /** Undefined for what it never answers. */
   parse(body: unknown): WebResult[] | undefined;
+  /** Why an answer without results is none, in one sentence; undefined where nothing was found. */
+  explainEmpty?(body: unknown): string | undefined;
   /** What some statuses mean there, in one sentence. */
   refusals?: Record<number, string>;
   /** Whether it refuses the key, where its status does not say so. */
