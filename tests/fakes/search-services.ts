@@ -96,7 +96,8 @@ export async function openSearchServices(): Promise<SearchServices> {
     return answer(response, {
       query: "",
       number_of_results: 0,
-      results: Array.from({ length: 30 }, () => entry),
+      // What an engine gives as plain facts has no address.
+      results: [{ title: "Facts", url: null, content: null }, ...Array.from({ length: 30 }, () => entry)],
     });
   };
 

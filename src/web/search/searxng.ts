@@ -9,7 +9,7 @@ const answer = z.object({
   results: z.array(
     z.object({
       title: z.string(),
-      url: z.string(),
+      url: z.string().nullish(),
       content: z.string().nullish(),
       publishedDate: z.string().nullish(),
     }),
@@ -33,7 +33,7 @@ export const searxng: SearchService = {
   },
   parse: (body) =>
     answer.safeParse(body).data?.results.map(({ title, url, content, publishedDate: date }) => ({
-      ...{ title, address: url, snippet: content ?? "" },
+      ...{ title, address: url ?? "", snippet: content ?? "" },
       ...(date && { date: date.slice(0, 10) }),
     })),
   explainEmpty(body) {
