@@ -79,3 +79,17 @@ test("signs that a feed writes by number or name are read as they are meant, as 
   );
   expect(text).toBe("- Rock & Roll\n  It’s good – and loud … &#0; &#x110000; \uFFFD &nope;");
 });
+
+test.each([
+  [
+    "text/xml",
+    '<?xml version="1.0" encoding="utf-16"?><feed><entry><title>Größe</title></entry></feed>',
+    "- Größe",
+  ],
+  ["text/html", '<html><head><meta charset="utf-16"></head><body>Größe</body></html>', "Größe"],
+])(
+  "what says in plain letters that it is UTF-16 is none, as programs write it: %s",
+  async (type, body, text) => {
+    expect(await read(body, type)).toMatchObject({ text });
+  },
+);

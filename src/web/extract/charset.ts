@@ -29,14 +29,18 @@ function findMark(body: Uint8Array): string | undefined {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? "utf-8" : undefined;
 }
 
-/** HTML says it within its first 1,024 bytes (WHATWG HTML, 13.2.3.2), XML in its first line. */
+/**
+ * HTML says it within its first 1,024 bytes (WHATWG HTML, 13.2.3.2), XML in its first line. UTF-16 that can be read like
+ * this is none (the same section).
+ */
 function findInHead(body: Uint8Array): string | undefined {
   const head = Buffer.from(body.subarray(0, 1_024)).toString("latin1");
   const match =
     /<meta[^>]{0,200}?charset\s*=\s*["']?([\w-]{2,40})|^<\?xml[^>]{0,100}encoding=["']([\w-]{2,40})/i.exec(
       head,
     );
-  return match?.[1] ?? match?.[2];
+  const found = match?.[1] ?? match?.[2];
+  return found && /^utf-?16/i.test(found) ? "utf-8" : found;
 }
 
 function countUnreadable(text: string): number {
