@@ -93,3 +93,14 @@ test.each([
     expect(await read(body, type)).toMatchObject({ text });
   },
 );
+
+test("a text that names no charset and is not UTF-8 is read as browsers read it, and it is said", async () => {
+  const { text, remarks } = await read(Buffer.from("Größe: 5 \x80\n", "latin1"), "text/plain");
+  expect(text).toBe("Größe: 5 €");
+  expect(remarks).toEqual(["it names no charset and is not UTF-8; it was read as windows-1252"]);
+});
+
+test("a text that names no charset stays UTF-8 where a part of it is broken", async () => {
+  const body = Buffer.concat([Buffer.from("Größe, Maß und Höhe "), Buffer.from([0xf0, 0x9f])]);
+  expect(await read(body, "text/plain")).toMatchObject({ text: "Größe, Maß und Höhe \uFFFD", remarks: [] });
+});

@@ -1,9 +1,27 @@
+interface Decoded {
+  text: string;
+  remarks: string[];
+}
+
 /** The text of a page in whatever charset it says. */
-export function decodeText(
-  body: Uint8Array,
-  declared: string | undefined,
-): { text: string; remarks: string[] } {
-  const label = findMark(body) ?? declared ?? findInHead(body) ?? "utf-8";
+export function decodeText(body: Uint8Array, declared: string | undefined): Decoded {
+  const label = findMark(body) ?? declared ?? findInHead(body);
+  return label === undefined ? guess(body) : decode(body, label);
+}
+
+/** What browsers take for a page of western Europe that says nothing (WHATWG HTML, 13.2.3.2). */
+const usual = "windows-1252";
+
+/** As UTF-8, unless more of it is none than is. */
+function guess(body: Uint8Array): Decoded {
+  const given = decode(body, "utf-8");
+  const foreign = given.text.replaceAll(/[\0-\x7f]+/g, "").length;
+  if (2 * countUnreadable(given.text) <= foreign) return given;
+  const remarks = [`it names no charset and is not UTF-8; it was read as ${usual}`];
+  return { text: new TextDecoder(usual).decode(body), remarks };
+}
+
+function decode(body: Uint8Array, label: string): Decoded {
   const remarks: string[] = [];
   let decoder: TextDecoder;
   try {
