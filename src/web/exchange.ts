@@ -78,7 +78,8 @@ async function follow(address: string, options: ExchangeOptions): Promise<Exchan
     }
     answer.destroy();
     if (hops === mostRedirects) throw new ExchangeError(`It redirects more than ${mostRedirects} times.`);
-    const next = URL.parse(location, url);
+    // Node has read the bytes of its letters one by one.
+    const next = URL.parse(Buffer.from(location, "latin1").toString(), url);
     if (!next) throw new ExchangeError(`${url.hostname} redirects to what is no address.`);
     url = checkForm(next.href, `${url.hostname} redirects to an address that cannot be fetched: `);
   }

@@ -101,6 +101,13 @@ test("redirects are followed, five at most", async () => {
   expect((await fetch(chain(6))).text).toContain("It redirects more than 5 times.");
 });
 
+test("a redirect may be written in the letters of its language", async () => {
+  // On the wire they are bytes of UTF-8.
+  const to = Buffer.from("http://site.example/says?text=größe").toString("latin1");
+  const { text } = await openReading(site).fetch(`http://site.example/?to=${encodeURIComponent(to)}`);
+  expect(text).toContain("> größe");
+});
+
 test("a name that is public first and private then is looked up once, and the address that was checked is dialled", async () => {
   const { fetch } = openReading(site, { rules: { hosts: ["turning.example"] } });
   expect((await fetch("http://turning.example/text")).status).toBe("ok");
