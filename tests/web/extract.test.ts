@@ -104,3 +104,11 @@ test("a text that names no charset stays UTF-8 where a part of it is broken", as
   const body = Buffer.concat([Buffer.from("Größe, Maß und Höhe "), Buffer.from([0xf0, 0x9f])]);
   expect(await read(body, "text/plain")).toMatchObject({ text: "Größe, Maß und Höhe \uFFFD", remarks: [] });
 });
+
+test("JSON keeps the digits of long numbers, as ids are", async () => {
+  const { text } = await read(
+    '{"id":1234567890123456789,"n":[-98765432109876543210,1.5,7]}',
+    "application/json",
+  );
+  expect(text.replaceAll(/\s/g, "")).toBe('{"id":1234567890123456789,"n":[-98765432109876543210,1.5,7]}');
+});

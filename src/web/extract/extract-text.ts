@@ -1,3 +1,4 @@
+import { parseExactJson } from "../../agent/text/exact-json.ts";
 import { formatJson } from "../../agent/text/format-json.ts";
 import { dropByteOrderMark } from "../../agent/text/text.ts";
 import { decodeText } from "./charset.ts";
@@ -53,7 +54,7 @@ function isFeed(xml: string): boolean {
 async function extractJson(text: string, address: string): Promise<Extracted> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExactJson(text);
   } catch {
     return { text, remarks: ["it says that it is JSON, and is none"] };
   }
