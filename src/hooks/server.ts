@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { parseExactJson } from "../agent/text/exact-json.ts";
 import { isJsonTooDeep, mostLevels } from "../agent/text/nesting.ts";
 import { parseJson } from "../agent/text/text.ts";
 import { inboundServerOptions, largestInboundBody, limitConnections } from "../chat/inbound-requests.ts";
@@ -209,7 +210,7 @@ async function readEvent(
   if (!isGenuine(proof, secret, sent, now)) return refuse(401, "The proof of origin is wrong.");
   const json = body.toString("utf8");
   if (isJsonTooDeep(json)) return refuse(400, `The body is nested more than ${mostLevels} levels deep.`);
-  const payload = parseJson(json);
+  const payload = parseJson(json, parseExactJson);
   if (payload === undefined)
     return refuse(400, "The body is not JSON: choose application/json where it is sent.");
   const kind = readKind(sent);

@@ -1,3 +1,4 @@
+import { readLongInteger } from "../agent/text/exact-json.ts";
 import { formatJson } from "../agent/text/format-json.ts";
 import { cutText } from "../agent/text/text.ts";
 import { quoteLines } from "../agent/text/quote-lines.ts";
@@ -27,7 +28,8 @@ export function isOwnWork(conditions: TriggerSettings["ownWork"], event: HookEve
 
 function holds(condition: TriggerSettings["when"][number], event: HookEvent): boolean {
   const allowed = condition.in ?? [condition.is];
-  const value = readPath(event, condition.path);
+  const found = readPath(event, condition.path);
+  const value = readLongInteger(found) === undefined ? found : Number(readLongInteger(found));
   return value !== undefined && allowed.some((one) => one === value);
 }
 
@@ -45,6 +47,8 @@ export function fillPrompt(template: string, event: HookEvent): string {
   const task = template.replaceAll(placesInTemplate, (_place, path: string) => {
     const value = readPath(event, path);
     if (typeof value === "number" || typeof value === "boolean") return String(value);
+    const digits = readLongInteger(value);
+    if (digits !== undefined) return digits;
     quoted.set(path, show(value));
     return `[${path}]`;
   });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { fillKey, fillPrompt } from "../../src/hooks/template.ts";
+import { parseExactJson } from "../../src/agent/text/exact-json.ts";
+import { fillKey, fillPrompt, fits } from "../../src/hooks/template.ts";
 
 /** What a webhook's body becomes in a task, whatever its sender sends. */
 
@@ -11,6 +12,17 @@ test("A body is quoted with each member on a line of its own", () => {
       .split("\n")
       .slice(3),
   ).toEqual(["[body] is:", "> {", '>   "title": "Disk",', '>   "tags": [', '>     "a"', ">   ]", "> }"]);
+});
+
+test("A long number, as ids are, keeps its digits, in the task, in the key, in the body and for filters", () => {
+  const payload = parseExactJson('{"id":1234567890123456789,"in":{"id":1234567890123456788}}');
+  const event = { kind: "", payload };
+  expect(fillPrompt("Look at {{id}}.", event)).toBe("Look at 1234567890123456789.");
+  expect(fillKey("{{id}} {{in.id}}", event)).toBe("1234567890123456789 1234567890123456788");
+  expect(fill(payload)).toContain('> {\n>   "id": 1234567890123456789,');
+  // The settings' numbers are rounded.
+  const is = Number("1234567890123456789");
+  expect(fits([{ path: "id", is }], event)).toBe(true);
 });
 
 test("Members of lists are named as in JavaScript, or with a dot", () => {
