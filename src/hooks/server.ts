@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { parseExactJson } from "../agent/text/exact-json.ts";
 import { isJsonTooDeep, mostLevels } from "../agent/text/nesting.ts";
-import { parseJson } from "../agent/text/text.ts";
+import { dropByteOrderMark, parseJson } from "../agent/text/text.ts";
 import { inboundServerOptions, largestInboundBody, limitConnections } from "../chat/inbound-requests.ts";
 import { SurfaceError } from "../chat/surface.ts";
 import type { TriggerSettings } from "../config/triggers.ts";
@@ -208,7 +208,7 @@ async function readEvent(
   if (!body) return refuse(413, "The body has more than 1 MiB.", { connection: "close" });
   const sent: HookRequest = { headers: request.headers, body };
   if (!isGenuine(proof, secret, sent, now)) return refuse(401, "The proof of origin is wrong.");
-  const json = body.toString("utf8");
+  const json = dropByteOrderMark(body.toString("utf8"));
   if (isJsonTooDeep(json)) return refuse(400, `The body is nested more than ${mostLevels} levels deep.`);
   const payload = parseJson(json, parseExactJson);
   if (payload === undefined)
