@@ -112,3 +112,14 @@ test("JSON keeps the digits of long numbers, as ids are", async () => {
   );
   expect(text.replaceAll(/\s/g, "")).toBe('{"id":1234567890123456789,"n":[-98765432109876543210,1.5,7]}');
 });
+
+test("a feed that is sent as a page is read as a feed", async () => {
+  const rss =
+    '<rss version="2.0"><channel><title>News</title><item><title>One</title><link>/one</link></item></channel></rss>';
+  const text = "- [One](https://site.example/one)";
+  expect(await read(rss)).toMatchObject({ title: "News", text });
+  expect(await read(`<?xml version="1.0" encoding="UTF-8"?>\n${rss}`)).toMatchObject({ title: "News", text });
+  expect((await read(page("<p>About &lt;rss&gt; and <code>&lt;feed&gt;</code></p>"))).text).toContain(
+    "About",
+  );
+});

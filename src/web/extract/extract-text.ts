@@ -33,11 +33,11 @@ async function extractByType(
 ): Promise<Extracted> {
   if (/[/+]json$/.test(mediaType)) return extractJson(text, address);
   const isXml = /[/+]xml$/.test(mediaType) && mediaType !== "application/xhtml+xml";
-  if ((isXml || mediaType === "") && isFeed(text)) {
+  const isHtml = mediaType === "text/html" || mediaType === "application/xhtml+xml";
+  if (((isXml || mediaType === "") && isFeed(text)) || (isHtml && beginsAsFeed(text))) {
     const { extractFeed } = await import("./feed.ts");
     return extractFeed(text, address);
   }
-  const isHtml = mediaType === "text/html" || mediaType === "application/xhtml+xml";
   const looksLikeHtml = /^\s*(<!doctype html|<html)/i.test(text.slice(0, 500));
   if (isHtml || (looksLikeHtml && mediaType !== "text/plain")) {
     const { extractHtml } = await import("./html.ts");
@@ -49,6 +49,11 @@ async function extractByType(
 /** Whether XML is a feed: RSS 2.0, RSS 1.0 (RDF) or Atom (RFC 4287). */
 function isFeed(xml: string): boolean {
   return /<(rss|feed|rdf:RDF)[\s>]/.test(xml.slice(0, 2_000));
+}
+
+/** Whether what is sent as a page is a feed from its first element on; pages may hold RDF further below. */
+function beginsAsFeed(text: string): boolean {
+  return /^\s*(<\?xml[^>]{0,200}>\s*)?<(rss|feed|rdf:RDF)[\s>]/.test(text.slice(0, 2_000));
 }
 
 async function extractJson(text: string, address: string): Promise<Extracted> {
