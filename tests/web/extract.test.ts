@@ -123,3 +123,13 @@ test("a feed that is sent as a page is read as a feed", async () => {
     "About",
   );
 });
+
+test.each([
+  ["behind its end", "<html><body><p>First</p></body><p>Second</p></html>"],
+  [
+    "in a whole page behind it",
+    "<html><body><p>First</p></body></html>\n<html><body><p>Second</p></body></html>",
+  ],
+])("what stands of a page %s is read, as browsers show it", async (_, html) => {
+  expect((await read(html)).text).toBe("First\n\nSecond");
+});

@@ -47,7 +47,10 @@ export function extractHtml(html: string, address: string, whole: boolean): Extr
 function parse(html: string, address: string): DomDocument {
   const hasBody = /<body[\s>]/i.test(html);
   const { document }: { document: DomDocument } = parseHTML(
-    hasBody ? html : `<html><body>${html.replaceAll(/<\/?(html|body)(\s[^<>]*)?>/gi, "")}</body></html>`,
+    // What stands behind the end of a body belongs to it (WHATWG HTML, “after body”).
+    hasBody
+      ? html.replaceAll(/<\/(html|body)\s*>/gi, "")
+      : `<html><body>${html.replaceAll(/<\/?(html|body)(\s[^<>]*)?>/gi, "")}</body></html>`,
   );
   const base = document.querySelector("base")?.getAttribute("href") ?? "";
   for (const element of document.querySelectorAll(clutter)) element.remove();
