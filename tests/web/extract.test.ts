@@ -133,3 +133,11 @@ test.each([
 ])("what stands of a page %s is read, as browsers show it", async (_, html) => {
   expect((await read(html)).text).toBe("First\n\nSecond");
 });
+
+test.each([
+  ["rows", "<tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr>"],
+  ["a body", "<tbody><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></tbody>"],
+])("a table with a caption and columns stays a table: %s", async (_, rows) => {
+  const table = `<table><caption>Looms</caption><colgroup><col><col></colgroup>${rows}</table>`;
+  expect((await read(page(table))).text).toBe("Looms\n\n| A | B |\n| --- | --- |\n| 1 | 2 |");
+});

@@ -131,11 +131,13 @@ function toMarkdown(tree: DomNode): string {
     replacement(content, node) {
       if (holdsCode(node)) return content;
       const cells = "children" in node ? node.children.length : 0;
-      const isFirst = node === node.parentNode?.firstChild && node.parentNode.nodeName !== "TFOOT";
+      const before = "previousElementSibling" in node ? node.previousElementSibling : null;
+      const isFirst = before?.nodeName !== "TR" && node.parentNode?.nodeName !== "TFOOT";
       const opens = isFirst && !(node.parentNode?.nodeName === "TBODY" && hasHead(node.parentNode));
       return `|${content}\n${opens ? `|${" --- |".repeat(cells)}\n` : ""}`;
     },
   });
+  turndown.addRule("caption", { filter: "caption", replacement: (content) => `${content.trim()}\n\n` });
   turndown.addRule("rows", { filter: ["thead", "tbody", "tfoot"], replacement: (content) => content });
   turndown.addRule("table", { filter: "table", replacement: (content) => `\n\n${content.trim()}\n\n` });
   return (
