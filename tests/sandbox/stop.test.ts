@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { killLaunches } from "../../src/sandbox/bubblewrap/kill.ts";
@@ -11,8 +11,10 @@ import {
   firstOutput,
   openTwoThreads,
   output,
+  python,
   type TwoThreads,
   uniqueSeconds,
+  withoutFirstThread,
 } from "./two-threads.ts";
 
 const dataDir = dataFolder();
@@ -55,6 +57,15 @@ describe("killAll", () => {
     expect(processesWith(seconds)).toEqual([]);
     expect(await result).toMatchObject({ end: "stopped", exitCode: null, stdout: Buffer.from("running\n") });
     expect(await started.job.wait()).toMatchObject({ state: "ended", end: "stopped", exitCode: null });
+  });
+
+  test.skipIf(!existsSync("/usr/bin/python3"))("counts a process whose first thread has ended", async () => {
+    const { result } = await startedExec(
+      python(withoutFirstThread(`print("running", flush=True); time.sleep(60)`)),
+    );
+    // Bash, and what it waits for.
+    expect(await threads.sandbox.killAll()).toMatchObject({ commands: 1, processes: 2, survivors: 0 });
+    expect(await result).toMatchObject({ end: "stopped" });
   });
 
   test("leaves other threads alone, and the thread usable", async () => {

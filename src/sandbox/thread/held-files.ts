@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Owner } from "./host.ts";
+import { listThreads } from "./processes.ts";
 
 /** What processes keep on a disk although it has no name any more, so that no look at folders finds it. */
 export interface HeldFiles {
@@ -33,7 +34,11 @@ export async function measureHeldFiles(
 }
 
 async function findHeldFiles(pids: readonly number[], device: number, owner?: Owner): Promise<HeldFiles> {
-  const places = pids.flatMap((pid) => [`/proc/${pid}/fd`, `/proc/${pid}/map_files`]);
+  // A thread may have files of its own, and the first one, of which the process's own folder tells, may have ended.
+  const places = pids.flatMap((pid) => [
+    ...listThreads(pid).map((thread) => `/proc/${pid}/task/${thread}/fd`),
+    `/proc/${pid}/map_files`,
+  ]);
   const isDeleted = ["-type", "f", "-links", "0", "-printf", "%D %i %b\n"];
   const child = spawn("find", ["-L", ...places, "-maxdepth", "1", ...isDeleted], {
     ...owner,

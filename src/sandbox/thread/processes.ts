@@ -8,7 +8,7 @@ export interface ProcessIdentity {
 }
 
 export interface ProcessStatus extends ProcessIdentity {
-  /** Dead and not yet collected by its parent: it holds nothing any more. */
+  /** Dead with all its threads and not yet collected by its parent: it holds nothing any more. */
   zombie: boolean;
   /** Stands still by a signal, or because a debugger holds it. */
   stopped: boolean;
@@ -22,7 +22,8 @@ export function readProcessStatus(pid: number): ProcessStatus | undefined {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return {
     pid,
-    zombie: fields[0] === "Z" || fields[0] === "X",
+    // That is the first thread's state; others may go on without it.
+    zombie: (fields[0] === "Z" || fields[0] === "X") && Number(fields[17]) <= 1,
     stopped: fields[0] === "T" || fields[0] === "t",
     startTime: Number(fields[19]),
   };
@@ -83,10 +84,7 @@ function processesThat(fit: (pid: number) => boolean): ProcessStatus[] {
 
 /** Resident memory of the processes, in bytes. Cheap, and counts a page once for each process that maps it. */
 export function sumResidentBytes(processes: readonly ProcessIdentity[]): number {
-  return processes.reduce((sum, { pid }) => {
-    const status = readProc(`/proc/${pid}/status`) ?? "";
-    return sum + 1024 * Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
-  }, 0);
+  return processes.reduce((sum, { pid }) => sum + (findBytes(pid, "status", /^VmRSS:\s+(\d+) kB/m) ?? 0), 0);
 }
 
 /**
@@ -94,22 +92,33 @@ export function sumResidentBytes(processes: readonly ProcessIdentity[]): number 
  * does not show its mappings, as programs can choose, counts in full.
  */
 export function sumProportionalBytes(processes: readonly ProcessIdentity[]): number {
-  return processes.reduce((sum, { pid }) => {
-    const rollup = readProc(`/proc/${pid}/smaps_rollup`);
-    const shown = rollup === undefined ? readProc(`/proc/${pid}/status`) : rollup;
-    return sum + 1024 * Number(/^(?:Pss|VmRSS):\s+(\d+) kB/m.exec(shown ?? "")?.[1] ?? 0);
+  return processes.reduce((sum, each) => {
+    return sum + (findBytes(each.pid, "smaps_rollup", /^Pss:\s+(\d+) kB/m) ?? sumResidentBytes([each]));
   }, 0);
 }
 
-function children(pid: number): number[] {
-  let threads: string[];
+/** What a file in /proc says of the process's memory: that of its first thread, or where that has ended of another. */
+function findBytes(pid: number, file: string, pattern: RegExp): number | undefined {
+  const read = (folder: string) => pattern.exec(readProc(`${folder}/${file}`) ?? "")?.[1];
+  let kibibytes = read(`/proc/${pid}`);
+  for (const thread of kibibytes === undefined ? listThreads(pid) : []) {
+    kibibytes ??= read(`/proc/${pid}/task/${thread}`);
+  }
+  return kibibytes === undefined ? undefined : 1024 * Number(kibibytes);
+}
+
+/** The living threads of a process, and its first one. */
+export function listThreads(pid: number): string[] {
   try {
-    threads = readdirSync(`/proc/${pid}/task`);
+    return readdirSync(`/proc/${pid}/task`);
   } catch {
     return [];
   }
+}
+
+function children(pid: number): number[] {
   // A child belongs to the thread that started it.
-  return threads.flatMap((thread) => {
+  return listThreads(pid).flatMap((thread) => {
     const text = readProc(`/proc/${pid}/task/${thread}/children`) ?? "";
     return text.split(" ").filter(Boolean).map(Number);
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { processesWith } from "../../e2e/processes.ts";
 import type { Job, Sandbox } from "../../../src/sandbox/sandbox.ts";
-import { type Case, firstOutput, output, python, uniqueSeconds } from "../two-threads.ts";
+import { type Case, firstOutput, output, python, uniqueSeconds, withoutFirstThread } from "../two-threads.ts";
 
 const mebibyte = 1024 * 1024;
 const littleMemory = { memoryBytes: 400 * mebibyte };
@@ -60,6 +60,16 @@ print(count)`;
       assert.equal(end, "memory");
       assert.deepEqual(processesWith(seconds), []);
       assert.equal(await output(sandbox, "echo another"), "another");
+    },
+  },
+  {
+    name: "23b. memory of a process whose first thread has ended counts",
+    needs: ["/usr/bin/python3"],
+    limits: littleMemory,
+    async run({ sandbox }) {
+      const program = withoutFirstThread(`data = b'x' * (600 << 20); time.sleep(60)`);
+      const { end } = await sandbox.exec({ command: python(program), timeoutMs: 30_000 });
+      assert.equal(end, "memory");
     },
   },
   {
@@ -140,6 +150,21 @@ done`;
       assert.equal(many.end, "disk");
       assert.deepEqual(innocent.job.status(), { state: "running" });
       assert.equal((await innocent.job.kill()).survivors, 0);
+    },
+  },
+  {
+    name: "46b. so do those of a process whose first thread has ended",
+    needs: ["/usr/bin/python3"],
+    limits: { workspaceBytes: 40 * mebibyte, freeBytes: 0 },
+    async run({ sandbox }) {
+      const hold = `
+    files = []
+    for number in range(60):
+        file = open("/tmp/file", "wb"); os.unlink("/tmp/file"); file.write(b"x" * 1_000_000); file.flush()
+        files.append(file); time.sleep(0.1)
+    time.sleep(60)`;
+      const command = python(withoutFirstThread(hold));
+      assert.equal((await sandbox.exec({ command, timeoutMs: 45_000 })).end, "disk");
     },
   },
   {
