@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Job, JobStatus, KillReport } from "../sandbox.ts";
+import { GrowingBytes } from "./output.ts";
 import type { Launched, OutputStream } from "./spawner.ts";
 
 /** A background job and the output that it has left. */
@@ -58,7 +59,9 @@ function outputFile(path: string, limit: number) {
   /** How many bytes have come, and how many of them have had their turn to be written. */
   let total = 0;
   let done = 0;
-  let waiting: { data: Buffer; end: number }[] = [];
+  let waiting: { data: GrowingBytes; end: number }[] = [];
+  const pieceBytes = Math.min(65_536, limit);
+  let isToWrite = false;
   // One after the other, at explicit positions.
   let last: Promise<unknown> = file.catch(() => {});
 
@@ -72,13 +75,24 @@ function outputFile(path: string, limit: number) {
     ].filter(({ length }) => length > 0);
   }
 
+  function keepWaiting(data: Buffer): void {
+    let piece = waiting.at(-1);
+    if (!piece || piece.data.length + data.length > pieceBytes) {
+      piece = { data: new GrowingBytes(), end: total };
+      waiting.push(piece);
+    }
+    piece.data.add(data, pieceBytes - piece.data.length);
+    piece.end = total;
+  }
+
   async function writeWaiting(): Promise<void> {
     const parts = waiting;
     waiting = [];
+    isToWrite = false;
     const handle = await file;
     for (const { data, end } of parts) {
       for (const { position, from, length } of placesOf(end - data.length, end)) {
-        await handle.write(data, from, length, position);
+        await handle.write(data.all(), from, length, position);
       }
       done = end;
     }
@@ -99,9 +113,11 @@ function outputFile(path: string, limit: number) {
     append(chunk: Buffer, onFailure: () => void): void {
       if (chunk.length === 0) return;
       total += chunk.length;
-      waiting.push({ data: chunk.subarray(-limit), end: total });
+      keepWaiting(chunk.subarray(-limit));
       // Where a disk is slow, no more of it waits in memory than the file would keep.
       while (waiting[0] && waiting[0].end <= total - limit) waiting.shift();
+      if (isToWrite) return;
+      isToWrite = true;
       last = last.then(writeWaiting).catch(onFailure);
     },
     written: () => last,
