@@ -70,7 +70,11 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
     socket.once("close", () => socket.readableEnded || client.destroy());
   }
 
+  /** Connections with a request that is sent on. */
+  const relayed = new WeakSet<Duplex>();
+
   async function relay(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    relayed.add(incoming.socket);
     answer.setHeader("connection", "close");
     const url = URL.parse(incoming.url ?? "");
     const found = url && matchRepository(policy.repositories ?? [], url, incoming.method ?? "");
@@ -97,7 +101,9 @@ export function createProxyServer(options: ProxyOptions): Server & { end(): Prom
   // Or one connection could ask for any number at once.
   server.maxRequestsPerSocket = 1;
   server.on("connect", (incoming, client, head) => {
-    tunnel(incoming, client, head).catch(() => client.destroy());
+    // Node does not count it where another request is before it.
+    if (relayed.has(client)) client.destroy();
+    else tunnel(incoming, client, head).catch(() => client.destroy());
   });
   server.on("connection", (client) => {
     open.add(client);

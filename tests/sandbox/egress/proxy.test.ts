@@ -92,6 +92,13 @@ test("One connection of the sandbox has one to the host, however many requests i
   expect(dialled).toHaveLength(1);
 });
 
+test("Nor does it have a tunnel beside a request", async () => {
+  const { ask, dialled } = await proxyTo(createServer((_, answer) => answer.end("hello")));
+  const both = `${get}\r\nCONNECT api.example:443 HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`;
+  expect(await ask(both)).not.toContain("Connected");
+  expect(dialled.length).toBeLessThanOrEqual(1);
+});
+
 test("A host of which some addresses are silent is reached at another, of either family", async () => {
   const silent = ["2606:4700::1", "2606:4700::2", "2606:4700::3", "93.184.216.35"];
   const { ask, dialled } = await proxyTo(
