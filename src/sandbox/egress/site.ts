@@ -37,8 +37,9 @@ export function findPlainSite(
     ({ url }) =>
       url.protocol === "http:" &&
       url.host === asked.host &&
-      // A server may take an escaped slash for one, as those of npm do in a package's name.
-      [asked.pathname, unescapeSlashes(asked)].every((path) => isBelow(path, url.pathname)),
+      // A server may take an escaped slash for one, as those of npm do in a package's name, and `..;` for `..`, as those
+      // in Java do that know parameters of a path's parts (RFC 3986, 3.3).
+      readings(asked).every((path) => isBelow(path, url.pathname)),
   );
 }
 
@@ -46,7 +47,10 @@ function isBelow(path: string, folder: string): boolean {
   return `${path}/`.startsWith(folder.replace(/\/*$/, "/"));
 }
 
-/** The path as it would be then, up and down the folders. */
-function unescapeSlashes({ href, pathname }: URL): string {
-  return new URL(pathname.replaceAll(/%2f|%5c/gi, "/").replaceAll(/\/{2,}/g, "/"), href).pathname;
+/** The path, and what it would be then, up and down the folders, whichever of both such a server sees first. */
+function readings({ href, pathname }: URL): string[] {
+  const unescape = (path: string) => path.replaceAll(/%2f|%5c/gi, "/");
+  const strip = (path: string) => path.replaceAll(/(?:;|%3b)[^/]*/gi, "");
+  const loose = [unescape(pathname), strip(unescape(pathname)), unescape(strip(pathname))];
+  return [pathname, ...loose.map((path) => new URL(path.replaceAll(/\/{2,}/g, "/"), href).pathname)];
 }
