@@ -1,6 +1,15 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { killLaunches } from "../../src/sandbox/bubblewrap/kill.ts";
@@ -119,6 +128,39 @@ describe("killAll", () => {
     await threads.sandbox.killAll();
     expect(await writing).toMatchObject({ ok: false, reason: "failed" });
   });
+});
+
+/** Has that process, which waits for a child, tell by its event counter that its program has ended, and stay. For x86-64. */
+function tellAnEnd(pid: number): void {
+  const counter = readdirSync(`/proc/${pid}/fd`).find((name) =>
+    readlinkSync(`/proc/${pid}/fd/${name}`).includes("eventfd"),
+  );
+  // prctl(PR_SET_PDEATHSIG, 0); write(counter, &1, 8); for (;;) pause();
+  const code = [
+    ...["b89d000000", "bf01000000", "31f6", "0f05"],
+    ...["6a01", "4889e6", "b801000000", `bf${Number(counter).toString(16).padStart(2, "0")}000000`],
+    ...["ba08000000", "0f05", "b822000000", "0f05", "ebf7"],
+  ];
+  const place = Number(readFileSync(`/proc/${pid}/syscall`, "utf8").trim().split(" ").at(-1));
+  const memory = openSync(`/proc/${pid}/mem`, "r+");
+  writeSync(memory, Buffer.from(code.join(""), "hex"), 0, null, place);
+  closeSync(memory);
+}
+
+const mayWriteMemory = process.getuid?.() === 0 && process.arch === "x64";
+test.skipIf(!mayWriteMemory)("a first process that tells an end and stays is ended", async () => {
+  const seconds = uniqueSeconds();
+  // What ends without a parent wakes it.
+  const { result } = await startedExec(
+    `(sleep 0.5 &); echo running; exec >/dev/null 2>&1; sleep ${seconds}; true`,
+  );
+  const first = processesWith(seconds).find((pid) =>
+    /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, "utf8")),
+  );
+  if (first === undefined) throw new Error("There is no first process.");
+  tellAnEnd(first);
+  expect(await result).toMatchObject({ end: "exit", exitCode: 0 });
+  expect(processesWith(seconds)).toEqual([]);
 });
 
 test("a namespace that got the number of an ended one is no survivor of that", async () => {

@@ -84,7 +84,8 @@ export function buildCommandLine(
     ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"],
     ...(typeof network === "number" || network === "host" ? [] : ["--unshare-net"]),
     ...["--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
-    ...["--dir", "/etc", ...site.systemMounts, "--proc", "/proc", "--ro-bind", "/dev/null", "/proc/keys"],
+    ...["--dir", "/etc", ...site.systemMounts, "--proc", "/proc"],
+    ...closedInProc.flatMap((path) => ["--ro-bind", "/dev/null", path]),
     // A shell that is not told what SHELL is reads the users of the system to find out.
     ...["--setenv", "PATH", searchPath, "--setenv", "SHLVL", "1", "--setenv", "SHELL", "/bin/bash"],
     ...(network === "hold" ? ["--dev-bind", "/dev/null", "/dev/null"] : tenantView(folder)),
@@ -96,6 +97,12 @@ export function buildCommandLine(
     ...[request.cwd, ...(isShellCommand(program) ? [program.script, ...program.parameters] : program)],
   ];
 }
+
+/**
+ * The first process of the namespace is bwrap, as the tenant's user: whoever may write to its memory makes it tell an end
+ * that is none, and outlive the bot.
+ */
+const closedInProc = ["/proc/keys", "/proc/1/mem", "/proc/1/task/1/mem"];
 
 /** What bwrap reads from {@link environmentDescriptor}: everybody on the host could read its command line. */
 export function buildEnvironment(variables: LaunchRequest["environment"] = {}): string {

@@ -175,7 +175,11 @@ class BwrapProcess implements Launch {
 
   #killInit(): void {
     const init = this.init();
-    if (init !== undefined) process.kill(init.pid, "SIGKILL");
+    try {
+      if (init !== undefined) process.kill(init.pid, "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
   }
 
   /**
@@ -208,6 +212,8 @@ class BwrapProcess implements Launch {
   async #settle(): Promise<Ending> {
     // A program may have handed its end to a job of its thread.
     for (const { readEnd } of [this.#launcher.stdout, this.#launcher.stderr]) readEnd.destroy();
+    // It goes with bwrap, unless somebody has taught it otherwise.
+    this.#killInit();
     if (this.#cause === undefined && this.#exitCode !== 0) this.#cause = this.#group.exceeded();
     if (this.#init === undefined || (await isGone(this.#init))) {
       this.#group.release();

@@ -37,6 +37,19 @@ export const kernelCases: Case[] = [
     },
   },
   {
+    name: "12b. the memory of the first process, by which it would tell ends that are none, cannot be opened",
+    needs: ["/usr/bin/python3"],
+    async run({ sandbox }) {
+      const program = `
+for place in ("", "/task/1", "/root/proc/1", "/cwd/proc/1"):
+    for mode in ("rb", "r+b"):
+        try:
+            with open("/proc/1" + place + "/mem", mode, buffering=0): print(place, mode)
+        except OSError: pass`;
+      assert.equal(await output(sandbox, python(program)), "");
+    },
+  },
+  {
     name: "13. kernel settings cannot be written but those of the command's own namespaces",
     async run({ sandbox }) {
       const settings = ["kernel/core_pattern", "kernel/domainname", "vm/drop_caches"];
