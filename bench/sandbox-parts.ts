@@ -1,7 +1,7 @@
 /** What bubblewrap does for a command, as a whole and without each of its costly parts. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { buildCommandLine, launchEnvironment } from "../src/sandbox/bubblewrap/command-line.ts";
+import { buildCommandLine, closedInProc, launchEnvironment } from "../src/sandbox/bubblewrap/command-line.ts";
 import { inspectHost } from "../src/sandbox/bubblewrap/inspect-host.ts";
 import { defaultLimits } from "../src/sandbox/limits.ts";
 import { workspaceRoot } from "../src/sandbox/sandbox.ts";
@@ -24,7 +24,7 @@ const partsOf = (folder: string): Record<string, Part> => ({
   ],
   "a /proc of its own": [
     ["--proc", "/proc"],
-    ["--ro-bind", "/dev/null", "/proc/keys"],
+    ...closedInProc.map((path) => ["--ro-bind", "/dev/null", path]),
   ],
   "the ban of user namespaces": [["--disable-userns"]],
   "certificates, alternatives and the linker's cache": hostFiles.map((path) => ["--ro-bind-try", path, path]),

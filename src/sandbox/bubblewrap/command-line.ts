@@ -102,7 +102,7 @@ export function buildCommandLine(
  * The first process of the namespace is bwrap, as the tenant's user: whoever may write to its memory makes it tell an end
  * that is none, and outlive the bot.
  */
-const closedInProc = ["/proc/keys", "/proc/1/mem", "/proc/1/task/1/mem"];
+export const closedInProc = ["/proc/keys", "/proc/1/mem", "/proc/1/task/1/mem"];
 
 /** What bwrap reads from {@link environmentDescriptor}: everybody on the host could read its command line. */
 export function buildEnvironment(variables: LaunchRequest["environment"] = {}): string {
