@@ -80,10 +80,18 @@ test("A token that has ended is renewed once, whatever the number of processes t
 });
 
 test("A token is renewed before it ends", async () => {
-  const { signIn, open, oauth } = await scene({ lastsSeconds: 60 });
+  const { signIn, open, oauth } = await scene({ lastsSeconds: 20 });
   await signIn();
   await (await open()).offer(signal);
   expect(oauth.renewals).toBeGreaterThan(0);
+});
+
+test("A token that lasts a few minutes, as many servers give them, is not renewed with each request", async () => {
+  const { signIn, open, oauth } = await scene({ lastsSeconds: 300 });
+  await signIn();
+  const call = await toolNamed(await open(), "notes__echo");
+  expect((await run(call, { say: "a" })).status).toBe("ok");
+  expect(oauth.renewals).toBe(0);
 });
 
 test("An account that was taken back costs the server's tools and says what to do", async () => {

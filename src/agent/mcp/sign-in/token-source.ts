@@ -11,8 +11,8 @@ import { takeTokens } from "./sign-in.ts";
 /** RFC 6749, 3.3; people read them. */
 const scopes = /^[\x21\x23-\x5B\x5D-\x7E]+( [\x21\x23-\x5B\x5D-\x7E]+)*$/;
 
-/** A token is renewed so long before its end, ms. */
-const renewAheadMs = 5 * 60_000;
+/** A token is renewed so long before its end, ms: shorter than tokens last, or each request would renew one. */
+const renewAheadMs = 30_000;
 /** How long a process that does not renew waits for the one that does: so often, so long, ms. */
 const waits = { times: 20, eachMs: 250 };
 
