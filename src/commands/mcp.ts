@@ -7,7 +7,13 @@ import { type HttpEndpoint, takesPersons } from "../agent/mcp/config.ts";
 import { disconnectAccount } from "../agent/mcp/sign-in/disconnect.ts";
 import { SignInError } from "../agent/mcp/sign-in/begun.ts";
 import { beginSignIn } from "../agent/mcp/sign-in/sign-in.ts";
-import { type Accounts, type AccountStore, isUsable, listWanted } from "../agent/contracts/mcp-account.ts";
+import {
+  type Accounts,
+  type AccountStore,
+  changeAccount,
+  isUsable,
+  listWanted,
+} from "../agent/contracts/mcp-account.ts";
 import type { CommandContext } from "../app/command-context.ts";
 import { openAccounts } from "../app/mcp/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
@@ -34,7 +40,10 @@ export function loginToMcp(name: string, options: { port: number; json?: true })
 /** Signs the installation out. */
 export function logoutOfMcp(name: string, { json }: { json?: true }): Promise<number> {
   return withAccounts(async (_setup, accounts) => {
-    const was = await accounts.remove(name);
+    let was = false;
+    await changeAccount(accounts, name, async () => {
+      was = await accounts.remove(name);
+    });
     const text = was ? `Signed out of ${name}.` : `Nobody was signed in to ${name}.`;
     printResult(json, { server: name, signedOut: was }, text);
     return 0;
@@ -164,7 +173,7 @@ async function logIn(
     ),
   );
   const account = await signIn.finish(answer);
-  await accounts.write(name, account);
+  await changeAccount(accounts, name, () => accounts.write(name, account));
   const { scope } = account;
   const facts = { server: name, signedIn: true, ...(scope && { scope }) };
   printResult(json, facts, `Signed in to ${name}${scope ? ` (${scope})` : ""}. Turns use it from now on.`);

@@ -1,7 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { Account } from "../../../src/agent/contracts/mcp-account.ts";
 import { beginSignIn } from "../../../src/agent/mcp/sign-in/sign-in.ts";
+import { keys } from "../../../src/queue/redis/keys.ts";
 import { createAccountStore } from "../../../src/queue/stores/mcp-accounts.ts";
 import { startHttpFixture } from "../../agent/mcp/servers/http.ts";
 import { freePort } from "../../fakes/free-port.ts";
@@ -47,6 +49,34 @@ test("heddle mcp login signs the installation in, and logout out again, without 
   expect(wrong.output()).toContain('Put "signIn": true into the entry of plain in');
   for (const { output } of [login, list, doctor, logout])
     for (const token of oauth.tokens) expect(output()).not.toContain(token);
+});
+
+test("A sign-in that has ended does not come back with a token that a worker is just renewing", async () => {
+  const servers = { notes: { url: "http://127.0.0.1:9/mcp", signIn: true } };
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const redis = here.redis.client();
+  const accounts = createAccountStore(redis, sealKey);
+  const account: Account = {
+    ...{ version: 1, server: servers.notes.url, issuer: "http://127.0.0.1:9", accessToken: "old" },
+    client: { client_id: "heddle" },
+  };
+  await accounts.write("notes", account);
+  const monitor = await redis.monitor();
+  onTestFinished(() => monitor.disconnect());
+  const touched = Promise.withResolvers<void>();
+  let ended: Promise<number | string> | undefined;
+  await accounts.renewAlone("notes", async () => {
+    monitor.on("monitor", (_time: string, sent: string[]) => {
+      if (sent.some((word) => [keys.mcpAccounts, keys.mcpRenewing("notes")].includes(word)))
+        touched.resolve();
+    });
+    const logout = heddle(["mcp", "logout", "notes"]);
+    await touched.promise;
+    await accounts.write("notes", { ...account, accessToken: "new" });
+    ended = logout.ended;
+  });
+  expect(await ended).toBe(0);
+  expect(await accounts.read("notes")).toBeUndefined();
 });
 
 test("heddle mcp login asks through the environment's proxy, which does not lead it to private addresses either", async () => {
