@@ -29,10 +29,8 @@ export function createOffer(listed: readonly Listed[]): McpOffer {
     text: joined.isPersonal ? "" : listing.instructions,
     tools: joined.tools(listing),
   }));
-  const tools = offered.flatMap((server) => server.tools);
   return {
-    // Names collide only when a server imitates another one's; then the first in the file keeps it.
-    tools: tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index),
+    tools: keepFirst(offered.flatMap((server) => server.tools)),
     instructions: offered
       .filter(({ text }) => text !== "")
       .map((server) => ({ ...server, tools: server.tools.map(({ name }) => name) })),
@@ -61,4 +59,11 @@ function takeUpChange(listed: Listed): Listed {
 function isSameForModels(one: Listing, other: Listing): boolean {
   const strip = ({ prompts: _prompts, leftOut: _leftOut, ...rest }: Listing) => rest;
   return isDeepStrictEqual(strip(one), strip(other));
+}
+
+/** Names collide only when a server imitates another one's; then the first in the file keeps it. */
+export function keepFirst(tools: readonly Tool[]): Tool[] {
+  const first = new Map<string, Tool>();
+  for (const tool of tools) if (!first.has(tool.name)) first.set(tool.name, tool);
+  return [...first.values()];
 }

@@ -1,5 +1,5 @@
 import type { McpConfig, McpTimeouts } from "../../agent/mcp/config.ts";
-import type { McpOffer } from "../../agent/mcp/offer.ts";
+import { keepFirst, type McpOffer } from "../../agent/mcp/offer.ts";
 import type { McpPool } from "../../agent/mcp/pool.ts";
 
 /** What a turn has of the MCP servers while it runs. */
@@ -105,10 +105,8 @@ function joinPools(entries: readonly Entry[], closeUnused: (entry: Entry) => voi
 }
 
 function joinOffers(offers: readonly McpOffer[]): McpOffer {
-  const tools = offers.flatMap((offer) => offer.tools);
   return {
-    // Names collide only when a server imitates another one's; then the first in the file keeps it.
-    tools: tools.filter(({ name }, index) => tools.findIndex((tool) => tool.name === name) === index),
+    tools: keepFirst(offers.flatMap((offer) => offer.tools)),
     instructions: offers.flatMap(({ instructions }) => instructions),
     async renew(signal) {
       const renewed = await Promise.all(offers.map((offer) => offer.renew(signal)));
