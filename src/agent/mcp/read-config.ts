@@ -159,7 +159,8 @@ function parseServer(name: string, raw: unknown, env: Environment, secrets: Set<
   const settings = endpoint.kind === "stdio" ? endpoint.env : endpoint.headers;
   if (endpoint.kind !== "stdio" && endpoint.signIn?.clientSecret !== undefined)
     secrets.add(endpoint.signIn.clientSecret);
-  for (const [key, value] of Object.entries(settings)) noteSecret(key, value, secrets);
+  const sent = endpoint.kind === "stdio" ? [] : endpoint.url.searchParams;
+  for (const [key, value] of [...Object.entries(settings), ...sent]) noteSecret(key, value, secrets);
   return {
     state: "enabled",
     name,
@@ -268,12 +269,16 @@ function expand(text: string, env: Environment, missing: Set<string>, secrets: S
   return expanded;
 }
 
+/** `PWD` alone is the folder that a shell is in. */
+const secretName =
+  /key|token|secret|passw|credential|cookie|authorization|(^|[_-])(auth|pass|pat)([_-]|$)|[_-]pwd([_-]|$)/i;
+
 /**
  * Only values whose name says so: masking `production` wherever it appears would garble the conversation without
  * protecting anything.
  */
 function noteSecret(name: string, value: string, secrets: Set<string>): void {
-  if (!/key|token|secret|passw|credential|cookie|authorization|(^|[_-])auth([_-]|$)/i.test(name)) return;
+  if (!secretName.test(name)) return;
   // "Bearer abc": the scheme is no secret.
   const secret = value.replace(/^(bearer|basic|token) +/i, "");
   if (secret) secrets.add(secret);

@@ -155,6 +155,25 @@ describe("references to the environment", () => {
   });
 });
 
+test.each(["SMTP_PASS", "GITHUB_PAT", "ADO_PAT_WORK", "DB_PWD", "x-pat", "PASS"])(
+  "What %s holds is a secret",
+  (name) => {
+    const text = JSON.stringify({ mcpServers: { a: { command: "x", env: { [name]: "swordfish-1" } } } });
+    expect(parseMcpConfig(text, {}).secrets).toEqual(["swordfish-1"]);
+  },
+);
+
+test("A key in an address is a secret, and what else stands there is none", () => {
+  const keyed = "https://search.example/mcp?searchApiKey=swordfish-1&language=english-us";
+  const text = JSON.stringify({ mcpServers: { a: { url: keyed } } });
+  expect(parseMcpConfig(text, {}).secrets).toEqual(["swordfish-1"]);
+});
+
+test.each(["PWD", "PATH", "COMPASS_HOST", "PATTERN", "AUTHOR"])("What %s holds is none", (name) => {
+  const text = JSON.stringify({ mcpServers: { a: { command: "x", args: [`\${${name}}`] } } });
+  expect(parseMcpConfig(text, { [name]: "/srv/handbook" }).secrets).toEqual([]);
+});
+
 describe("the file", () => {
   function fileWith(content: string): string {
     const folder = mkdtempSync(join(tmpdir(), "heddle-mcp-"));
