@@ -162,7 +162,8 @@ export function takeTokens(
   return {
     accessToken: access_token,
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
-    ...(expires_in !== undefined && { expiresAt: now + expires_in * 1_000 }),
+    // Some say 0, or null, of a token that has no end.
+    ...(expires_in !== undefined && expires_in > 0 && { expiresAt: now + expires_in * 1_000 }),
     ...(scope !== undefined && { scope }),
   };
 }

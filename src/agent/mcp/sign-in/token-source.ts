@@ -135,6 +135,8 @@ async function renew(old: Account, options: TokenSourceOptions): Promise<Account
 
 async function fetchNext(account: Account, options: TokenSourceOptions): Promise<Account | undefined> {
   const { server, store, onProblem, onToken, now = Date.now } = options;
+  // The end of the old token is not that of the new one.
+  const { expiresAt: _, ...kept } = account;
   const { issuer, metadata, resource, client, refreshToken } = account;
   if (refreshToken === undefined) return undefined;
   const fetch = openSignInFetch(account);
@@ -153,7 +155,7 @@ async function fetchNext(account: Account, options: TokenSourceOptions): Promise
       fetchFn: async (address, init) =>
         boundAnswer(await fetch(address, { ...init, redirect: "error", signal: deadline }), signInBytes),
     });
-    const next = { ...account, ...takeTokens(tokens, now()) };
+    const next = { ...kept, ...takeTokens(tokens, now()) };
     await store.write(server, next);
     return next;
   } catch (error) {
