@@ -1,9 +1,11 @@
+import { z } from "zod";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline, waitFor } from "./deadline.ts";
 import { describeError } from "./failure.ts";
-import type { Link, ServerEra } from "./transport/link.ts";
+import { untilAborted } from "../until-aborted.ts";
+import { type Link, type ServerEra, withoutOwnTimeout } from "./transport/link.ts";
 import { createLink } from "./transport/open-link.ts";
 import { type Listing, nothingListed } from "./listing/listing.ts";
 import { toParamHeaders } from "./transport/param-headers.ts";
@@ -126,7 +128,29 @@ class ServerConnection implements Connection {
     const { executeMs } = this.#options.timeouts;
     const sent = { executeMs, headers: this.#repeatArguments(request) };
     const outcome = await this.#calls.run(request, (running) => callTool(link, running, sent));
+    if (outcome.kind === "timed-out") void this.#endIfFrozen(link);
     return "problem" in outcome ? { ...outcome, problem: this.#options.mask(outcome.problem) } : outcome;
+  }
+
+  /** A call may be slow, but whoever does not even list tools in as long again is frozen: the next use begins anew. */
+  async #endIfFrozen(link: Link): Promise<void> {
+    const { executeMs, connectMs } = this.#options.timeouts;
+    const silentMs = Math.max(executeMs, connectMs);
+    const deadline = startDeadline(silentMs, this.#life.signal);
+    try {
+      const options = { signal: deadline.signal, ...withoutOwnTimeout };
+      await untilAborted(
+        link.client.request({ method: "tools/list" }, z.unknown(), options),
+        deadline.signal,
+      );
+    } catch {
+      // Any other error is an answer, or the connection's own end.
+      if (!deadline.expired()) return;
+      this.#loseLink(link, `after a call over its time it answered nothing for ${silentMs / 1000} s`);
+      await link.close();
+    } finally {
+      deadline.release();
+    }
   }
 
   #repeatArguments(request: CallRequest): Record<string, string> {
@@ -241,9 +265,9 @@ class ServerConnection implements Connection {
     });
   }
 
-  #loseLink(link: Link): void {
+  #loseLink(link: Link, why = "the connection was closed"): void {
     if (this.#state.kind !== "ready" || this.#state.link !== link) return;
-    const problem = this.#options.mask(link.explain("the connection was closed"));
+    const problem = this.#options.mask(link.explain(why));
     this.#state = { kind: "lost", problem };
     this.#options.log("warn", `connection lost: ${problem}`);
   }

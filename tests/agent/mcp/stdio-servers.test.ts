@@ -198,6 +198,21 @@ describe("calls that fail", () => {
     await expect.poll(journal).toBe("started cancelled");
   });
 
+  test("a server that is frozen is ended after a call over its time, and the next call starts it anew", async () => {
+    const entry = { ...stdioFixture(), sandbox: false, execute_timeout: 2, connect_timeout: 3 };
+    const logged: string[] = [];
+    const pool = await poolOf({ shop: entry }, { log: ({ message }) => logged.push(message) });
+    const pid = await toolNamed(pool, "shop__pid");
+    const first = (await run(pid)).text;
+    process.kill(Number(first), "SIGSTOP");
+    expect((await run(pid)).text).toContain("did not answer within 2 s");
+    const problem = "after a call over its time it answered nothing for 3 s";
+    await expect.poll(() => logged.join(), { timeout: 10_000 }).toContain(problem);
+    const second = await run(pid);
+    expect(second.status).toBe("ok");
+    expect(second.text).not.toBe(first);
+  });
+
   test("a stop cancels the call on the server at once", async () => {
     const pool = await poolOf({ shop: stdioFixture() });
     const hang = await toolNamed(pool, "shop__hang");
