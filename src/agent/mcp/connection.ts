@@ -9,7 +9,7 @@ import { type Link, type ServerEra, withoutOwnTimeout } from "./transport/link.t
 import { createLink } from "./transport/open-link.ts";
 import { type Listing, nothingListed } from "./listing/listing.ts";
 import { toParamHeaders } from "./transport/param-headers.ts";
-import { type FreshListing, readListing } from "./listing/read-listing.ts";
+import { type FreshListing, leastFreshMs, readListing } from "./listing/read-listing.ts";
 import { RunningCalls } from "./running-calls.ts";
 import type { AccountStore } from "../contracts/mcp-account.ts";
 
@@ -255,13 +255,16 @@ class ServerConnection implements Connection {
     return { ...fresh, listing: { ...listing, instructions: this.#options.mask(listing.instructions) } };
   }
 
-  #takeListing(link: Link, { listing, late }: FreshListing): void {
+  #takeListing(link: Link, { listing, late, lacksPrompts }: FreshListing): void {
     this.#late = late;
     // Those that it had stay until it has told them again.
-    this.#listing = late ? { ...listing, prompts: this.#listing.prompts } : listing;
-    void late?.then(({ prompts, leftOut }) => {
+    this.#listing = late || lacksPrompts ? { ...listing, prompts: this.#listing.prompts } : listing;
+    void late?.then(({ prompts, leftOut, hasFailed }) => {
       if (this.#late !== late || this.#state.kind !== "ready" || this.#state.link !== link) return;
-      this.#listing = { ...listing, prompts, leftOut: [...listing.leftOut, ...leftOut] };
+      const known = hasFailed ? this.#listing.prompts : prompts;
+      this.#listing = { ...listing, prompts: known, leftOut: [...listing.leftOut, ...leftOut] };
+      const listAt = hasFailed ? this.#options.now() + leastFreshMs : Infinity;
+      this.#state = { ...this.#state, listAt: Math.min(this.#state.listAt, listAt) };
     });
   }
 

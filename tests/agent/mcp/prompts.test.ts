@@ -26,9 +26,10 @@ const triaged: ServerPrompt = {
   ],
 };
 
-async function open(entry: Record<string, unknown>) {
+async function open(entry: Record<string, unknown>, now = Date.now) {
   const told: { server: string; person?: string; prompts: readonly ServerPrompt[] }[] = [];
-  const pool = await poolOf({ tickets: entry }, { onPrompts: (offered) => void told.push(offered) });
+  const onPrompts = (offered: (typeof told)[number]) => void told.push(offered);
+  const pool = await poolOf({ tickets: entry }, { onPrompts, now });
   await pool.offer(never);
   return { pool, told };
 }
@@ -66,10 +67,23 @@ test("A prompt whose name nobody could write is left out and told; a list that f
     { problem: expect.stringContaining('The prompt "two words" is left out') },
   ]);
   const failing = await open(stdioFixture({ prompts: "broken" }));
-  expect(failing.told).toMatchObject([{ prompts: [] }]);
+  // What others know of them stays.
+  expect(failing.told).toEqual([]);
   const [status] = failing.pool.status();
   expect(status?.tools).toContain("echo");
   expect(status?.problem).toContain("Its prompts could not be listed: ");
+});
+
+test("Prompts that could not be listed are asked for again after a minute", async () => {
+  let clock = 1_000_000;
+  const { pool, told } = await open(stdioFixture({ prompts: "broken-once" }), () => clock);
+  clock += 59_000;
+  await pool.offer(never);
+  expect(told).toEqual([]);
+  clock += 2_000;
+  await pool.offer(never);
+  expect(told).toMatchObject([{ prompts: [{ name: "late" }] }]);
+  expect(pool.status()[0]?.problem).toBeUndefined();
 });
 
 test("A server that does not tell its prompts has its tools meanwhile, and the prompts are told once they come", async () => {

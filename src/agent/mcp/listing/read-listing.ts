@@ -13,7 +13,7 @@ const maxDescription = 2_048;
 const maxInstructions = 2_000;
 
 /** A list is used for so long at least, whatever its server says: it is looked at before each step of each turn, ms. */
-const leastFreshMs = 60_000;
+export const leastFreshMs = 60_000;
 
 /** So long tools wait for prompts, which few servers are slow to tell, ms. */
 const promptGraceMs = 1_000;
@@ -24,6 +24,8 @@ export interface FreshListing {
   freshMs: number;
   /** Its prompts, where they come later than its tools. Never rejects. */
   late?: Promise<PromptListing>;
+  /** It has not told its prompts: those that it had stay. */
+  lacksPrompts?: true;
 }
 
 /**
@@ -54,8 +56,9 @@ export async function readListing(
   ]);
   const prompted = soon ?? noPrompts;
   return {
-    freshMs: listed.freshMs,
+    freshMs: prompted.hasFailed ? leastFreshMs : listed.freshMs,
     ...(!soon && { late: reading }),
+    ...(prompted.hasFailed && { lacksPrompts: true }),
     listing: {
       tools: listed.tools,
       prompts: prompted.prompts,

@@ -31,8 +31,8 @@ const promptSchema = z.looseObject({
   arguments: z.array(argumentSchema).max(mostArguments).default([]),
 });
 
-/** The prompts of a server, and a sentence for each that cannot be offered. */
-export type PromptListing = Pick<Listing, "prompts" | "leftOut">;
+/** The prompts of a server, and a sentence for each that cannot be offered. `hasFailed`: it has not told them. */
+export type PromptListing = Pick<Listing, "prompts" | "leftOut"> & { hasFailed?: true };
 
 /**
  * The prompts of a server. Where they cannot be listed, its tools stay: a sentence says why. Never rejects.
@@ -51,7 +51,7 @@ export async function listPrompts(
     return { prompts, leftOut: cut === undefined ? leftOut : [...leftOut, cut] };
   } catch (error) {
     const why = deadline.expired() ? `no answer within ${ms / 1_000} s` : describeError(error);
-    return { prompts: [], leftOut: [`Its prompts could not be listed: ${why}.`] };
+    return { prompts: [], leftOut: [`Its prompts could not be listed: ${why}.`], hasFailed: true };
   } finally {
     deadline.release();
   }

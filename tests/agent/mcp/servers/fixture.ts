@@ -31,10 +31,11 @@ export interface FixtureOptions {
   /** Texts that it has as resources, by URI. */
   resources?: Record<string, string>;
   /**
-   * Its prompts, of which `triage` can be got; `broken`: it has some, and cannot list them; `silent`: it does not answer
+   * Its prompts, of which `triage` can be got; `broken`: it has some, and cannot list them; `broken-once`: at first, and
+   * then with `late`; `silent`: it does not answer
    * before somebody has called `echo`, and then with `late`.
    */
-  prompts?: object[] | "broken" | "silent";
+  prompts?: object[] | "broken" | "broken-once" | "silent";
   /** What `crash` and `crash-once` do. The latter asks whether it is the first time. */
   crash?: () => void;
   isFirstCrash?: () => boolean;
@@ -100,8 +101,13 @@ export function createFixtureServer(options: FixtureOptions = {}): Server {
   }
   const { prompts } = options;
   if (prompts) {
+    let listed = false;
     server.setRequestHandler(ListPromptsRequestSchema, () => {
-      if (prompts === "broken") throw new Error("the prompts are being printed");
+      const isFirst = !listed;
+      listed = true;
+      if (prompts === "broken" || (prompts === "broken-once" && isFirst))
+        throw new Error("the prompts are being printed");
+      if (prompts === "broken-once") return { prompts: [{ name: "late" }] };
       if (prompts === "silent") return echoed.promise.then(() => ({ prompts: [{ name: "late" }] }));
       return { prompts: prompts.map((each) => PromptSchema.parse(each)) };
     });
