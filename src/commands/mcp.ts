@@ -21,6 +21,7 @@ import { keys } from "../queue/redis/keys.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";
+import { stripControls } from "./run/terminal-view.ts";
 
 /** Somebody has to find a password. */
 const patienceMs = 10 * 60_000;
@@ -98,7 +99,7 @@ async function withAccounts(
     return await work(setup, await openAccounts(setup.config, redis), redis);
   } catch (error) {
     if (!(error instanceof SignInError)) throw error;
-    process.stderr.write(`${setup.masker.mask(error.message)}\n`);
+    process.stderr.write(`${setup.masker.mask(stripControls(error.message))}\n`);
     return 1;
   } finally {
     await server.close();

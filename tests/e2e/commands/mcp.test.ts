@@ -79,6 +79,27 @@ test("A sign-in that has ended does not come back with a token that a worker is 
   expect(await accounts.read("notes")).toBeUndefined();
 });
 
+test("What a server calls its tools, or says of its sign-in, does not steer the terminal", async () => {
+  const order = "\u001B]0;owned\u0007";
+  const more = [{ name: `${order}a\n✓ mcp       all is well`, inputSchema: { type: "string" } }];
+  const fixture = await startHttpFixture("http", 0, { more: more as never });
+  onTestFinished(() => fixture.stop());
+  const oauth = await startFakeOAuth({
+    upstream: fixture.url,
+    resource: () => `https://bank.example/${order}`,
+  });
+  onTestFinished(() => oauth.close());
+  const servers = { plain: { url: fixture.url }, notes: { url: oauth.mcp, signIn: true } };
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const [doctor, login] = [heddle(["doctor"]), heddle(["mcp", "login", "notes"])];
+  await doctor.ended;
+  expect(doctor.output()).toContain("has no valid definition");
+  expect(doctor.output()).not.toMatch(/^✓ mcp +all is well/m);
+  expect(await login.ended).toBe(1);
+  expect(login.output()).toContain("it names another resource (https://bank.example/");
+  expect(doctor.output() + login.output()).not.toContain("\u001B");
+});
+
 test("heddle mcp login asks through the environment's proxy, which does not lead it to private addresses either", async () => {
   const fixture = await startHttpFixture("http");
   const [oauth, hostile, proxy] = await Promise.all([

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { removeHidden } from "../../text/hidden-characters.ts";
 import { cutText, toWellFormed } from "../../text/text.ts";
 import { waitFor } from "../deadline.ts";
+import { joinLines } from "../failure.ts";
 import type { Link, ProtocolClient } from "../transport/link.ts";
 import { listPages } from "./list-pages.ts";
 import type { Listing, ServerTool } from "./listing.ts";
@@ -88,7 +89,12 @@ async function listTools(
     else tools.set(tool.name, tool);
   }
   if (cut !== undefined) leftOut.push(cut);
-  return { tools: [...tools.values()], leftOut, freshMs: Math.max(ttlMs, leastFreshMs) };
+  // Names are the server's words, too.
+  return {
+    tools: [...tools.values()],
+    leftOut: leftOut.map(joinLines),
+    freshMs: Math.max(ttlMs, leastFreshMs),
+  };
 }
 
 /** A sentence when the tool cannot be offered. */
