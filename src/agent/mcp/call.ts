@@ -8,7 +8,14 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { startDeadline } from "./deadline.ts";
-import { describeError, isForbidden, isNetworkFailure, isUnreachable, readStatus } from "./failure.ts";
+import {
+  describeError,
+  isForbidden,
+  isNetworkFailure,
+  isNoAnswer,
+  isUnreachable,
+  readStatus,
+} from "./failure.ts";
 import { type Link, withoutOwnTimeout } from "./transport/link.ts";
 import { type CallResult, callResultSchema } from "./result.ts";
 
@@ -44,6 +51,8 @@ export type McpCallOutcome =
    * call has not run.
    */
   | { kind: "signed-out"; lacks?: string }
+  /** What came back is no answer of the protocol: nobody knows whether it ran. */
+  | { kind: "unclear"; problem: string }
   /** The connection ended during the call: nobody knows whether it ran. */
   | { kind: "lost"; problem: string };
 
@@ -73,7 +82,8 @@ export async function callTool(
     if (isForbidden(error)) return { kind: "refused", problem: link.explain(error), forbidden: true };
     if (isHeaderMismatch(error)) return { kind: "refused", problem, outdated: true };
     if (isNetworkFailure(error)) await link.close();
-    return link.ended() ? { kind: "lost", problem: link.explain(error) } : { kind: "refused", problem };
+    if (link.ended()) return { kind: "lost", problem: link.explain(error) };
+    return { kind: isNoAnswer(error) ? "unclear" : "refused", problem };
   } finally {
     deadline.release();
   }

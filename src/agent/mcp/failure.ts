@@ -37,6 +37,19 @@ export function isNetworkFailure(error: unknown): boolean {
   return error instanceof TypeError && error.cause !== undefined;
 }
 
+/** Codes of the newer SDK's errors about answers that are none of the protocol. */
+const unreadable = new Set(["INVALID_RESULT", "CLIENT_HTTP_UNEXPECTED_CONTENT"]);
+
+/**
+ * What came is no answer of the protocol, such as the page of a gateway that waits no longer: the server may have acted
+ * on the request. The older SDK's transport for SSE has the status in its text alone.
+ */
+export function isNoAnswer(error: unknown): boolean {
+  if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return true;
+  if ((readStatus(error) ?? 0) >= 500) return true;
+  return error instanceof Error && (unreadable.has(readCode(error)) || /\(HTTP 5\d\d\)/.test(error.message));
+}
+
 /** An error and its causes in one line, without the parts that only developers need. */
 export function describeError(error: unknown): string {
   if (error instanceof z.core.$ZodError) return "what it sent does not follow the protocol";

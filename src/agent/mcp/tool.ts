@@ -129,6 +129,10 @@ export function describeOutcome(outcome: McpCallOutcome, server: string, timeout
       const text = `The MCP server ${server} did not answer within ${timeouts.executeMs / 1000} s and was told to cancel the call, which may have had effects; check before you repeat it.`;
       return { status: "error", outage: true, text };
     }
+    case "unclear": {
+      const text = `The MCP server ${server} did not answer the call as its protocol wants: ${outcome.problem}. Nobody knows whether the call had effects; check before you repeat it.`;
+      return { status: "unknown", text };
+    }
     case "lost": {
       const text = `The connection to the MCP server ${server} ended during the call: ${outcome.problem}. Nobody knows whether the call had effects; check before you repeat it.`;
       return { status: "unknown", outage: true, text };

@@ -197,6 +197,49 @@ describe("addresses without a server behind them", () => {
   });
 });
 
+test.each([
+  ["a gateway that waits no longer", 504, "text/html", "<h1>Gateway Time-out</h1>", "it fails (HTTP 504)"],
+  ["half an answer", 200, "application/json", '{"jsonrpc": "2.0", ', "JSON"],
+  ["a page", 200, "text/html", "<h1>Welcome</h1>", "text/html"],
+  [
+    "a result of no form",
+    200,
+    "application/json",
+    '{"jsonrpc": "2.0", "id": ID, "result": "done"}',
+    "protocol",
+  ],
+  [
+    "a faulty result",
+    200,
+    "application/json",
+    '{"jsonrpc": "2.0", "id": ID, "result": {"content": 1}}',
+    "content",
+  ],
+])("a call that %s answers may have run, and says so", async (_who, status, type, body, why) => {
+  const { url } = await serve("http");
+  const gateway = createServer((request, response) => {
+    void (async () => {
+      const sent = Buffer.concat(await Array.fromAsync<Buffer>(request)).toString();
+      const id = /"tools\/call"/.test(sent) ? /"id":(\d+)/.exec(sent)?.[1] : undefined;
+      if (id !== undefined)
+        return response.writeHead(status, { "content-type": type }).end(body.replace("ID", id));
+      const { method = "GET", headers } = request;
+      const kept = Object.entries(headers).filter(([name]) => /^(accept|content-type|mcp-.*)$/.test(name));
+      const answer = await fetch(url, {
+        method,
+        headers: kept.map(([name, value]): [string, string] => [name, String(value)]),
+        ...(sent !== "" && { body: sent }),
+      });
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      return response.end(Buffer.from(await answer.arrayBuffer()));
+    })();
+  });
+  const pool = await poolOf({ web: { url: `${await listenForTest(gateway)}/mcp` } });
+  const result = await run(await toolNamed(pool, "web__fail"));
+  expect(result).toMatchObject({ status: "unknown", text: expect.stringContaining(why) });
+  expect(result.text).toContain("Nobody knows whether the call had effects; check before you repeat it.");
+});
+
 test("a time-out of 0 is refused for the pool as a whole", async () => {
   await expect(poolOf({}, { timeouts: { readMs: 0 } })).rejects.toThrow(/readMs must be above 0 ms, not 0/);
 });
