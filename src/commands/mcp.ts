@@ -18,6 +18,7 @@ import type { CommandContext } from "../app/command-context.ts";
 import { openAccounts } from "../app/mcp/mcp-accounts.ts";
 import { openRedis } from "../app/redis.ts";
 import { keys } from "../queue/redis/keys.ts";
+import { UnreadableAccount } from "../queue/stores/mcp-accounts.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";
@@ -124,17 +125,25 @@ async function list({ mcp }: CommandContext, accounts: Accounts, json?: true): P
           connected,
         };
       }
-      const isSignedIn = isUsable(await accounts.read(name), url);
-      return {
-        name,
-        host: url.host,
-        state: isSignedIn ? "signed in" : `not signed in: heddle mcp login ${name}`,
-      };
+      return { name, host: url.host, state: await describeSignIn(accounts, { name, url }) };
     }),
   );
   const lines = servers.map(({ name, host, state }) => [name, host, state].filter(Boolean).join("  "));
   printResult(json, servers, lines.join("\n") || "No servers: list them in mcp.json.");
   return 0;
+}
+
+async function describeSignIn(
+  accounts: AccountStore,
+  { name, url }: { name: string; url: URL },
+): Promise<string> {
+  try {
+    const isSignedIn = isUsable(await accounts.read(name), url);
+    return isSignedIn ? "signed in" : `not signed in: heddle mcp login ${name}`;
+  } catch (error) {
+    if (!(error instanceof UnreadableAccount)) throw error;
+    return error.message;
+  }
 }
 
 /** @throws UsageError */

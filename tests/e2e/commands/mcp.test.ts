@@ -79,6 +79,21 @@ test("A sign-in that has ended does not come back with a token that a worker is 
   expect(await accounts.read("notes")).toBeUndefined();
 });
 
+test("heddle mcp list tells all servers, also where an account was stored with another key", async () => {
+  const url = "http://127.0.0.1:9/mcp";
+  const servers = { notes: { url, signIn: true }, plain: { url } };
+  await writeFile(join(here.place.folder, "mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const account: Account = {
+    ...{ version: 1, server: url, issuer: "http://127.0.0.1:9", accessToken: "a" },
+    client: { client_id: "heddle" },
+  };
+  await createAccountStore(here.redis.client(), `another ${sealKey}`).write("notes", account);
+  const list = heddle(["mcp", "list"]);
+  expect(await list.ended).toBe(0);
+  expect(list.output()).toMatch(/^notes {2}127\.0\.0\.1:9 {2}.*cannot be read with this HEDDLE_SEAL_KEY/m);
+  expect(list.output()).toMatch(/^plain {2}127\.0\.0\.1:9 {2}no sign-in$/m);
+});
+
 test("What a server calls its tools, or says of its sign-in, does not steer the terminal", async () => {
   const order = "\u001B]0;owned\u0007";
   const more = [{ name: `${order}a\n✓ mcp       all is well`, inputSchema: { type: "string" } }];
