@@ -172,7 +172,7 @@ class ScriptReader {
     if (char === "\\" && kind !== "single") {
       if (next === "`") this.isCertain = false;
       this.#at += 2;
-      return next ?? "";
+      return kind === "ansi" ? decodeAnsiLetter(next ?? "") : decodeInDouble(next ?? "");
     }
     if (kind === "double" && isSubstitution(char, next) && !"<>".includes(char))
       return this.#readSubstitution(depth);
@@ -292,6 +292,21 @@ function isSubstitution(char: string, next: string | undefined): boolean {
 }
 
 const ansiCode = /^\\(x\p{AHex}{1,2}|u\p{AHex}{1,4}|U\p{AHex}{1,8}|[0-7]{1,3})/u;
+
+/** What a backslash and this are between double quotes: before a new line it joins two lines, before most it is itself. */
+function decodeInDouble(next: string): string {
+  if (next === "\n") return "";
+  return '$`"\\'.includes(next) ? next : `\\${next}`;
+}
+
+/** What a backslash and this are in `$'…'`, besides codes. */
+function decodeAnsiLetter(next: string): string {
+  const blank = ansiBlanks[next];
+  if (blank !== undefined) return blank;
+  return "'\"\\?".includes(next) ? next : `\\${next}`;
+}
+
+const ansiBlanks: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", v: "\v", f: "\f" };
 
 /** Replaces codes such as `\x67` as `$'…'`, `printf` and `echo -e` do; `echo -e` writes octal ones with another zero. */
 export function decodeEscapes(text: string): string {

@@ -134,6 +134,15 @@ const hidden: Record<string, readonly string[]> = {
     "coproc X { git push; }",
     "{fd}>x git push",
   ],
+  "behind escapes in quotes": [
+    String.raw`bash -c $'cd x\ngit push'`,
+    String.raw`eval $'git\tpush'`,
+    String.raw`ssh host $'cd x\ngit push'`,
+    String.raw`echo $'cd x\ngit push' | sh`,
+    'bash -c "cd x && git \\\npush"',
+    'git "pu\\\nsh"',
+    String.raw`bash -c "echo -e 'git\x20push' | sh"`,
+  ],
   "in the brackets of a name": [
     "[[ -v 'a[$(git push)]' ]]",
     "printf -v 'a[$(git push)]' x",
