@@ -290,7 +290,9 @@ function countWordsBefore(words: readonly string[], at: number): number {
   const first = words[at] ?? "";
   if (first === "function") return 2;
   if (first === "coproc" && words[at + 2] === "{") return 2;
-  if (first === "time" && words[at + 1] === "-p") return 2;
+  // `for x do …`, over the arguments.
+  if (first === "for" && words[at + 2] === "do") return 3;
+  if (first === "time" && /^(?:-p|--)$/.test(words[at + 1] ?? "")) return words[at + 2] === "--" ? 3 : 2;
   return grammar.has(first) || isAssignment(first) ? 1 : 0;
 }
 

@@ -133,6 +133,9 @@ const hidden: Record<string, readonly string[]> = {
     "alias ls='git push'; ls",
     "coproc X { git push; }",
     "{fd}>x git push",
+    "for x do git push; done",
+    "time -- git push",
+    "time -p -- git push",
   ],
   "behind escapes in quotes": [
     String.raw`bash -c $'cd x\ngit push'`,
