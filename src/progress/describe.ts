@@ -10,9 +10,13 @@ import { toInlineCode } from "../chat/visible-call.ts";
 
 const shownCharacters = 120;
 
+/** Hides secrets. Applied before a text is cut: half a secret would not be recognised. */
+type Mask = (text: string) => string;
+const asItIs: Mask = (text) => text;
+
 /** One line about a tool call: its name and its primary argument. */
-export function describeCall(call: ToolCall): string {
-  return `${toInlineCode(nameCall(call))} ${toInlineCode(primaryArgument(call))}`;
+export function describeCall(call: ToolCall, mask = asItIs): string {
+  return `${toInlineCode(nameCall(call))} ${toInlineCode(primaryArgument(call, mask))}`;
 }
 
 /** The name of its tool, which a model may have made up. */
@@ -21,7 +25,7 @@ export function nameCall({ name }: ToolCall): string {
 }
 
 /** The argument that says most about a call, on one line and without a hidden character; empty when it has none. */
-export function primaryArgument(call: ToolCall): string {
+export function primaryArgument(call: ToolCall, mask = asItIs): string {
   const input = (call.input ?? {}) as Record<string, unknown>;
   const argument = [
     "command",
@@ -44,14 +48,14 @@ export function primaryArgument(call: ToolCall): string {
       : call.malformed
         ? "(unreadable arguments)"
         : JSON.stringify(input);
-  return text === "{}" ? "" : cutText(escapeHidden(takeFirstLine(text)).text, shownCharacters);
+  return text === "{}" ? "" : cutText(escapeHidden(mask(takeFirstLine(text))).text, shownCharacters);
 }
 
 /** What the model says that a command is for, on one line and without a hidden character; undefined where it says nothing. */
-export function readTitle({ name, input }: ToolCall): string | undefined {
+export function readTitle({ name, input }: ToolCall, mask: Mask): string | undefined {
   const { title } = (input ?? {}) as { title?: unknown };
   if (name !== "bash" || typeof title !== "string" || title.trim() === "") return undefined;
-  return cutText(escapeHidden(takeFirstLine(title)).text, shownCharacters);
+  return cutText(escapeHidden(mask(takeFirstLine(title))).text, shownCharacters);
 }
 
 const shownItems = 20;

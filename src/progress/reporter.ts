@@ -91,8 +91,8 @@ export function createReporter(options: ReporterOptions): TurnDisplay {
   const isUnasked = () => !hasAsked && mayKeepSilent(messages);
 
   const withResults = options.verbosity === "full";
-  const work = createWorkView({ turn: turn.id, banner, withResults, calls: turn.calls });
-  const title = () => options.mask(makeTitle(messages[0]?.text ?? "", titleChars));
+  const work = createWorkView({ turn: turn.id, banner, withResults, calls: turn.calls, mask: options.mask });
+  const title = () => makeTitle(options.mask(messages[0]?.text ?? ""), titleChars);
   const status = createThreadStatus(surface, thread, title);
   const marks = new TurnMarks({ ...options, turn: turn.id, thread });
   const progress = createEditedMessage({

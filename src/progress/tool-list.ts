@@ -39,12 +39,17 @@ const start = { lines: 4, chars: 300 };
 /** How much of what a running call prints is kept. */
 const outputTail = { lines: 20, chars: 2_000 };
 
-/** @param options.withResults whether the beginning of each result is shown with its call */
+/**
+ * @param options.withResults whether the beginning of each result is shown with its call
+ * @param options.mask hides secrets of calls; results come masked
+ */
 export function createToolList({
   withResults,
+  mask,
   now = Date.now,
 }: {
   withResults: boolean;
+  mask(text: string): string;
   now?: () => number;
 }): ToolList {
   const tools: ToolLine[] = [];
@@ -63,15 +68,15 @@ export function createToolList({
       }
       // Call ids repeat with some models; the place in the turn does not.
       const id = String(hidden + tools.length);
-      const title = readTitle(call);
+      const title = readTitle(call, mask);
       tools.push({
         shown: {
-          ...{ id, callId: call.id, name: nameCall(call), about: primaryArgument(call), state },
+          ...{ id, callId: call.id, name: nameCall(call), about: primaryArgument(call, mask), state },
           ...(title !== undefined && { title }),
           ...running,
         },
         // Beside the call, never in its place: only the call is what was run.
-        text: [title && escapeMarkdown(title), describeCall(call)].filter(Boolean).join(": "),
+        text: [title && escapeMarkdown(title), describeCall(call, mask)].filter(Boolean).join(": "),
         start: "",
       });
       if (tools.length <= shownTools) return;

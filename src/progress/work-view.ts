@@ -25,14 +25,17 @@ const shownText = 1_200;
  * @param options.turn its id
  * @param options.banner stands above what it does
  * @param options.calls what the turn has done so far
+ * @param options.mask hides secrets, before anything is cut
  */
 export function createWorkView(options: {
   turn: string;
   banner: string;
   withResults: boolean;
   calls: OpenTurn["calls"];
+  mask(text: string): string;
 }): WorkView {
-  const tools = createToolList({ withResults: options.withResults });
+  const { mask } = options;
+  const tools = createToolList({ withResults: options.withResults, mask });
   let plan = "";
   let text = "";
   let notice = "";
@@ -121,7 +124,7 @@ export function createWorkView(options: {
 
     working(headline) {
       const above = [options.banner, headline, plan];
-      const below = [cutMarkdownStart(text, shownText), notice && `_${notice}_`];
+      const below = [cutMarkdownStart(mask(text), shownText), notice && `_${notice}_`];
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },
 
@@ -130,7 +133,7 @@ export function createWorkView(options: {
 
     done(headline) {
       // People have read it, and no answer has it.
-      const rest = headline === undefined ? "" : cutMarkdownStart(grown.unfinished(), shownText);
+      const rest = headline === undefined ? "" : cutMarkdownStart(mask(grown.unfinished()), shownText);
       if (tools.isEmpty && !plan && !rest) return null;
       return { kind: "progress", ...nameDone(addCalls(doneTitle, [headline ?? "", plan], [rest]), headline) };
     },

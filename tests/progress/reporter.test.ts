@@ -7,6 +7,7 @@ import {
   type UserMessage,
 } from "../../src/agent/messages.ts";
 import { noUsage } from "../../src/agent/model.ts";
+import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import { createReporter } from "../../src/progress/reporter.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
 import type { Verbosity } from "../../src/queue/session/choices/verbosity.ts";
@@ -25,10 +26,15 @@ function reporter({
   resumed = false,
   mentionAfterMs,
   startedAt = 0,
+  mask = (said) => said,
   ...options
-}: { verbosity?: Verbosity; resumed?: boolean; mentionAfterMs?: number; startedAt?: number } & Parameters<
-  typeof memoryChat
->[0] = {}) {
+}: {
+  verbosity?: Verbosity;
+  resumed?: boolean;
+  mentionAfterMs?: number;
+  startedAt?: number;
+  mask?: (text: string) => string;
+} & Parameters<typeof memoryChat>[0] = {}) {
   const chat = memoryChat(options);
   const problems: unknown[] = [];
   const display = createReporter({
@@ -46,7 +52,7 @@ function reporter({
     publish() {},
     deciders: () => [],
     mayMention: (person) => person !== "bot",
-    mask: (text) => text,
+    mask,
     onProblem: (_, error) => problems.push(error),
   });
   const shows = (text: string) =>
@@ -272,6 +278,19 @@ test("says that it waits when people are to decide something", async () => {
   await close();
   await chat.until(() => chat.statuses.length === 1);
   expect(chat.statuses).toEqual(["(waits)"]);
+});
+
+test("shows no half of a secret where a call or a text is cut", async () => {
+  const masker = createMasker([]);
+  const { chat, show, shows, close } = reporter({ mask: (said) => masker.mask(said) });
+  const token = `ghp_${"aB3".repeat(12)}`;
+  const command = `git clone --depth 1 --branch a-name-that-is-rather-long-in-itself-already https://x:${token}@github.com/acme/shop`;
+  const title = `${"look ".repeat(18)}${token}`;
+  show(...called("bash", { command, title }, "fine"), text(`It is ${token} ${"so ".repeat(398)}`));
+  await shows("so so");
+  expect(JSON.stringify(chat.shown[0]?.message)).not.toContain("aB3aB3");
+  expect(chat.shown[0]?.message.calls?.items[0]?.about).toContain("https://x:[masked]@");
+  await close();
 });
 
 test("offers its calls apart too, each with a name of its own, for platforms that have more than text", async () => {
