@@ -166,6 +166,9 @@ function explainByDefault(what: string): string {
   return `the operator's rules say so for “${quoteShort(what)}”.`;
 }
 
+/** Whole words: what is shown is masked later, and half a secret would not be recognised. */
 function quoteShort(what: string): string {
-  return cutText(what.slice(0, 400).replaceAll(/\s+/g, " "), 80);
+  const words = what.slice(0, 400).replaceAll(/\s+/g, " ");
+  const cut = cutText(words, 80);
+  return cut === words ? cut : cut.replace(/ \S*$/, " …");
 }

@@ -28,6 +28,14 @@ const rulesOf = (rules: ToolRule[], command: string, fallback: ToolAction = "ask
   return decision.action === "ask" ? decision.rules : undefined;
 };
 
+test("A reason quotes whole words of a command, so that a secret in it can be masked", () => {
+  const policy = createPolicy([{ tool: "bash", command: "git push*", action: "ask" }], "allow");
+  const token = `ghp_${"aB3".repeat(12)}`;
+  const command = `git push --force-with-lease https://x-access-token:${token}@github.com/acme/shop main`;
+  const why = "the operator's rules say so for “git push --force-with-lease …”.";
+  expect(policy({ name: "bash", effect: "write" }, { command })).toMatchObject({ action: "ask", why });
+});
+
 describe("A rule", () => {
   test("decides when it is the first that matches, and the fallback when none does", () => {
     expect(judge(guarded, "git push --force")).toBe("deny");
