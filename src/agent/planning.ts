@@ -1,3 +1,5 @@
+import { posix } from "node:path";
+import { workspaceRoot } from "../sandbox/sandbox.ts";
 import type { ToolMessage, UserMessage } from "./messages.ts";
 import { compileGlob } from "./policy/command-pattern.ts";
 import type { Policy } from "./policy/policy.ts";
@@ -86,8 +88,8 @@ function isBackground(input: unknown): boolean {
 /** What was done to files that the plan does not name; `*` in a name stands for any text, a folder for all that is in it. */
 export function listUnplanned(planned: readonly string[], touched: readonly string[]): string[] {
   const known = planned
-    .map((name) => name.trim().replace(/^\.\//, ""))
-    .flatMap((name) => [name, `${name.replace(/\/$/, "")}/*`])
+    .map((name) => posix.relative(workspaceRoot, posix.resolve(workspaceRoot, name.trim())))
+    .flatMap((name) => (name === "" ? ["*"] : [name, `${name}/*`]))
     .map(compileGlob);
   return touched.filter((path) => !known.some((matches) => matches(path)));
 }

@@ -145,4 +145,6 @@ test("What is beyond a plan is what it names neither itself, by a folder nor by 
   const touched = ["src/a.ts", "src/deep/b.ts", "README.md", "docs/x.md", "srcs/c.ts"];
   expect(listUnplanned(["./src/", "*.md"], touched)).toEqual(["srcs/c.ts"]);
   expect(listUnplanned(["src/a.ts"], touched)).toEqual(touched.slice(1));
+  expect(listUnplanned(["/workspace/src"], touched)).toEqual(listUnplanned(["src"], touched));
+  for (const whole of [".", "./", "/workspace"]) expect(listUnplanned([whole], touched)).toEqual([]);
 });
