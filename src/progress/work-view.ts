@@ -21,19 +21,18 @@ export interface WorkView {
 
 const shownText = 1_200;
 
-/**
- * @param options.turn its id
- * @param options.banner stands above what it does
- * @param options.calls what the turn has done so far
- * @param options.mask hides secrets, before anything is cut
- */
-export function createWorkView(options: {
+export interface WorkViewOptions {
   turn: string;
+  /** Stands above what it does. */
   banner: string;
   withResults: boolean;
+  /** What the turn has done so far. */
   calls: OpenTurn["calls"];
+  /** Hides secrets, before anything is cut. */
   mask(text: string): string;
-}): WorkView {
+}
+
+export function createWorkView(options: WorkViewOptions): WorkView {
   const { mask } = options;
   const tools = createToolList({ withResults: options.withResults, mask });
   let plan = "";
@@ -124,7 +123,8 @@ export function createWorkView(options: {
 
     working(headline) {
       const above = [options.banner, headline, plan];
-      const below = [cutMarkdownStart(mask(text), shownText), notice && `_${notice}_`];
+      const said = grown.unfinished() === "" ? mask(text) : settle(mask(text));
+      const below = [cutMarkdownStart(said, shownText), notice && `_${notice}_`];
       return { kind: "progress", stoppable: true, ...addCalls("Working", above, below) };
     },
 
@@ -133,7 +133,8 @@ export function createWorkView(options: {
 
     done(headline) {
       // People have read it, and no answer has it.
-      const rest = headline === undefined ? "" : cutMarkdownStart(mask(grown.unfinished()), shownText);
+      const rest =
+        headline === undefined ? "" : cutMarkdownStart(settle(mask(grown.unfinished())), shownText);
       if (tools.isEmpty && !plan && !rest) return null;
       return { kind: "progress", ...nameDone(addCalls(doneTitle, [headline ?? "", plan], [rest]), headline) };
     },
@@ -178,6 +179,19 @@ function createGrownText() {
       return { text: `${said}${text}`, title: done?.trim() ? `Working · ${done}` : "Working" };
     },
   };
+}
+
+/** Half a token is not recognised; so few of its characters are of no use to anybody. */
+const harmlessChars = 12;
+
+/** Without a long word at the end, and without a key that is not closed: both may yet have to be masked. */
+function settle(text: string): string {
+  const opening = text.lastIndexOf("-----BEGIN ");
+  const isKey = opening >= 0 && !/-----END [A-Z ]+-----/.test(text.slice(opening));
+  const settled = isKey ? text.slice(0, opening) : text;
+  let end = settled.length;
+  while (end > 0 && /[\w.~+/=-]/.test(settled[end - 1] ?? "")) end -= 1;
+  return settled.length - end < harmlessChars ? settled : settled.slice(0, end);
 }
 
 function joinParagraphs(parts: readonly string[]): string {

@@ -293,6 +293,17 @@ test("shows no half of a secret where a call or a text is cut", async () => {
   await close();
 });
 
+test("shows a token that the agent writes only once it is whole, and can be masked", async () => {
+  const masker = createMasker([]);
+  const { chat, show, shows, close } = reporter({ mask: (said) => masker.mask(said) });
+  show(begins, text(`The token is ghp_${"aB3".repeat(11)}`));
+  await shows("The token is");
+  expect(chat.shown[0]?.message.markdown).toMatch(/The token is\s*$/);
+  show(text("aB3 as you asked"));
+  await shows("The token is [masked] as you asked");
+  await close();
+});
+
 test("offers its calls apart too, each with a name of its own, for platforms that have more than text", async () => {
   const { chat, show, shows, close } = reporter();
   // Some models give two calls the same id.
