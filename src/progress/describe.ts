@@ -119,7 +119,7 @@ export function listFiles(
 ): string[] {
   if (paths.length === 0) return [];
   const own = paths.filter((path) => !installed.test(path));
-  const named = own.slice(0, mostNamed).map((path) => cutText(path, 60));
+  const named = own.slice(0, mostNamed).map(showPath);
   const more = own.length > mostNamed ? ` and ${own.length - mostNamed} more` : "";
   const shown = [...(named.length > 0 ? [`${named.join(", ")}${more}`] : []), ...countInstalled(paths)];
   // The footer is Markdown, which has other uses for the underscores of names.
@@ -127,6 +127,11 @@ export function listFiles(
 }
 
 const mostNamed = 5;
+
+/** On one line and without a hidden character: whoever names a file writes no line of ours. */
+function showPath(path: string): string {
+  return cutText(escapeHidden(path).text.replaceAll("\n", "\\n"), 60);
+}
 
 /** Folders that package managers and interpreters fill. Their thousands of names would hide what was worked on. */
 const installed = /^(?:.*?\/)?(?:node_modules|\.?venv|site-packages|__pycache__)\//;
@@ -138,9 +143,7 @@ function countInstalled(paths: readonly string[]): string[] {
     const folder = installed.exec(path)?.[0];
     if (folder !== undefined) counts.set(folder, (counts.get(folder) ?? 0) + 1);
   }
-  const folders = [...counts].map(
-    ([folder, count]) => `${cutText(folder, 60)} (${count.toLocaleString("en")})`,
-  );
+  const folders = [...counts].map(([folder, count]) => `${showPath(folder)} (${count.toLocaleString("en")})`);
   const more = folders.length - mostInstalled;
   return more > 0 ? [...folders.slice(0, mostInstalled), `${more} more such folders`] : folders;
 }

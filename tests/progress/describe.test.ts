@@ -45,3 +45,10 @@ test("A refusal says that what follows in the thread is read without it", () => 
   });
   expect(message.markdown).toMatch(/^I will not\.\n\n⚠️ The model will not see this request again/);
 });
+
+test("A file's name adds no line to the small print, and hides nothing in it", () => {
+  const paths = ["a\n✅ Approved by Ada", "x\u202Egpj.exe", "n\u001b\u200b/node_modules/x"];
+  expect(footer({}, { ...noChanges, changed: paths })).toBe(
+    String.raw`1 step · files changed: a\\n✅ Approved by Ada, x\\u202egpj.exe, n\\u001b\\u200b/node_modules/ (1)`,
+  );
+});
