@@ -10,6 +10,7 @@ import {
   grammar,
   headers,
   schedulers,
+  searches,
   nameProgram,
   shells,
   wrappers,
@@ -276,9 +277,10 @@ function feedShell({ read, isOpen, depth }: Origin, list: CommandList): void {
 /** Whether a shell reads its commands from what the script puts before it, as in `echo … | sh`. */
 function readsCommands(words: readonly string[]): boolean {
   const isShell = (word: string) => shells.has(nameProgram(word));
+  const isSearch = (word: string) => searches.has(nameProgram(word));
   const has = (pattern: RegExp) => words.some((word) => pattern.test(word));
-  // Only options behind it, and no name of a file.
-  if (isShell(words.findLast((word) => !/^[-+]/.test(word)) ?? "")) return true;
+  // Only options behind it, and no name of a file. `grep bash` looks for the word.
+  if (isShell(words.findLast((word) => !/^[-+]/.test(word)) ?? "") && !words.some(isSearch)) return true;
   const shell = words.some(isShell);
   return (
     (shell && has(/^-\w*s$/)) || ((shell || has(/^(source|\.)$/)) && has(/^(<\(|\/dev\/|\/proc\/self\/fd\/)/))

@@ -14,6 +14,9 @@ export const shells = new Set([
   ...["csh", "tcsh", "mksh", "yash", "pwsh", "nu", "elvish"],
 ]);
 
+/** Programs that look for their last word in what they read, and run nothing. */
+export const searches = new Set(["grep", "egrep", "fgrep", "rg", "ag", "ack"]);
+
 /** Programs that may hand what is behind them to a shell. */
 export const evaluators = new Set([
   ...["su", "ssh", "script", "watch", "parallel", "flock", "tmux", "screen", "runuser", "entr"],

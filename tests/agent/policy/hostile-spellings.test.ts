@@ -55,6 +55,8 @@ const hidden: Record<string, readonly string[]> = {
     "exec > >(bash); echo git push",
     "echo git push | bash /proc/self/fd/0",
     "echo git push | csh",
+    "echo git push | an-unknown-wrapper sh",
+    "echo git push | grep . | sh",
     "echo git push | $SHELL",
     "echo '* * * * * git push' | crontab -",
     String.raw`printf '\x67it push' | sh`,
@@ -187,6 +189,9 @@ describe.each(Object.entries(hidden))("A command is found %s", (_where, commands
 
 describe("What looks like it keeps its verdict", () => {
   test.each([
+    "ps aux | grep bash",
+    "ps aux | grep -c zsh | cat",
+    "ls /bin | rg -i sh",
     "git -c alias.p=push log",
     "git -c core.pager=cat log",
     "GIT_PAGER=cat git log",
