@@ -194,12 +194,29 @@ const shapes = [
   /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/,
 ];
 
+/** Line breaks and blanks, also inside a JSON string. */
+const keySpace = String.raw`(?:\\[nr]|\s)`;
+
+const keyHeader = "(?:Proc-Type|DEK-Info|Version|Comment):";
+const keyFile = String.raw`(?:(?!-?${keyHeader})[\w./-]{1,200}:){1,2}`;
+
+/**
+ * What parts the lines of a key, with what programs that show lines put before each: `read_file` and `cat -n` its number,
+ * `grep` its file too, a difference or a quotation a sign. One line between may have nothing else.
+ */
+const keyBreak =
+  String.raw`${keySpace}*(?:(?:${keyFile}|\d{1,7}[|\t]|[>-])${keySpace}+)?` +
+  String.raw`(?:${keyFile})?(?:\d{1,7}[|\t])?(?:[>-] ?)?`;
+
 /** A private key, also when its end was cut off or when it is inside a JSON string. */
 const privateKey =
-  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|\s)*(?:(?:Proc-Type|DEK-Info|Version|Comment):.*|[A-Za-z0-9+/=]{16,}))+(?:(?:\\[nr]|\s)*[A-Za-z0-9+/=]+(?:(?:\\[nr]|\s)+=[A-Za-z0-9+/]{4})?(?=(?:\\[nr]|\s)*-----END))?(?:(?:\\[nr]|\s)*-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?/;
+  String.raw`-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----` +
+  String.raw`(?:${keyBreak}(?:${keyHeader}.*|[A-Za-z0-9+/=]{16,}))+` +
+  String.raw`(?:${keyBreak}[A-Za-z0-9+/=]+(?:${keySpace}${keyBreak}=[A-Za-z0-9+/]{4})?(?=${keyBreak}-----END))?` +
+  String.raw`(?:${keyBreak}-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?`;
 
 /** All shapes in one pattern, so that a text is read once. */
 export const secretShapes = new RegExp(
-  `(?<![A-Za-z0-9])(?:${shapes.map((shape) => shape.source).join("|")})|${privateKey.source}`,
+  `(?<![A-Za-z0-9])(?:${shapes.map((shape) => shape.source).join("|")})|${privateKey}`,
   "g",
 );

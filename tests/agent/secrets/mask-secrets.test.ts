@@ -124,6 +124,21 @@ describe("well-known shapes", () => {
     expect(masker.mask(`a ${key} b`)).toBe("a [masked] b");
   });
 
+  test.each<[string, (line: string, number: number) => string]>([
+    ["read_file", (line, number) => `${String(number).padStart(6)}|${line}`],
+    ["cat -n", (line, number) => `${String(number).padStart(6)}\t${line}`],
+    ["grep -n", (line, number) => `a/b.pem:${number}:${line}`],
+    ["grep", (line) => `a/b.pem:${line}`],
+    ["a quotation", (line) => `> ${line}`.trimEnd()],
+    ["a difference", (line) => `-${line}`],
+  ])("and one whose lines %s shows", (_program, show) => {
+    for (const headers of ["", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n"]) {
+      const key = `-----BEGIN RSA PRIVATE KEY-----\n${headers}${body}\n-----END RSA PRIVATE KEY-----`;
+      const shown = key.split("\n").map((line, index) => show(line, index + 1));
+      expect(masker.mask(shown.join("\n"))).toBe(show("[masked]", 1));
+    }
+  });
+
   test("a private key whose end was cut off is masked as far as it goes", () => {
     expect(masker.mask(`-----BEGIN PRIVATE KEY-----\n${letters}\n${letters}\n... more`)).toBe(
       "[masked]\n... more",
@@ -149,6 +164,8 @@ describe("hostile text", () => {
     ["sk-", "sk-".repeat(large / 3)],
     ["key headers", "-----BEGIN PRIVATE KEY-----".repeat(large / 27)],
     ["blanks after a key header", `-----BEGIN PRIVATE KEY-----${" \n".repeat(large / 2)}`],
+    ["names after a key header", `-----BEGIN PRIVATE KEY-----\n${"a/.".repeat(large / 3)}`],
+    ["numbers after a key header", `-----BEGIN PRIVATE KEY-----${"\n1:".repeat(large / 3)}`],
     ["SG. with dashes", "-SG.".repeat(large / 4)],
     ["one letter", "a".repeat(large)],
   ])("of 256 KB made of %s takes no more than a moment", (_, text) => {
