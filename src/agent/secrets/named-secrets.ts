@@ -20,6 +20,8 @@ const name =
 const matchQuoted = (quote: string) =>
   `\\\\{0,3}${quote}(?:[^${quote}\\\\\\r\\n]|\\\\[^${quote}\\r\\n])*(?:\\\\{0,3}${quote}|$)`;
 const value = `(${matchQuoted('"')}|${matchQuoted("'")}|[^\\s"'\`,;<>(){}\\[\\]\\\\|]+)([(\\[<{]?)`;
+/** With what stands before the next line where its number is shown, as by `read_file`, or its file, as by `grep`. */
+const lineEnd = `\\r?\\n(?:[ \\t]{0,8}\\d{1,7}[|\\t]|(?:[\\w./-]{1,200}:){1,2})?`;
 const end = `\\\\{0,3}["']?\\]?`;
 
 /** Each with the value, and what follows it. Tried only where a trigger is. */
@@ -27,7 +29,7 @@ const patterns = {
   assignment: sticky(`${name.source}${end}[ \\t]{0,8}(?:=>|:=|[=:](?![=:~]))[ \\t]{0,8}${value}`),
   // The name is the value of one field, the secret that of the next; or the secret is a block of YAML below its name.
   pair: sticky(
-    `${name.source}${end}(?:[ \\t]{0,8},?[ \\t]{0,8}(?:\\r?\\n)?[ \\t]{0,64}\\\\{0,3}["']?[Vv]alue${end}[ \\t]{0,4}[:=]|[ \\t]{0,8}:[ \\t]{0,8}[|>][+-]?[ \\t]{0,8}\\r?\\n)[ \\t]{0,64}${value}`,
+    `${name.source}${end}(?:[ \\t]{0,8},?[ \\t]{0,8}(?:${lineEnd})?[ \\t]{0,64}\\\\{0,3}["']?[Vv]alue${end}[ \\t]{0,4}[:=]|[ \\t]{0,8}:[ \\t]{0,8}[|>][+-]?[ \\t]{0,8}${lineEnd})[ \\t]{0,64}${value}`,
   ),
   element: sticky(`${name.source}>([^\\s<>"'\`{}]{1,256})(?=<\\/)()`),
   option: sticky(
