@@ -86,7 +86,7 @@ export function createTerminalView(
         case "tool-start":
           // Its result is the plan, which says all that its arguments do.
           if (event.call.name === "todo") break;
-          line(`▸ ${plain(`${nameCall(event.call)} ${primaryArgument(event.call)}`.trimEnd())}`);
+          line(`▸ ${plain(`${nameCall(event.call)} ${primaryArgument(event.call, masker.mask)}`.trimEnd())}`);
           calls.start(event.call.id);
           break;
         case "tool-output":

@@ -31,6 +31,8 @@ test.each([true, false])(
     view.show({ type: "text-delta", step: 1, delta: `I use ${secret.slice(0, 9)}` });
     view.show({ type: "text-delta", step: 1, delta: `${secret.slice(9)} now` });
     view.show({ type: "tool-start", step: 1, call });
+    const long = { id: "2", name: "bash", input: { command: `${"x".repeat(105)} ${secret}` } };
+    view.show({ type: "tool-start", step: 1, call: long });
     view.show({ type: "notice", text: `It was ${secret}.` });
     view.show({
       ...{
@@ -42,6 +44,7 @@ test.each([true, false])(
       closing: { kind: "answer", markdown: `Done with ${secret}.` },
     });
     expect(written.progress + written.answers).not.toContain(secret.slice(9));
+    expect(written.progress).not.toContain(secret.slice(0, 12));
     expect(written.answers).toBe("Done with [masked].\n");
     expect(written.progress).toContain("login [masked]");
     // oxlint-disable-next-line no-control-regex -- the dimming of what is not final
