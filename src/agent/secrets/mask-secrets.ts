@@ -84,8 +84,8 @@ function createFixedMasker(secrets: readonly string[]): Masker {
 
   /** Where the text's end may be the beginning of a needle; the text's length when it is not. */
   function startOfNeedle(text: string): number {
-    // What is unseen may double the length; a control sequence at the very end may be incomplete.
-    const from = Math.max(0, text.length - 2 * longest);
+    // What is unseen has up to two units for each character; a control sequence at the very end may be incomplete.
+    const from = Math.max(0, text.length - 3 * longest);
     // oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
     const tail = text.slice(from).replace(/\x1b(?:\[[0-9;]{0,16})?$/, "");
     const joined = tail.replace(unseen, "");
@@ -106,7 +106,7 @@ function createFixedMasker(secrets: readonly string[]): Masker {
  * colours and other control sequences of a terminal, characters without width.
  */
 // oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
-const unseen = /[\r\n\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+|\x1b\[[0-9;]{0,16}[A-Za-z]/g;
+const unseen = /[\r\n\p{Default_Ignorable_Code_Point}]+|\x1b\[[0-9;]{0,16}[A-Za-z]/gu;
 /** Between the bytes of a hex dump; `0x` before each is a form of its own. */
 const hexBreak = /[\s:,-]+/g;
 

@@ -244,6 +244,10 @@ describe("A known secret is masked", () => {
     ["as a list of numbers", bytes.join(", ")],
     ["with colours inside", [...secret].join("\u001b[0m")],
     ["with characters of no width inside", [...secret].join("\u200b")],
+    ["with selectors inside", [...secret].join("\uFE0F")],
+    ["with joiners inside", [...secret].join("\u034F")],
+    ["with tags inside", [...secret].join("\u{E0061}")],
+    ["with bidirectional marks inside", [...secret].join("\u2066")],
   ];
   test.each(forms)("%s", (_, form) => {
     expect(known.mask(`so: ${form} end`)).not.toContain(form.slice(8, -8));
