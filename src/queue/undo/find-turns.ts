@@ -13,7 +13,7 @@ export interface PastTurn {
   from: number;
   /** What people wrote that it has worked on. */
   asked: UserMessage[];
-  /** What it has called, those of its helpers by name alone. */
+  /** What it has called and nobody has denied, those of its helpers by name alone. */
   calls: Pick<ToolCall, "name" | "input">[];
 }
 
@@ -51,10 +51,16 @@ function describeTurn(
   records: readonly JournalRecord[],
 ): PastTurn {
   const messages = records.flatMap((record) => (record.type === "user" ? [record.message] : []));
+  const notRun = new Set(
+    records.flatMap((record) =>
+      record.type === "tool-result" && record.message.notRun ? [record.message.callId] : [],
+    ),
+  );
   const calls = records.flatMap((record): PastTurn["calls"] => {
-    if (record.type === "assistant") return toolCalls(record.message);
+    if (record.type === "assistant") return toolCalls(record.message).filter((call) => !notRun.has(call.id));
     if (record.type !== "tool-result") return [];
-    return (record.inner?.calls ?? []).map(({ name, input }) => ({ name, input: { input } }));
+    const inner = record.inner?.calls ?? [];
+    return inner.filter((call) => !call.notRun).map(({ name, input }) => ({ name, input: { input } }));
   });
   return { id, at, from, asked: messages.filter(isFromPerson), calls };
 }

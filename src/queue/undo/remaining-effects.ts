@@ -1,4 +1,6 @@
 import { openPullRequestName, openRepositoryName } from "../../agent/contracts/repositories.ts";
+import { compileCommandPattern } from "../../agent/policy/command-pattern.ts";
+import { listCommands } from "../../agent/policy/shell-commands.ts";
 import { proposePlanName } from "../../agent/planning.ts";
 import { cutText } from "../../agent/text/text.ts";
 import { webFetchName, webSearchName } from "../../agent/contracts/web.ts";
@@ -50,13 +52,11 @@ export function listRemainingEffects(turns: readonly PastTurn[]): string[] {
   return [...[...pushes].map((pushed) => `a push (\`${pushed}\`)`), ...others, ...commands];
 }
 
-/** The first `git … push` of a script; in one pass, as a command may be long. */
+const push = compileCommandPattern("git push*");
+
+/** The first `git … push` of a script, as a rule about it would see it. */
 function findPush(script: string): string | undefined {
-  for (const command of script.split(/[\n;|&]/)) {
-    const start = command.search(/\bgit\b/);
-    if (start >= 0 && /\bpush\b/.test(command.slice(start))) return command.slice(start).trim();
-  }
-  return undefined;
+  return listCommands(script).commands.find(push.concerns)?.text;
 }
 
 /** One by way of `call_tool` is named in its input. */

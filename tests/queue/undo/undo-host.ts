@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
-import { allowAll } from "../../../src/agent/policy/policy.ts";
+import { allowAll, type Policy } from "../../../src/agent/policy/policy.ts";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import type { Message } from "../../../src/agent/messages.ts";
 import type { ModelRequest } from "../../../src/agent/model.ts";
@@ -41,6 +41,7 @@ export interface UndoHostOptions {
   dataDir?: string;
   chat?: ReturnType<typeof memoryChat>;
   thread?: ThreadRef;
+  policy?: Policy;
   checkpoints?: Partial<NonNullable<BackendOptions["checkpoints"]>>;
 }
 
@@ -73,7 +74,7 @@ export async function openUndoHost(server: Pick<TestRedis, "client">, options: U
     limits: { steps: 10, wallMs: 60_000 },
     compaction: {},
     budgets: createBudgets({ redis, settings: unlimited, now: Date.now, warn() {}, onError }),
-    policy: allowAll,
+    policy: options.policy ?? allowAll,
     questionMs: 60_000,
     instructions: "",
     sandbox: { backend, probe, refresh: async () => probe },

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createPolicy, type ToolRule } from "../../../src/agent/policy/policy.ts";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import type { RestoreStep } from "../../../src/sandbox/checkpoints/thread-checkpoints.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -75,6 +76,26 @@ describe("an undo", () => {
     const request = JSON.stringify(host.requests.at(-1)?.messages);
     expect(request).toContain("make a");
     expect(request).not.toContain("make b");
+  });
+
+  test("names nothing as done that was denied, and no push that is none", async () => {
+    const rules: ToolRule[] = [
+      { tool: "bash", command: "git push*", action: "deny" },
+      { tool: "record_note", action: "deny" },
+    ];
+    const host = await open({ policy: createPolicy(rules, "allow") });
+    await host.says("make b", [
+      bash("git push origin main"),
+      { calls: [{ name: "record_note", input: { content: "It is made." } }] },
+      bash("echo b >b; echo git commit -m 'to push later' | cat; git stash push || true"),
+      { text: "Made." },
+    ]);
+    await host.run();
+    await host.says("!undo");
+    await host.run();
+    expect(host.last()).toContain(
+      "- **Not undone**: what commands have sent over the network; what was used of a budget.",
+    );
   });
 
   test("is taken back by its button until something else happens", async () => {
