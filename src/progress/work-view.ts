@@ -1,6 +1,7 @@
 import type { AgentEvent } from "../agent/events.ts";
 import type { OpenTurn } from "../agent/journal/history.ts";
 import type { ToolCall, ToolMessage } from "../agent/messages.ts";
+import { cutOpenKey } from "../agent/secrets/open-key.ts";
 import { quoteOutput } from "../chat/call-text.ts";
 import { cutMarkdownStart } from "../chat/markdown.ts";
 import type { CallList, GrowingText, OutboundMessage } from "../chat/outbound.ts";
@@ -186,9 +187,7 @@ const harmlessChars = 12;
 
 /** Without a long word at the end, and without a key that is not closed: both may yet have to be masked. */
 function settle(text: string): string {
-  const opening = text.lastIndexOf("-----BEGIN ");
-  const isKey = opening >= 0 && !/-----END [A-Z ]+-----/.test(text.slice(opening));
-  const settled = isKey ? text.slice(0, opening) : text;
+  const settled = cutOpenKey(text);
   let end = settled.length;
   while (end > 0 && /[\w.~+/=-]/.test(settled[end - 1] ?? "")) end -= 1;
   return settled.length - end < harmlessChars ? settled : settled.slice(0, end);

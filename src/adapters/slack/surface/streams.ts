@@ -1,4 +1,5 @@
 import type { types, webApi } from "@slack/bolt";
+import { cutOpenKey } from "../../../agent/secrets/open-key.ts";
 import type { OutboundMessage } from "../../../chat/outbound.ts";
 import type { RequestLimit } from "../../../chat/request-limit.ts";
 import type { MessageRef, ThreadRef } from "../../../chat/threads.ts";
@@ -245,13 +246,12 @@ function outputBytes(chunk: Chunk): number {
 
 /** What ends a word: a blank, or a sign of a script that has none, of which no secret is made. */
 const wordEnd =
-  /[\s\u3000-\u303F\uFF00-\uFFEF\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+  /[\s\u3000-\u303F\uFF00-\uFF60\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 /** Without the last word, which may become longer, and without a key that is not closed: it may yet have to be masked. */
 function settle(text: string): string {
-  const opening = text.lastIndexOf("-----BEGIN ");
-  const isOpen = opening >= 0 && !/-----END [A-Z ]+-----/.test(text.slice(opening));
-  let end = isOpen ? opening : text.length;
-  while (end > 0 && !wordEnd.test(text[end - 1] ?? "")) end -= 1;
-  return text.slice(0, end).trimEnd();
+  const settled = cutOpenKey(text);
+  let end = settled.length;
+  while (end > 0 && !wordEnd.test(settled[end - 1] ?? "")) end -= 1;
+  return settled.slice(0, end).trimEnd();
 }
