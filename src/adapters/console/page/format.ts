@@ -13,7 +13,8 @@ export function formatCount(number: number): string {
 
 /** Short, for the narrow places: 12,345 becomes 12.3k. */
 export function formatShort(number: number): string {
-  return new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format(number);
+  const format = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+  return format.format(number).replace("K", "k");
 }
 
 export function formatDuration(ms: number): string {
