@@ -1,6 +1,5 @@
 import { openPullRequestName, openRepositoryName } from "../../agent/contracts/repositories.ts";
-import { compileCommandPattern } from "../../agent/policy/command-pattern.ts";
-import { listCommands } from "../../agent/policy/shell-commands.ts";
+import { findPush } from "../../agent/pushes.ts";
 import { proposePlanName } from "../../agent/planning.ts";
 import { cutText } from "../../agent/text/text.ts";
 import { webFetchName, webSearchName } from "../../agent/contracts/web.ts";
@@ -50,13 +49,6 @@ export function listRemainingEffects(turns: readonly PastTurn[]): string[] {
     ? ["what commands have sent over the network"]
     : [];
   return [...[...pushes].map((pushed) => `a push (\`${pushed}\`)`), ...others, ...commands];
-}
-
-const push = compileCommandPattern("git push*");
-
-/** The first `git … push` of a script, as a rule about it would see it. */
-function findPush(script: string): string | undefined {
-  return listCommands(script).commands.find(push.concerns)?.text;
 }
 
 /** One by way of `call_tool` is named in its input. */
