@@ -7,8 +7,9 @@ import { noUsage } from "../../src/agent/model.ts";
 import { SurfaceError } from "../../src/chat/surface.ts";
 import type { Author, ContextMessage, InboundEvent } from "../../src/chat/inbound.ts";
 import { settingsSchema } from "../../src/config/schema.ts";
-import { createAccess } from "../../src/intake/access.ts";
+import { type Access, createAccess } from "../../src/intake/access.ts";
 import { createIntake } from "../../src/intake/intake.ts";
+import { receiveStop } from "../../src/intake/receive/receive-stop.ts";
 import { createBudgets } from "../../src/queue/budgets/budgets.ts";
 import { createRatings, ratingActionId } from "../../src/queue/budgets/ratings.ts";
 import { createRateLimiter } from "../../src/queue/outbox/rate-limit.ts";
@@ -556,6 +557,25 @@ describe("A stop that only the requester may give", () => {
     expect(chat.shown).toEqual([]);
     expect(await stops(person("Chief"))).toMatchObject({ kind: "stopping" });
     expect(await stops(ada)).toMatchObject({ kind: "stopping" });
+  });
+
+  test("is refused to nobody whose work begins while it is looked for", async () => {
+    const { says, redis, ref } = thread();
+    let looks = 0;
+    const mayStop: Access["mayStop"] = async (_place, { id }, requesters) => {
+      const asked = await requesters();
+      if ((looks += 1) === 1) await says(ada, "and now?");
+      return asked.includes(id);
+    };
+    const told: string[] = [];
+    const options = {
+      ...{ redis, access: { mayStop }, surface: () => memoryChat().surface, onProblem: expect.fail },
+      afterStop: async () => {},
+      tellPrivately: async (_thread: unknown, id: string) => void told.push(id),
+    };
+    const stop = { kind: "stop", target: { thread: ref }, author: ada, at: Date.now() + 1_000 } as const;
+    expect(await receiveStop(options, stop)).toMatchObject({ kind: "stopping" });
+    expect(told).toEqual([]);
   });
 
   test("that is told again is the same stop", async () => {

@@ -40,9 +40,12 @@ export async function receiveStop(
       ? threadId(event.target.thread)
       : await findThread(options, event.target.message);
   if (!thread) return { kind: "ignored", why: "the message belongs to no thread of ours" };
-  if (!(await access.mayStop(parseThreadId(thread), event.author, () => listRequesters(redis, thread)))) {
+  const mayStop = () =>
+    access.mayStop(parseThreadId(thread), event.author, () => listRequesters(redis, thread));
+  if (!(await mayStop())) {
     if (!(await hasWork(redis, thread))) return nothingToStop;
-    return refuse(options, event, thread, mayNotStop);
+    // It may have begun behind the first look, which saw nobody's work.
+    if (!(await mayStop())) return refuse(options, event, thread, mayNotStop);
   }
   const { id, name } = event.author;
   const action =
