@@ -311,8 +311,8 @@ test("Deleting a thread ends its background jobs where they run, of which a new 
   expect(alive()).toBeGreaterThan(0);
   expect(await deleteSession(redis, thread, Date.now())).toBe(true);
   await expect.poll(alive, patience).toBe(0);
-  // Its files can go only where nothing is counted as running.
-  expect(await redis.keys(`heddle:{${thread}}:*`)).toEqual([keys.stop(thread)]);
+  // Its files can go only where nothing is counted as running, which is told behind the last process.
+  await expect.poll(() => redis.keys(`heddle:{${thread}}:*`), patience).toEqual([keys.stop(thread)]);
   await says("hi", 20);
   await other.takes(thread);
   expect(receipts()).toEqual([]);
