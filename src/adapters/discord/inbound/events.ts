@@ -10,7 +10,7 @@ import {
 import { messageRef, readTime } from "../connection/ids.ts";
 import { describePerson, memberSchema, type People, userSchema } from "../connection/people.ts";
 import { attachmentHandle } from "../surface/attachments.ts";
-import { fetchQuote, readEmbed, readForwarded, readText } from "../surface/quotes.ts";
+import { fetchQuote, readForwarded, readShownWords, readText } from "../surface/quotes.ts";
 import {
   type DiscordMessage,
   isProgress,
@@ -202,10 +202,8 @@ export class EventReader {
 
   /** What a program says in cards too; those under a message of a person are previews of addresses. */
   #readText(message: DiscordMessage): string {
-    const text = readText(message, this.#options.identity.botId);
-    return isPrograms(message)
-      ? [text, ...message.embeds.flatMap(readEmbed)].filter(Boolean).join("\n")
-      : text;
+    const read = isPrograms(message) ? readShownWords : readText;
+    return read(message, this.#options.identity.botId);
   }
 
   async #findAuthor(message: DiscordMessage, channel: ChannelInfo): Promise<Author> {

@@ -1,6 +1,7 @@
 import { type REST, Routes } from "discord.js";
 import { z } from "zod";
-import type { Author, ContextMessage } from "../../../chat/inbound.ts";
+import { forwardedAuthor } from "../../../chat/forwarded.ts";
+import type { ContextMessage } from "../../../chat/inbound.ts";
 import type { ThreadRef } from "../../../chat/threads.ts";
 import { compareByTime, readTime } from "../connection/ids.ts";
 import { describePerson, type People, userSchema } from "../connection/people.ts";
@@ -39,8 +40,7 @@ const quotedSchema = contentSchema.extend({
   ...{ id: z.string(), author: userSchema, message_snapshots: snapshotsSchema },
 });
 
-/** The words of a card. */
-export function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
+function readEmbed({ title, description, fields }: z.infer<typeof embedSchema>): string[] {
   return [title ?? "", description ?? "", ...(fields ?? []).map(({ name, value }) => `${name}: ${value}`)];
 }
 
@@ -53,10 +53,17 @@ export function readText(
   return readableText(content, botId, (id) => names.get(id));
 }
 
+/** The same with the words of its cards. */
+export function readShownWords(
+  content: Pick<z.infer<typeof contentSchema>, "content" | "mentions" | "embeds">,
+  botId: string,
+): string {
+  return [readText(content, botId), ...content.embeds.flatMap(readEmbed)].filter(Boolean).join("\n");
+}
+
 function readContent(content: z.infer<typeof contentSchema>, botId: string): string {
   const files = content.attachments.map(({ filename }) => `(file: ${filename})`);
-  const parts = [readText(content, botId), ...content.embeds.flatMap(readEmbed), ...files];
-  return parts.filter(Boolean).join("\n").trim();
+  return [readShownWords(content, botId), ...files].filter(Boolean).join("\n").trim();
 }
 
 function readAttachments(contents: z.infer<typeof contentSchema>[]): Pick<ContextMessage, "attachments"> {
@@ -77,8 +84,7 @@ export function readForwarded(message: unknown, botId: string): ContextMessage |
     .filter(Boolean)
     .join("\n");
   if (!data || text === "") return undefined;
-  const author: Author = { id: "forwarded", name: "a forwarded message", standing: "external", roles: [] };
-  return { author, text, ...readAttachments(forwarded), at: readTime(data.id) };
+  return { author: forwardedAuthor, text, ...readAttachments(forwarded), at: readTime(data.id) };
 }
 
 /** What somebody other than the bot has written, with its files; undefined when there is nothing. */

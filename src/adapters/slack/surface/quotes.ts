@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { forwardedAuthor } from "../../../chat/forwarded.ts";
 import type { Author, ContextMessage } from "../../../chat/inbound.ts";
 import { besideText, readCard, readShownWords } from "../inbound/cards.ts";
 import type { People } from "../inbound/people.ts";
@@ -40,13 +41,14 @@ export function readForwarded(
   const forwarded = attachments.filter((card) => card.is_share);
   const words = forwarded.map(readCard).filter(Boolean).join("\n");
   const text = readableText(words, botUserId, (id) => people.knownName(id));
-  const author: Author = { id: "forwarded", name: "a forwarded message", standing: "external", roles: [] };
   const said = withFiles(
     text,
     forwarded.flatMap((card) => card.files),
     team,
   );
-  return said.text === "" ? undefined : { author, ...said, at: Math.floor(Number(ts) * 1_000) };
+  return said.text === ""
+    ? undefined
+    : { author: forwardedAuthor, ...said, at: Math.floor(Number(ts) * 1_000) };
 }
 
 function withFiles(
