@@ -1,11 +1,10 @@
-import { z } from "zod";
 import type { ServiceHost } from "../../sandbox/service.ts";
 import { type CallRequest, callTool, type McpCallOutcome } from "./call.ts";
 import type { EnabledServer, McpTimeouts } from "./config.ts";
 import { startDeadline, waitFor } from "./deadline.ts";
 import { describeError } from "./failure.ts";
-import { untilAborted } from "../until-aborted.ts";
-import { type Link, type ServerEra, withoutOwnTimeout } from "./transport/link.ts";
+import { isFrozen } from "./is-frozen.ts";
+import type { Link, ServerEra } from "./transport/link.ts";
 import { createLink } from "./transport/open-link.ts";
 import { type Listing, nothingListed } from "./listing/listing.ts";
 import { toParamHeaders } from "./transport/param-headers.ts";
@@ -132,25 +131,13 @@ class ServerConnection implements Connection {
     return "problem" in outcome ? { ...outcome, problem: this.#options.mask(outcome.problem) } : outcome;
   }
 
-  /** A call may be slow, but whoever does not even list tools in as long again is frozen: the next use begins anew. */
+  /** After a call over its time: the next use begins anew. */
   async #endIfFrozen(link: Link): Promise<void> {
     const { executeMs, connectMs } = this.#options.timeouts;
     const silentMs = Math.max(executeMs, connectMs);
-    const deadline = startDeadline(silentMs, this.#life.signal);
-    try {
-      const options = { signal: deadline.signal, ...withoutOwnTimeout };
-      await untilAborted(
-        link.client.request({ method: "tools/list" }, z.unknown(), options),
-        deadline.signal,
-      );
-    } catch {
-      // Any other error is an answer, or the connection's own end.
-      if (!deadline.expired()) return;
-      this.#loseLink(link, `after a call over its time it answered nothing for ${silentMs / 1000} s`);
-      await link.close();
-    } finally {
-      deadline.release();
-    }
+    if (!(await isFrozen(link, silentMs, this.#life.signal))) return;
+    this.#loseLink(link, `after a call over its time it answered nothing for ${silentMs / 1000} s`);
+    await link.close();
   }
 
   #repeatArguments(request: CallRequest): Record<string, string> {
