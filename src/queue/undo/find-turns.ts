@@ -51,16 +51,16 @@ function describeTurn(
   records: readonly JournalRecord[],
 ): PastTurn {
   const messages = records.flatMap((record) => (record.type === "user" ? [record.message] : []));
-  const notRun = new Set(
-    records.flatMap((record) =>
-      record.type === "tool-result" && record.message.notRun ? [record.message.callId] : [],
-    ),
-  );
-  const calls = records.flatMap((record): PastTurn["calls"] => {
-    if (record.type === "assistant") return toolCalls(record.message).filter((call) => !notRun.has(call.id));
-    if (record.type !== "tool-result") return [];
-    const inner = record.inner?.calls ?? [];
-    return inner.filter((call) => !call.notRun).map(({ name, input }) => ({ name, input: { input } }));
-  });
+  const calls: (PastTurn["calls"][number] & { id?: string })[] = [];
+  for (const record of records) {
+    if (record.type === "assistant") calls.push(...toolCalls(record.message));
+    if (record.type !== "tool-result") continue;
+    const { notRun, callId } = record.message;
+    // Call ids repeat with some models: the newest call is meant.
+    const denied = notRun ? calls.findLastIndex(({ id: called }) => called === callId) : -1;
+    if (denied !== -1) calls.splice(denied, 1);
+    for (const { name, input, notRun: isDenied } of record.inner?.calls ?? [])
+      if (!isDenied) calls.push({ name, input: { input } });
+  }
   return { id, at, from, asked: messages.filter(isFromPerson), calls };
 }
