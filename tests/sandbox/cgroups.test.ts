@@ -1,4 +1,4 @@
-import { fork } from "node:child_process";
+import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
@@ -59,4 +59,15 @@ test("What belongs to a bot in another PID namespace, whose number says nothing 
   });
   await findResourceGroups(defaultLimits);
   expect(homes.filter((home) => !existsSync(home))).toEqual([]);
+});
+
+test("A bot of real-time priority, whose processes a control group may refuse, finds other limits and lives on", async () => {
+  const program = fileURLToPath(new URL("./cgroup-seeker.ts", import.meta.url));
+  const bot = spawn("chrt", ["--rr", "1", process.execPath, program], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  await once(bot, "message");
+  bot.send("go");
+  const [told] = await once(bot, "message");
+  expect(told).toMatch(/^limits tier [123] \(/);
 });

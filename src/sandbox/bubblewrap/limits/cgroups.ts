@@ -180,6 +180,8 @@ async function works(tier: Tier, groups: Pick<ResourceGroups, "make">): Promise<
     opened.push(...group.entrances.map((file) => openSync(file, "w")));
     const script = `${enter(opened.map((_descriptor, index) => index + 3))} read -r go`;
     child = spawn("/bin/sh", ["-c", script], { env: {}, stdio: ["pipe", "ignore", "ignore", ...opened] });
+    // What the group refuses ends before it reads.
+    for (const part of [child, child.stdin]) part?.on("error", () => {});
     if (child.pid === undefined) return false;
     group.admit(child.pid);
     child.stdin?.end("go\n");
