@@ -2,11 +2,11 @@
 // @ts-check
 // The program for those who start it themselves: `node src/heddle.js start`. An older Node cannot read TypeScript and
 // would only say so; this file is for every Node that there is, and says which one is needed.
-import { readFileSync } from "node:fs";
 import module from "node:module";
-import { fileURLToPath } from "node:url";
 
-const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+// Not imported: for whatever an ESM imports of Node's own, Node asks for each of its parts and loads it.
+const require = module.createRequire(import.meta.url);
+const { engines } = require("../package.json");
 const oldest = engines.node.replace(">=", "");
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const [oldestMajor = 0, oldestMinor = 0] = oldest.split(".").map(Number);
@@ -26,7 +26,7 @@ if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) {
  * whoever may write what is kept decides what runs. Where that cannot be written, NODE_COMPILE_CACHE names another folder.
  */
 function keepCompiled() {
-  const folder = fileURLToPath(new URL("../.cache/compile", import.meta.url));
+  const folder = require("node:url").fileURLToPath(new URL("../.cache/compile", import.meta.url));
   const { status } = module.enableCompileCache(folder);
   if (status === module.constants.compileCacheStatus.ENABLED) process.env.NODE_COMPILE_CACHE = folder;
 }

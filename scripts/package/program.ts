@@ -23,6 +23,6 @@ export async function buildProgram(folder: string): Promise<void> {
   }
   // For every Node that there is: it stays as it is.
   const entry = await readFile(join(source, "heddle.js"), "utf8");
-  await writeFile(join(folder, "heddle.js"), entry.replace('"./main.ts"', '"./main.js"'), { mode: 0o755 });
+  await writeFile(join(folder, "heddle.js"), entry.replace('"./main.ts"', '"./main.cjs"'), { mode: 0o755 });
   await writeFile(join(folder, "THIRD-PARTY-LICENSES"), await collectNotices(foreign));
 }

@@ -86,7 +86,7 @@ test("A web page is read in a thread of its own, whose program is where its call
     "<html><head><title>Looms</title></head><body><p>Warp and weft.</p></body></html>",
   );
   const order: ExtractOrder = { body, mediaType: "text/html", address: "https://loom.example/", whole: true };
-  const worker = new Worker(join(deployed, "dist/web/extract/worker.js"), { workerData: order });
+  const worker = new Worker(join(deployed, "dist/web/extract/worker.cjs"), { workerData: order });
   const [page] = await once(worker, "message");
   expect(page).toMatchObject({ title: "Looms", text: expect.stringContaining("Warp and weft.") });
 });
