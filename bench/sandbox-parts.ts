@@ -32,7 +32,7 @@ const partsOf = (folder: string): Record<string, Part> => ({
 
 /** Each starts `true` in a sandbox of that thread, which was opened before, without limits, filter, notes and proof. */
 export async function createParts(dataDir: string, thread: string): Promise<Variant<string>[]> {
-  const inspected = await inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
+  const inspected = inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
   if (!inspected.ok) throw new Error(inspected.problem.what);
   const { host } = inspected;
   const folder = host.folderOf(thread);

@@ -47,7 +47,7 @@ export async function openEvalAgent(config: Config, dataDir: string): Promise<Ev
     { ...config, dataDir, settings: { ...settings, workspaces } },
     { readOnly: skills.mounts },
   );
-  const sandbox = await monitorSandbox(backend, { info: () => {}, warn: () => {} });
+  const sandbox = monitorSandbox(backend, { info: () => {}, warn: () => {} });
   const { problems, ok } = await sandbox.refresh();
   const mcp = await openMcpPool({ config: { servers: [], secrets: [] }, version: "0" });
   const onProblem = (problem: string, error: unknown) => {

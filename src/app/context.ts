@@ -69,7 +69,7 @@ export interface AppContext extends CommandContext, Running {
 }
 
 /**
- * Connects to Redis and proves the sandbox. @throws RedisUnavailable, ConfigError
+ * Connects to Redis, and proves the sandbox beside it: who needs it waits for its probe. @throws RedisUnavailable, ConfigError
  * @param options.measures whether this process answers to `/metrics`
  * @param options.host by default one of its own
  */
@@ -146,7 +146,7 @@ export async function createAppContext(
   );
   // What was stored and not confirmed is no repeat: a failover may have lost it by the time it is sent again.
   const intake = observe.intake(dropRepeats(confirmed));
-  const sandbox = await monitorSandbox(observe.sandbox(backend), log, { probe });
+  const sandbox = monitorSandbox(observe.sandbox(backend), log, { probe });
   return {
     ...{ ...setup, configuration, server, redis, queue, output, budgets, intake, surface, watch },
     platforms: [...surfaces.keys()],

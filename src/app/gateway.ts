@@ -144,7 +144,7 @@ export async function startGateway(
     status: async (): Promise<ConsoleStatus> => ({
       model: model().id,
       demo: model().id === "demo",
-      sandbox: context.sandbox.probe,
+      sandbox: await context.sandbox.probe(),
       redis: server.kind,
       adapters: adapters.map(({ platform }) => platform),
     }),

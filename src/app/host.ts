@@ -5,6 +5,7 @@ import type { Settings } from "../config/schema.ts";
 import { addTransferredBytes } from "../queue/budgets/transferred-bytes.ts";
 import type { RedisServer } from "../queue/redis/server.ts";
 import type { Repositories } from "../repositories/repositories.ts";
+import type { ForkedSpawner } from "../sandbox/bubblewrap/spawner.ts";
 import type { Probe, SandboxBackend } from "../sandbox/sandbox.ts";
 import type { CommandContext } from "./command-context.ts";
 import type { Configuration, LiveConfiguration } from "./configuration/live-configuration.ts";
@@ -37,11 +38,13 @@ export interface HostParts extends Running {
  * Begins to connect to Redis and to prove the sandbox. Both are other processes, and take as long as it takes to load
  * the rest of the program: whoever loads it meanwhile is ready sooner.
  *
+ * @param spawner the sandbox's process, where it has been started already
  * @throws ConfigError for settings that contradict each other; nothing is open then
  */
 export async function openHost(
   setup: CommandContext,
   configuration = openConfiguration(setup),
+  spawner?: ForkedSpawner,
 ): Promise<HostParts> {
   const { config, log, masker } = setup;
   let opened: { server: RedisServer; redis: Redis } | undefined;
@@ -56,6 +59,7 @@ export async function openHost(
     repositoriesOf: repositories.egressOf,
     readOnly: skills.mounts,
     log: (line) => log.info(line),
+    spawner,
     moved: { add: (thread, day, bytes) => addTransferredBytes(redis(), thread, day, bytes) },
   });
   const connected = openRedis(config, log).then(

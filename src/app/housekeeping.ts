@@ -25,7 +25,7 @@ export function startHousekeeping(context: AppContext): { stop(): void } {
 const cleanEveryMs = 6 * 3_600_000;
 
 async function cleanWorkspaces({ config, sandbox, log }: AppContext): Promise<void> {
-  if (!sandbox.probe.ok) return;
+  if (!(await sandbox.probe()).ok) return;
   try {
     const report = await (await sandbox.backend.workspaces()).clean(readCleanPolicy(config));
     const { archived = [], failed = [] } = report ?? {};
@@ -41,7 +41,7 @@ const removeEveryMs = 60_000;
 function createDeletedRemover({ redis, sandbox, log }: AppContext): () => Promise<void> {
   const done = new Map<string, number>();
   return async () => {
-    if (!sandbox.probe.ok) return;
+    if (!(await sandbox.probe()).ok) return;
     try {
       const deleted = await listDeleted(redis);
       for (const { thread, at } of deleted) {

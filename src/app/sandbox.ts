@@ -6,6 +6,7 @@ import type { Config } from "../config/load.ts";
 import type { Settings } from "../config/schema.ts";
 import { createBubblewrapBackend } from "../sandbox/bubblewrap/backend.ts";
 import type { DayCounter } from "../sandbox/egress/allowance.ts";
+import type { ForkedSpawner } from "../sandbox/bubblewrap/spawner.ts";
 import { createEgress, type Egress, type RepositoriesOf } from "../sandbox/egress/egress.ts";
 import { deriveTotals, type SandboxLimits } from "../sandbox/limits.ts";
 import { createUnconfinedBackend } from "../sandbox/plain/backend.ts";
@@ -26,6 +27,7 @@ const dayMs = 86_400_000;
  * @param outside.readOnly folders that every sandbox sees, the same array for as long as nothing has changed
  * @param outside.repositoriesOf what threads have of the repositories; absent where there are none
  * @param outside.moved counts what threads move over the network; without it this process counts for itself
+ * @param outside.spawner a process for it that is there already; ended where it is of no use
  * @throws ConfigError for settings that contradict each other
  */
 export function openSandboxBackend(
@@ -35,12 +37,13 @@ export function openSandboxBackend(
     log?(line: string): void;
     moved?: DayCounter;
     repositoriesOf?: RepositoriesOf | undefined;
+    spawner?: ForkedSpawner | undefined;
   } = {},
 ): SandboxBackend {
   const { channels, queue, repositories, sandbox, workspaces } = config.settings;
   // Who only looks at the host needs to know that there are some.
   const none = Object.keys(repositories).length > 0 ? () => [] : undefined;
-  const { moved, repositoriesOf = none, ...seen } = outside;
+  const { moved, repositoriesOf = none, spawner, ...seen } = outside;
   const options: BackendOptions = {
     dataDir: config.dataDir,
     limits: readSandboxLimits(sandbox),
@@ -58,10 +61,11 @@ export function openSandboxBackend(
     ...seen,
   };
   if (sandbox.backend === "none") {
+    spawner?.abandon();
     assertSingleUser(config.environment);
     return createUnconfinedBackend(options);
   }
-  return createBubblewrapBackend(options);
+  return createBubblewrapBackend(options, spawner);
 }
 
 /** @throws ConfigError when anybody but the person at this machine could give work */

@@ -13,7 +13,7 @@ export function createUndoDeps(
   onError: (error: unknown) => void,
 ): UndoDeps {
   return {
-    checkpoints: async () => (sandbox.probe.ok ? sandbox.backend.checkpoints?.() : undefined),
+    checkpoints: async () => ((await sandbox.probe()).ok ? sandbox.backend.checkpoints?.() : undefined),
     async openThread(beside, { markdown, key, since, title }, signal) {
       const surface = surfaceOf(beside.platform);
       const { openThread } = surface;

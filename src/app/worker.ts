@@ -40,7 +40,6 @@ export async function startWorker(context: AppContext, models: () => Models): Pr
   const onProblem = (problem: string, error: unknown) => log.warn({ err: error }, problem);
 
   await checkSkills(context);
-  void warnOfSmallModels(context, models()).catch(onError);
   const pools = await openServerPools(context, onError);
   const pool = await configuration.derive({
     of: ({ config: { settings }, mcp }) => [mcp, settings.mcp],
@@ -134,8 +133,14 @@ async function checkSkills({ configuration, log, skills }: AppContext): Promise<
   });
 }
 
-/** Says which models prompt and tools are too large for; what MCP servers offer is known when a turn needs them. */
-async function warnOfSmallModels({ config, log, skills }: AppContext, { model }: Models): Promise<void> {
+/**
+ * Says which models prompt and tools are too large for; what MCP servers offer is known when a turn needs them. To be
+ * called when the process serves: it measures every tool.
+ */
+export async function warnOfSmallModels(
+  { config, log, skills }: AppContext,
+  { model }: Models,
+): Promise<void> {
   const { instructions } = config.settings.agent;
   const found = await findTooSmallModels([model], { instructions, skills: (await skills.current()).skills });
   for (const text of found) log.warn(text);

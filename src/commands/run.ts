@@ -237,7 +237,7 @@ async function sayWhere(
   const id = threadId(thread);
   const backend = openSandboxBackend(config);
   try {
-    const isCopied = !sandbox.probe.ok || (await showFiles(await backend.workspaces(), id, target));
+    const isCopied = !(await sandbox.probe()).ok || (await showFiles(await backend.workspaces(), id, target));
     process.stderr.write(asTyped(`Go on with: heddle run --thread ${id} "…"\n`));
     return isCopied;
   } finally {

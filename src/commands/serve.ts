@@ -17,10 +17,11 @@ import { watchFiles } from "../app/configuration/watch-files.ts";
 import type { Models } from "../app/models/models.ts";
 import { findStartWarnings } from "../app/process/start-warnings.ts";
 import { reportServing } from "../app/process/supervised.ts";
-import { startWorker } from "../app/worker.ts";
+import { startWorker, warnOfSmallModels } from "../app/worker.ts";
 import { calls } from "../app/process/package-info.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";
+import type { Probe } from "../sandbox/sandbox.ts";
 import type { Role } from "./roles.ts";
 
 /** What has begun to open before the rest is loaded. */
@@ -93,23 +94,31 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   let url = "";
   let unreached: string[] = [];
   if (role !== "worker") await announceCatchUp(context);
-  if (role !== "gateway") add("running turns to be handed over", await startWorker(context, models));
-  if (role !== "worker") {
-    const gateway = await startGateway(context, () => models().model, consoleToken, {
-      isWhole: role === "all",
-    });
-    add("the connections to chat platforms and console to close", gateway);
-    ({ url, unreached } = gateway);
-  } else if (metricsPort !== undefined) {
-    add("the metrics to close", await startMetrics(context, metricsPort, consoleToken));
-  }
+  // At once: while one waits for Redis, the other may wait for a platform.
+  await allEnded([
+    role !== "gateway" &&
+      startWorker(context, models).then((worker) => add("running turns to be handed over", worker)),
+    role !== "worker" &&
+      startGateway(context, () => models().model, consoleToken, { isWhole: role === "all" }).then(
+        (gateway) => {
+          add("the connections to chat platforms and console to close", gateway);
+          ({ url, unreached } = gateway);
+        },
+      ),
+    role === "worker" &&
+      metricsPort !== undefined &&
+      startMetrics(context, metricsPort, consoleToken).then((metrics) =>
+        add("the metrics to close", metrics),
+      ),
+  ]);
   const onError = (error: unknown) => context.onError(error, "the heartbeat was not written");
   add(
     "the heartbeat to end",
     await startHeartbeat({ redis: context.redis, instance: readInstance(setup.config), onError }),
   );
   add("the files of the configuration to be let go", await followConfiguration(context, role));
-  process.stdout.write(banner(context, models().model.id, { url, unreached, consoleToken }));
+  const probe = await context.sandbox.probe();
+  process.stdout.write(banner(context, models().model.id, { url, unreached, consoleToken, probe }));
   reportServing();
   // Node would do so when the process ends: in a new installation that takes as long as the rest.
   setImmediate(flushCompileCache);
@@ -119,6 +128,16 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
   void findStartWarnings(setup.config, ending.signal).then((found) => {
     for (const text of found) setup.log.warn(text);
   });
+  if (role !== "gateway")
+    void warnOfSmallModels(context, models()).catch((error: unknown) =>
+      context.onError(error, "whether the models are large enough could not be told"),
+    );
+}
+
+/** Waits for all, so that what one has opened can be closed where another fails. @throws the first failure */
+async function allEnded(starting: readonly (Promise<unknown> | false)[]): Promise<void> {
+  for (const result of await Promise.allSettled(starting.filter((part) => part !== false)))
+    if (result.status === "rejected") throw result.reason;
 }
 
 const roleNames: Record<Role, string> = { all: "gateway and worker", gateway: "gateway", worker: "worker" };
@@ -205,7 +224,8 @@ function banner(
     url,
     unreached,
     consoleToken: { byDefault },
-  }: { url: string; unreached: readonly string[]; consoleToken: ConsoleToken },
+    probe,
+  }: { url: string; unreached: readonly string[]; consoleToken: ConsoleToken; probe: Probe },
 ): string {
   const { config } = context;
   const stateOf = (platform: string) =>
@@ -218,7 +238,7 @@ function banner(
         ? "demo, which plays scripted tasks. For a real one put ANTHROPIC_API_KEY, OPENAI_API_KEY or MINIMAX_API_KEY into .env."
         : model,
     ],
-    ...describeBackends(context),
+    ...describeBackends(context, probe),
     ...(url && (SLACK_BOT_TOKEN ?? SLACK_CLIENT_ID) ? [["slack", stateOf("slack")]] : []),
     ...(url && DISCORD_TOKEN ? [["discord", stateOf("discord")]] : []),
     ...(url ? describeConsole(url, byDefault) : []),
@@ -233,8 +253,7 @@ function banner(
  * Redis and sandbox. Where the log has just told them as JSON they are left out, because journals and containers put
  * both streams into one place; what is wrong with the sandbox is told by both.
  */
-function describeBackends({ server, sandbox, log }: AppContext): string[][] {
-  const { ok, summary, problems } = sandbox.probe;
+function describeBackends({ server, log }: AppContext, { ok, summary, problems }: Probe): string[][] {
   if (!process.stderr.isTTY && log.isLevelEnabled("info") && ok && problems.length === 0) return [];
   return [
     ["redis", server.describe],

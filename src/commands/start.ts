@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as turnLoop } from "node:timers/promises";
 import { startReporting } from "../app/process/supervised.ts";
 import type { Config } from "../config/load.ts";
 import { createCommandContext } from "./context.ts";
@@ -6,6 +6,9 @@ import type { Role } from "./roles.ts";
 
 /** Serves chat, console and turns until SIGTERM or SIGINT; main.ts has started a supervisor where turns are run. */
 export async function startRole(role: Role): Promise<number> {
+  const { forkSpawner } = await import("../sandbox/bubblewrap/spawner.ts");
+  // Before anything else: it loads while this process does, and the sandbox's self-test waits for it.
+  const spawner = forkSpawner();
   const setup = await createCommandContext(undefined, { serves: true });
   startReporting(setup.config.settings.queue.hangSeconds * 1_000);
   const { openConfiguration, openHost } = await import("../app/host.ts");
@@ -14,7 +17,7 @@ export async function startRole(role: Role): Promise<number> {
   // Before anything is connected: it is told at once, however slow Redis is.
   checkModelKeys(setup.config);
   const configuration = openConfiguration(setup);
-  const host = await openHost(setup, configuration);
+  const host = await openHost(setup, configuration, spawner);
   const models = openCurrentModels(configuration, setup.log);
   // `serve` awaits them and hears of a failure then.
   models.catch(() => undefined);
@@ -37,7 +40,7 @@ async function loadServe(config: Config, role: Role) {
   ];
   for (const load of parts) {
     await load();
-    await delay(1);
+    await turnLoop();
   }
   return await import("./serve.ts");
 }

@@ -3,7 +3,8 @@ import type { Probe, SandboxBackend } from "./sandbox.ts";
 /** A back end and what its last probe found. */
 export interface SandboxHealth {
   readonly backend: SandboxBackend;
-  readonly probe: Probe;
+  /** The last one that has ended. Waits for the first, which is under way when the process starts. */
+  probe(): Promise<Probe>;
   /** To be called when a turn begins: a probe that failed is repeated, as what made it fail may have passed. */
   refresh(): Promise<Probe>;
 }
@@ -15,31 +16,33 @@ const retryMs = 60_000;
  * Tells the log what is in force, and probes again what failed.
  * @param options.probe the back end's first probe, which may be under way; by default it begins now
  */
-export async function monitorSandbox(
+export function monitorSandbox(
   backend: SandboxBackend,
   log: Record<"info" | "warn", (line: string) => void>,
   { now = Date.now, probe: first = backend.probe() }: { now?(): number; probe?: Promise<Probe> } = {},
-): Promise<SandboxHealth> {
+): SandboxHealth {
+  let probedAt = now();
   const look = async (looking: Promise<Probe>): Promise<Probe> => {
     const found = await looking;
+    probedAt = now();
     log.info(`Sandbox: ${found.summary}`);
     for (const { what, fix } of found.problems) log.warn(`Sandbox: ${what} ${fix}`);
     return found;
   };
-  let probe = await look(first);
-  let probedAt = now();
+  let latest = look(first);
+  // Whoever needs it hears of it; a command that ends before may need none.
+  latest.catch(() => undefined);
   let probing: Promise<Probe> | undefined;
   return {
     backend,
-    get probe() {
-      return probe;
-    },
+    probe: () => latest,
     async refresh() {
+      const probe = await latest;
       if (probe.ok || (probing === undefined && now() - probedAt < retryMs)) return probe;
       probing ??= look(backend.probe()).finally(() => (probing = undefined));
-      probe = await probing;
-      probedAt = now();
-      return probe;
+      const found = await probing;
+      latest = Promise.resolve(found);
+      return found;
     },
   };
 }

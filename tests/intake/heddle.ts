@@ -111,7 +111,7 @@ export async function openHeddle(
     instructions: "",
     sandbox: {
       backend: createBubblewrapBackend({ dataDir: "" }),
-      probe: noSandbox,
+      probe: async () => noSandbox,
       refresh: async () => noSandbox,
     },
     notes: memoryNotes,

@@ -13,8 +13,8 @@ test("a probe that failed is repeated when a turn begins, at most once a minute,
   let time = 0;
   const said: string[] = [];
   const log = { info: (line: string) => said.push(line), warn: (line: string) => said.push(line) };
-  const watched = await monitorSandbox(backend, log, { now: () => time });
-  expect(watched.probe.ok).toBe(false);
+  const watched = monitorSandbox(backend, log, { now: () => time });
+  expect((await watched.probe()).ok).toBe(false);
 
   unlinkSync(dataDir); // What made it fail has passed.
   time = 59_000;
@@ -24,7 +24,7 @@ test("a probe that failed is repeated when a turn begins, at most once a minute,
     true,
     true,
   ]);
-  expect(watched.probe.ok).toBe(true);
+  expect((await watched.probe()).ok).toBe(true);
   expect(said).toEqual([
     "Sandbox: bubblewrap: not usable",
     expect.stringMatching(/^Sandbox: The sandbox could not be prepared: .* Make the data folder writable/),

@@ -11,7 +11,7 @@ import { dataFolder } from "./two-threads.ts";
 
 test("A network that is being closed is joined by nothing; another is opened beside it", async () => {
   const dataDir = dataFolder();
-  const inspected = await inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
+  const inspected = inspectHost({ dataDir, limits: defaultLimits, requiresGroups: false });
   if (!inspected.ok) throw new Error(inspected.problem.what);
   const { host } = inspected;
   const spawner = forkSpawner().prepare(

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { SessionRunner } from "../../queue/turns/turn-worker.ts";
 import type { SandboxHealth } from "../../sandbox/health.ts";
+import type { Probe } from "../../sandbox/sandbox.ts";
 import { makeExcerpt, type Mask } from "../excerpt.ts";
 import type { ModelFailure, WorkerReport } from "../reports.ts";
 
@@ -12,7 +13,7 @@ const mostDetail = 500;
 export interface WorkerStatus {
   /** The same, but noted while it runs a session. */
   track(runSession: SessionRunner): SessionRunner;
-  describe(): WorkerReport;
+  describe(): Promise<WorkerReport>;
 }
 
 export function createWorkerStatus(options: {
@@ -36,7 +37,7 @@ export function createWorkerStatus(options: {
         running.delete(thread);
       }
     },
-    describe: () => ({
+    describe: async () => ({
       ...{ host: hostname(), pid: process.pid, startedAt, concurrency, model: model() },
       modelFailures: modelFailures().map((one) => ({
         ...one,
@@ -44,7 +45,7 @@ export function createWorkerStatus(options: {
         detail: makeExcerpt(one.detail, mask, mostDetail).text,
       })),
       running: [...running].map(([thread, since]) => ({ thread, since })),
-      sandbox: { ...sandbox.probe, summary: mask(sandbox.probe.summary) },
+      sandbox: maskSummary(await sandbox.probe(), mask),
       mcp: mcp.status().map(({ server, state, tools, problem }) => ({
         ...{ server: mask(server), state, tools },
         ...(problem !== undefined && { problem: mask(problem) }),
@@ -52,3 +53,5 @@ export function createWorkerStatus(options: {
     }),
   };
 }
+
+const maskSummary = (probe: Probe, mask: Mask): Probe => ({ ...probe, summary: mask(probe.summary) });

@@ -11,16 +11,21 @@ export function createWorkspaceFiles(sandbox: SandboxHealth): WorkspaceFiles {
   } as const;
   return {
     async list(thread) {
-      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).listFiles() : none;
+      return (await sandbox.probe()).ok ? (await sandbox.backend.open(threadId(thread))).listFiles() : none;
     },
     async read(thread, path) {
-      return sandbox.probe.ok ? (await sandbox.backend.open(threadId(thread))).readFile(path) : none;
+      return (await sandbox.probe()).ok
+        ? (await sandbox.backend.open(threadId(thread))).readFile(path)
+        : none;
     },
     async archive(thread, path) {
-      return sandbox.probe.ok && (await (await sandbox.backend.workspaces()).export(threadId(thread), path));
+      return (
+        (await sandbox.probe()).ok &&
+        (await (await sandbox.backend.workspaces()).export(threadId(thread), path))
+      );
     },
     async remove(thread, before) {
-      if (!sandbox.probe.ok) return true;
+      if (!(await sandbox.probe()).ok) return true;
       return (await sandbox.backend.workspaces()).remove(threadId(thread), before);
     },
   };

@@ -47,7 +47,7 @@ export async function isAlive(redis: Redis, instance: string): Promise<boolean> 
  */
 export async function startPresence(options: {
   redis: Redis;
-  describe(): object;
+  describe(): object | Promise<object>;
   onError(error: unknown): void;
   list?: List;
 }): Promise<Presence & { tell(): Promise<void> }> {
@@ -55,7 +55,7 @@ export async function startPresence(options: {
   const { set, one } = lists[list];
   const id = randomUUID();
   const tell = async () => {
-    await redis.set(one(id), JSON.stringify(describe()), "EX", silentSeconds);
+    await redis.set(one(id), JSON.stringify(await describe()), "EX", silentSeconds);
     await redis.sadd(set, id);
     // With the last one goes the set.
     await redis.expire(set, setSeconds);

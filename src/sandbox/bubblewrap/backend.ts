@@ -16,30 +16,36 @@ import { createThreadNetwork } from "./network.ts";
 import { probeHost } from "./probe.ts";
 import { createServices } from "./services.ts";
 import { createToolChains } from "./tool-chains.ts";
-import { forkSpawner } from "./spawner.ts";
+import { type ForkedSpawner, forkSpawner } from "./spawner.ts";
 
 const noToolChains = { folders: {}, of: () => [] };
 
 /**
  * Sandboxes made by bubblewrap: one for each call, with namespaces of its own, a system call filter, an
  * unprivileged user, and the thread's folder as the only place to write.
+ *
+ * @param early a spawner's process that is there already
  */
-export function createBubblewrapBackend(options: BackendOptions): SandboxBackend {
+export function createBubblewrapBackend(options: BackendOptions, early?: ForkedSpawner): SandboxBackend {
   const { dataDir, egress = closedEgress, fence = defaultFence, log = () => {} } = options;
   let toolChains: ToolChains | undefined;
   return createBackend(
     {
       name: "bubblewrap",
       async prepare() {
-        const forked = forkSpawner();
-        const inspected = await inspectHost({
-          dataDir,
-          limits: { ...defaultLimits, ...options.limits },
-          requiresGroups: options.requiresGroups ?? false,
-        }).catch((error: unknown) => {
+        const forked = early ?? forkSpawner();
+        early = undefined;
+        let inspected: ReturnType<typeof inspectHost>;
+        try {
+          inspected = inspectHost({
+            dataDir,
+            limits: { ...defaultLimits, ...options.limits },
+            requiresGroups: options.requiresGroups ?? false,
+          });
+        } catch (error) {
           forked.abandon();
           throw error;
-        });
+        }
         if (!inspected.ok) {
           forked.abandon();
           return inspected;

@@ -1,8 +1,7 @@
-import { execFile } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { accessSync, constants, lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, delimiter, join, resolve } from "node:path";
-import { promisify } from "node:util";
 import type { SandboxLimits } from "../limits.ts";
 import type { Problem } from "../sandbox.ts";
 import {
@@ -23,14 +22,14 @@ import { architectureOf } from "./syscalls.ts";
 const oldestVersion = [0, 8] as const;
 
 /**
- * Finds out where and how sandboxes can run here. Rejects only for what the system refuses: to write to the disk, or to open
- * one more file.
+ * Finds out where and how sandboxes can run here. @throws only what the system refuses: to write to the disk, or to open
+ * one more file
  */
-export async function inspectHost(options: {
+export function inspectHost(options: {
   dataDir: string;
   limits: SandboxLimits;
   requiresGroups: boolean;
-}): Promise<{ ok: true; host: Host } | { ok: false; problem: Problem }> {
+}): { ok: true; host: Host } | { ok: false; problem: Problem } {
   if (process.platform !== "linux") {
     return refuse(
       `The sandbox needs Linux; this is ${process.platform}.`,
@@ -43,7 +42,7 @@ export async function inspectHost(options: {
       "Run Heddle on x86-64 or arm64.",
     );
   }
-  const version = await bubblewrapVersion();
+  const version = bubblewrapVersion();
   if (version === undefined) {
     return refuse(
       "bubblewrap was not found.",
@@ -96,13 +95,11 @@ function refuse(what: string, fix: string): { ok: false; problem: Problem } {
   return { ok: false, problem: { what, fix } };
 }
 
-async function bubblewrapVersion(): Promise<string | undefined> {
-  const asked = promisify(execFile)("bwrap", ["--version"], { env: launchEnvironment });
-  const { stdout } = await asked.catch((error: unknown) => {
-    if (isOutOfFiles(error)) throw error;
-    return { stdout: "" };
-  });
-  return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout)?.[1];
+/** Waits for it: a program that is still being loaded would come back to its answer late, and it takes some 5 ms. */
+function bubblewrapVersion(): string | undefined {
+  const { stdout, error } = spawnSync("bwrap", ["--version"], { env: launchEnvironment, encoding: "utf8" });
+  if (isOutOfFiles(error)) throw error;
+  return /^bubblewrap (\d+\.\d+\S*)/.exec(stdout ?? "")?.[1];
 }
 
 /** Whether sandboxes can be started with that program. */

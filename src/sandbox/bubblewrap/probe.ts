@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { lstat, rm, writeFile } from "node:fs/promises";
+import { readFileSync, writeFileSync } from "node:fs";
+import { lstat, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { basename, join } from "node:path";
 import { type FileFailure, type Probe, type Problem, usefulPrograms } from "../sandbox.ts";
@@ -79,7 +79,7 @@ async function isolationFacts(
   folder: ThreadFolder,
 ): Promise<Pick<Probe, "problems" | "missing">> {
   const canaryFile = join(host.root, `canary-${randomBytes(6).toString("hex")}`);
-  await writeFile(canaryFile, "", { mode: 0o644 });
+  writeFileSync(canaryFile, "", { mode: 0o644 });
   const listener = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
   try {
     await once(listener, "listening");

@@ -42,7 +42,7 @@ async function openSandbox() {
   const backend = createBubblewrapBackend({ dataDir });
   onTestFinished(() => backend.close());
   const probe = await backend.probe();
-  return { backend, probe, refresh: async () => probe };
+  return { backend, probe: async () => probe, refresh: async () => probe };
 }
 
 /** A runner without a sandbox, between a scripted model and these tools of an MCP server. */
@@ -59,7 +59,11 @@ function runner(
     offered = nothingMore,
     helper = undefined as LanguageModel | undefined,
     budget = openBudget,
-    sandbox = { backend: createBubblewrapBackend({ dataDir: "" }), probe: none, refresh: async () => none },
+    sandbox = {
+      backend: createBubblewrapBackend({ dataDir: "" }),
+      probe: async () => none,
+      refresh: async () => none,
+    },
     messageExtras = plainMessageExtras(),
   } = {},
 ) {

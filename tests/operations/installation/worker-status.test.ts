@@ -23,7 +23,7 @@ test("A worker tells operators what a model's service said, without secrets and 
         ...{ at: 5, times: 2 },
       },
     ],
-    sandbox: { probe: { ok: true, summary: "bubblewrap", problems: [], missing: [] } },
+    sandbox: { probe: async () => ({ ok: true, summary: "bubblewrap", problems: [], missing: [] }) },
     mask: (text) => text.replaceAll("sk-canary", "[key]"),
   });
   const redis = server.client();

@@ -113,7 +113,7 @@ async function worker({
       policy: allowAll,
       questionMs: 60_000,
       instructions: "",
-      sandbox: { backend, probe, refresh: async () => probe },
+      sandbox: { backend, probe: async () => probe, refresh: async () => probe },
       notes: memoryNotes,
       journal: (thread) => createJournalReader(redis, thread),
       surface,

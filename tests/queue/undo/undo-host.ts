@@ -77,7 +77,7 @@ export async function openUndoHost(server: Pick<TestRedis, "client">, options: U
     policy: options.policy ?? allowAll,
     questionMs: 60_000,
     instructions: "",
-    sandbox: { backend, probe, refresh: async () => probe },
+    sandbox: { backend, probe: async () => probe, refresh: async () => probe },
     notes: memoryNotes,
     journal: (id) => createJournalReader(redis, id),
     surface: () => chat.surface,
@@ -94,7 +94,7 @@ export async function openUndoHost(server: Pick<TestRedis, "client">, options: U
     expireSeconds: 1_000,
     undo: createUndoDeps(
       {
-        sandbox: { backend, probe, refresh: async () => probe },
+        sandbox: { backend, probe: async () => probe, refresh: async () => probe },
         ...{ masker, surface: () => chat.surface, output: createRateLimiter(redis) },
       },
       onError,
