@@ -33,6 +33,22 @@ const unwatched: ClientWatch = {
   onSilent: () => undefined,
 };
 
+const { connect } = Redis.prototype;
+
+/**
+ * A connection with TLS may tell two errors: an alert of the server's does not close it yet, so another follows when it is
+ * lost or given up. ioredis listens for the first one alone, and the second would end the process. All of its connections
+ * begin here, also those that nothing else reaches: to sentinels that it asks, and the one of a cluster that listens.
+ */
+Redis.prototype.connect = function connectAndListen(this: Redis, callback) {
+  this.off("connect", outliveErrors).on("connect", outliveErrors);
+  return connect.call(this, callback);
+};
+
+function outliveErrors(this: Redis): void {
+  this.stream.on("error", () => undefined);
+}
+
 /** The one place that makes a client, whatever kind of Redis it is for, and those that others duplicate from it. */
 export function openClient(target: Target, own: ClientOptions = {}, watch: ClientWatch = unwatched): Redis {
   const options = { ...common, ...(target.options.sentinels && sentinelOptions), ...target.options, ...own };

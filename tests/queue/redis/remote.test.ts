@@ -1,11 +1,12 @@
 import { mkdir } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, type TestContext } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { measureClockAheadMs } from "../../../src/queue/redis/inspect.ts";
+import type { SilenceLimits } from "../../../src/queue/redis/silence.ts";
 import { parseRedisUrl } from "../../../src/queue/redis/url.ts";
 import { freePort } from "../../fakes/free-port.ts";
 import {
@@ -29,7 +30,7 @@ function serve(context: TestContext, port: number, settings: Record<string, stri
   return servers.start({ port: String(port), ...settings });
 }
 
-async function open(url: string, patienceMs = 25_000, caFile?: string) {
+async function open(url: string, patienceMs = 25_000, caFile?: string, limits?: SilenceLimits) {
   const lines: string[] = [];
   // On a busy machine it says that it waits.
   const note = (text: string) => void (text.includes("does not answer yet") || lines.push(text));
@@ -40,6 +41,7 @@ async function open(url: string, patienceMs = 25_000, caFile?: string) {
 
     patienceMs,
     ...(caFile && { caFile }),
+    ...(limits && { limits }),
     log,
   });
   onTestFinished(() => server.close());
@@ -213,6 +215,32 @@ describe("the server that REDIS_URL names", () => {
   });
 });
 
+/** Passes connections to the port on, until it holds back what clients send and sends something else in its place. */
+async function startGarblingRelay(to: number) {
+  const pairs = new Set<[Socket, Socket]>();
+  const relay = createServer((client) => {
+    const upstream = connect(to, "127.0.0.1");
+    pairs.add([client, upstream]);
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    client.pipe(upstream).pipe(client);
+    client.once("close", () => upstream.destroy());
+  });
+  const port = await listen(relay);
+  onTestFinished(() => void relay.close());
+  return {
+    port,
+    hold() {
+      for (const [client, upstream] of pairs) client.unpipe(upstream).pause();
+    },
+    garble() {
+      // A record of TLS whose content nobody has encrypted.
+      const record = Buffer.concat([Buffer.from([23, 3, 3, 0, 32]), Buffer.alloc(32)]);
+      for (const [, upstream] of pairs) upstream.write(record);
+      pairs.clear();
+    },
+  };
+}
+
 describe("A server with TLS", () => {
   test("is trusted by the certificate in REDIS_CA, and by no other", async (context) => {
     context.skip(!hasRedisServer, noRedisServer);
@@ -230,6 +258,30 @@ describe("A server with TLS", () => {
     await expect(open(url, 300, join(encrypted.folder, "no.pem"))).rejects.toThrow(
       /^REDIS_CA names .*no\.pem, which cannot be read .*: correct it\.$/,
     );
+  });
+
+  test("may end a connection with two errors, and the process goes on over another one", async (context) => {
+    context.skip(!hasRedisServer, noRedisServer);
+    context.skip(noTls !== undefined, noTls);
+    const encrypted = await redisServers({ tls: true });
+    onTestFinished(() => encrypted.stop());
+    const { port } = await encrypted.start();
+    const relay = await startGarblingRelay(port);
+    const limits = { tickMs: 50, askMs: 100, answerMs: 1_000 };
+    const { server } = await open(`rediss://127.0.0.1:${relay.port}`, 25_000, encrypted.caFile, limits);
+    const client = server.connect({ maxRetriesPerRequest: null });
+    await client.ping();
+    const uncaught: unknown[] = [];
+    const note = (error: unknown) => void uncaught.push(error);
+    process.on("uncaughtException", note);
+    onTestFinished(() => void process.off("uncaughtException", note));
+    relay.hold();
+    // More than fits on the way, so that what is behind the server's alert stays unanswered.
+    const written = client.set("key", Buffer.alloc(16_000_000));
+    await expect.poll(() => client.stream.writableLength).toBeGreaterThan(0);
+    relay.garble();
+    expect(await written).toBe("OK");
+    expect(uncaught).toEqual([]);
   });
 });
 
