@@ -1,7 +1,7 @@
 import type { Masker } from "../agent/secrets/masker.ts";
 import type { WebPages, WebReading } from "../agent/contracts/web.ts";
 import { createDayAllowance, type DayCounter } from "../sandbox/egress/allowance.ts";
-import { type Dialer, publicDialer } from "../sandbox/egress/dialer.ts";
+import { type Dialer, dialerOf, publicDialer } from "../sandbox/egress/dialer.ts";
 import { isListed } from "../sandbox/egress/policy.ts";
 import type { AddressBook } from "./addresses.ts";
 import { createPageCache } from "./cache.ts";
@@ -54,7 +54,7 @@ export function createPages({
       });
       try {
         const exchange = await getAddress(address, {
-          ...{ dialer, allowance, signal },
+          ...{ dialer: dialerOf(dialer, thread), allowance, signal },
           isAllowed: (host) => rules.mode === "open" || isListed(rules.hosts, host),
           maxBytes: limits.bytes,
           deadlineMs: limits.deadlineMs,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createDayAllowance, type DayCounter, processCounter } from "./allowance.ts";
-import { type Dialer, publicDialer } from "./dialer.ts";
+import { type Dialer, dialerOf, publicDialer } from "./dialer.ts";
 import { type EgressPolicy, type EgressRules, policyFor } from "./policy.ts";
 import { createProxyServer } from "./proxy.ts";
 import type { EgressRepository } from "./repository.ts";
@@ -107,7 +107,7 @@ function createWaysOut(
         policy,
         maxConnections: limits.connections,
         allowance,
-        dialer,
+        dialer: dialerOf(dialer, threadId),
         onUnlisted,
         log: (line) => log(`egress of ${threadId}: ${line}`),
         now,
