@@ -77,6 +77,15 @@ describe("killAll", () => {
     expect(await result).toMatchObject({ end: "stopped" });
   });
 
+  test("has no flood of output before it that was written while the bot stood still", async () => {
+    const { result } = await startedExec("head -c 60000000 /dev/zero; sleep 300");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    await threads.sandbox.killAll();
+    const { end, stdout, droppedBytes } = await result;
+    expect(end).toBe("stopped");
+    expect(stdout.length + droppedBytes).toBeLessThan(16 * 1_048_576);
+  });
+
   test("leaves other threads alone, and the thread usable", async () => {
     const started = await threads.other.start({ command: `sleep ${uniqueSeconds()}` });
     if (!started.ok) throw new Error(started.message);
@@ -176,6 +185,14 @@ test("a namespace that got the number of an ended one is no survivor of that", a
   expect(await killLaunches([ended])).toMatchObject({ commands: 1, survivors: 0 });
   const lasting = { ...ended, init: () => ({ pid: process.pid, startTime: 0, namespace }) };
   expect((await killLaunches([lasting])).survivors).toBeGreaterThan(0);
+});
+
+test("a command that ends while the bot stands still for long loses nothing of its output", async () => {
+  // More than is on its way to a bot that takes nothing, and no more than fits into the pipe beside it.
+  const { result } = await startedExec("head -c 1200000 /dev/zero; echo end");
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6_500);
+  const { exitCode, stdout } = await result;
+  expect({ exitCode, bytes: stdout.length }).toEqual({ exitCode: 0, bytes: 1_200_004 });
 });
 
 describe("an aborted signal", () => {

@@ -26,7 +26,7 @@ export interface Launch {
   kill(end: ExecEnd): void;
   /** Feeds its standard input where that stays open; without a chunk, ends it. */
   feed(chunk?: Uint8Array): void;
-  /** Takes no more of its output until told to go on: it has to wait then. */
+  /** Takes no more of its output until told to go on: it has to wait then. Once it has ended, what is left is taken. */
   holdOutput(isHeld: boolean): void;
   /** The tenant's living processes. */
   processes(): ProcessIdentity[];
@@ -149,8 +149,9 @@ class BwrapProcess implements Launch {
   }
 
   holdOutput(isHeld: boolean): void {
+    const hasEnded = this.#cause !== undefined || this.#exitCode !== null;
     for (const { readEnd } of [this.#launcher.stdout, this.#launcher.stderr]) {
-      if (isHeld) readEnd.pause();
+      if (isHeld && !hasEnded) readEnd.pause();
       else readEnd.resume();
     }
   }
@@ -158,6 +159,7 @@ class BwrapProcess implements Launch {
   kill(end: ExecEnd): void {
     if (this.#cause !== undefined || this.#exitCode !== null) return;
     this.#cause = end;
+    this.holdOutput(false);
     this.#killInit();
     // bwrap alone must not be killed while it sets up: its child would be orphaned. So wait for its report.
     this.#at(reportWithinMs, () => this.#launcher.child.kill("SIGKILL"));
@@ -198,6 +200,7 @@ class BwrapProcess implements Launch {
     }
     if ("exit-code" in report) {
       this.#exitCode = Number(report["exit-code"]);
+      this.holdOutput(false);
       this.#at(unkillableAfterMs, this.#givenUp.resolve);
     }
   }

@@ -100,7 +100,7 @@ async function runProgram(
   const started = launch(ready, folder, {
     ...request,
     ...(holder !== undefined && { network: holder }),
-    onOutput: outputTo(id, request.floodBytes),
+    onOutput: tellInTime(id),
   });
   running.set(id, started);
   deadlines.set(id, isPast);
@@ -152,15 +152,10 @@ async function prepare({
   };
 }
 
-function outputTo(id: number, floodBytes: number): (stream: OutputStream, chunk: Buffer) => void {
-  if (floodBytes === Number.POSITIVE_INFINITY) return tellInTime(id);
-  return (stream, chunk) => tell({ type: "output", id, stream, chunk });
-}
-
 /** What is on its way to a bot that does not take it, before the program has to wait, bytes. */
 const longestQueue = 1_048_576;
 
-/** For a program that may write without end: as fast as the bot takes it. */
+/** As fast as the bot takes it. */
 function tellInTime(id: number): (stream: OutputStream, chunk: Buffer) => void {
   let queued = 0;
   return (stream, chunk) => {
