@@ -51,7 +51,14 @@ function outliveErrors(this: Redis): void {
 
 /** The one place that makes a client, whatever kind of Redis it is for, and those that others duplicate from it. */
 export function openClient(target: Target, own: ClientOptions = {}, watch: ClientWatch = unwatched): Redis {
-  const options = { ...common, ...(target.options.sentinels && sentinelOptions), ...target.options, ...own };
+  const options = {
+    ...common,
+    // How often a server that loads its data is asked whether it has: what answers is not silent.
+    maxLoadingRetryTime: watch.limits.askMs,
+    ...(target.options.sentinels && sentinelOptions),
+    ...target.options,
+    ...own,
+  };
   const client = target.nodes ? openCluster(options, target.nodes) : openSingle(options);
   // A cluster is duplicated with the options of its connections behind its nodes.
   client.duplicate = (first?: RedisOptions | Place[], second?: { redisOptions?: RedisOptions }) => {

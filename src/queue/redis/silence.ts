@@ -63,9 +63,8 @@ export function watchSilence(
     const before = heard.get(stream);
     const quiet = before?.bytes === bytes ? before.quiet + 1 : 0;
     heard.set(stream, { bytes, quiet });
+    // Before, the client asks by itself, of a server that loads its data again and again.
     if (status === "ready" && quiet === Math.ceil(askMs / tickMs)) connection.ping().catch(() => undefined);
-    // Before it is ready it may be asked nothing: a server that loads its data says so once.
-    if (status === "connect" && bytes > 0) return;
     if (quiet * tickMs < longestMs) return;
     const silence = new ConnectionSilent(longestMs);
     stream.destroy(silence);

@@ -1,13 +1,17 @@
-import { setImmediate } from "node:timers/promises";
+import { createServer } from "node:net";
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
+import { openClient } from "../../../src/queue/redis/client.ts";
 import { queuePrefix } from "../../../src/queue/redis/keys.ts";
 import { silences } from "../../../src/queue/redis/silence.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
+import { listen } from "../../fakes/listen.ts";
 import { caughtUp, hasRedisServer, noRedisServer, redisServers } from "../../fakes/redis-servers.ts";
 import { startSilentRelay } from "../../fakes/silent-relay.ts";
+import { startTroubledRelay } from "../../fakes/troubled-relay.ts";
 
 /** A tenth of those of production. */
 const limits = { tickMs: 50, askMs: 100, answerMs: 400 };
@@ -191,6 +195,47 @@ test("A process that was held up itself takes no connection for silent", async (
   while (performance.now() < until);
   expect(await answer).toBe("PONG");
   expect(count()).toBe(0);
+});
+
+test("A connection that falls silent before it is ready is given up too", async () => {
+  const servers = await redisServers();
+  onTestFinished(() => servers.stop());
+  const { port } = await servers.start();
+  const relay = await startTroubledRelay(port);
+  onTestFinished(() => relay.close());
+  const { server } = await open(`redis://127.0.0.1:${relay.port}`);
+  const count = countSilences();
+  // The first bytes of its first answer.
+  relay.trouble = { kind: "stalls", afterBytes: 5 };
+  const client = connect(server);
+  const answer = client.set("key", "value");
+  await expect.poll(count).toBeGreaterThan(1);
+  relay.trouble = { kind: "none" };
+  expect(await answer).toBe("OK");
+});
+
+test("A connection to a server that loads its data is kept", async () => {
+  let loading = 1;
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (data) => {
+      const info = `loading:${loading}\r\nloading_eta_seconds:60\r\n`;
+      for (const command of String(data)
+        .split(/\*\d+\r\n/)
+        .slice(1))
+        socket.write(/\binfo\b/i.test(command) ? `$${info.length}\r\n${info}\r\n` : "+OK\r\n");
+    });
+  });
+  const port = await listen(server);
+  onTestFinished(() => void server.close());
+  const given: unknown[] = [];
+  const onSilent = (_client: unknown, silence: unknown) => void given.push(silence);
+  const client = openClient({ options: { host: "127.0.0.1", port } }, {}, { limits, onOpen() {}, onSilent });
+  onTestFinished(() => client.disconnect());
+  await delay(3 * (limits.askMs + limits.answerMs));
+  expect([client.status, given]).toEqual(["connect", []]);
+  loading = 0;
+  await expect.poll(() => client.status).toBe("ready");
 });
 
 describe("In a cluster", () => {
