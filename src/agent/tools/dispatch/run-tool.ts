@@ -7,6 +7,7 @@ import type { Decision } from "../../questions.ts";
 import { answerUnknown } from "../../journal/unfinished-calls.ts";
 import { type Ending, runBounded } from "./bounded-run.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
+import { createLiveOutput } from "./live-output.ts";
 import type { Tool, ToolResult, ToolServices } from "../tool.ts";
 
 /** One call on its way. */
@@ -84,7 +85,7 @@ async function execute(
   { call, signal, budget, decision }: CallRun,
   { services, masker, graceMs, output }: RunToolDeps,
 ): Promise<Ending<ToolResult>> {
-  const live = masker.stream((chunk) => output?.(call.id, chunk));
+  const live = createLiveOutput(masker, (chunk) => output?.(call.id, chunk));
   const ending = await runBounded(
     // Async, so that a tool that throws at once is like one that throws later.
     async (either) =>
