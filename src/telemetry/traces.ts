@@ -2,6 +2,7 @@ import { diag, DiagLogLevel, SpanKind, SpanStatusCode, type Tracer } from "@open
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { BatchSpanProcessor, NodeTracerProvider, type TracerConfig } from "@opentelemetry/sdk-trace-node";
 import { SurfaceError } from "../chat/surface.ts";
+import { createRareSentences } from "../queue/redis/rare-sentences.ts";
 import type { Logger } from "./log.ts";
 import type { Observer } from "./observer.ts";
 import { contextBehind, formatTraceparent } from "./trace-context.ts";
@@ -35,7 +36,10 @@ const gatherMs = 1_000;
  */
 export function openTraces(options: TracesOptions): Traces {
   const { url, headers, service, content, log, sendMs = 5_000 } = options;
-  const warn = (problem: string) => log.warn({ detail: problem }, "traces could not be sent");
+  const isDue = createRareSentences();
+  const warn = (problem: string) => {
+    if (isDue(problem)) log.warn({ detail: problem }, "traces could not be sent");
+  };
   const quiet = () => undefined;
   diag.setLogger(
     { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },

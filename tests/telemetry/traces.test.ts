@@ -1,3 +1,4 @@
+import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import type { TurnOutcome } from "../../src/agent/events.ts";
@@ -9,6 +10,7 @@ import { noChanges, type TurnDisplay } from "../../src/queue/turns/contracts.ts"
 import { observeAll } from "../../src/telemetry/observer.ts";
 import { openTraces, type TracesOptions } from "../../src/telemetry/traces.ts";
 import { memoryChat } from "../fakes/memory-chat.ts";
+import { closeServer, listen } from "../fakes/listen.ts";
 import { startCollector } from "../fakes/otlp.ts";
 import { newTurn, noDisplay } from "./no-display.ts";
 
@@ -283,5 +285,22 @@ describe("Traces", () => {
     expect(warnings).toEqual([]);
     await traces.close();
     expect(warnings).toContain("traces could not be sent");
+  });
+
+  test("are told once a minute as refused, however often the collector refuses them", async () => {
+    let refusals = 0;
+    const collector = createServer((request, response) => {
+      request.resume();
+      response.writeHead(401).end(() => (refusals += 1));
+    });
+    const port = await listen(collector);
+    onTestFinished(() => closeServer(collector));
+    const { observe, warnings } = await tracing({ url: `http://127.0.0.1:${port}/v1/traces` });
+    const intake = observe.intake({ receive: async () => ({ kind: "accepted", thread, position: 0 }) });
+    for (const count of [1, 2, 3]) {
+      await intake.receive(message);
+      await expect.poll(() => refusals, { timeout: 5_000 }).toBe(count);
+    }
+    expect(warnings).toEqual(["traces could not be sent"]);
   });
 });
