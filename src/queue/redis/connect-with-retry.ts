@@ -108,9 +108,10 @@ function tellOfLosses(control: Redis, log: RedisLog, explainCause = (cause: stri
     const sentence = `Redis refuses the connection: ${explainCause(explain(reason))}`;
     if (isDue(sentence)) log.warn(sentence);
   });
-  control.on("close", () => {
+  // Not when it closes: a cluster's client does not tell then whether it was ended from here.
+  control.on("reconnecting", () => {
     // Of a silent server the others tell.
-    if (lost || isSilent || control.status === "end") return;
+    if (lost || isSilent) return;
     lost = true;
     log.warn("The connection to Redis is lost; trying again until it is back.");
   });

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connectRedis } from "../../../src/queue/redis/choose-server.ts";
 import { connectWithRetry } from "../../../src/queue/redis/connect-with-retry.ts";
@@ -8,7 +10,7 @@ import { hasRedisServer, noRedisServer, redisServers, type Servers } from "../..
 
 const quiet = { info: () => undefined, warn: () => undefined };
 
-describe("A cluster without a primary", () => {
+describe("A cluster", () => {
   let servers: Servers;
   beforeEach(async (context) => {
     context.skip(!hasRedisServer, noRedisServer);
@@ -16,7 +18,23 @@ describe("A cluster without a primary", () => {
   });
   afterEach(() => servers?.stop());
 
-  test("is waited for at the start, and then refused by one sentence that says what to do", async () => {
+  test("is not told as lost when Heddle ends", async () => {
+    const { servers: nodes } = await servers.cluster();
+    const { target } = parseRedisUrl(`redis+cluster://127.0.0.1:${nodes[0].port}`);
+    const told: string[] = [];
+    const log = { ...quiet, warn: (line: string) => void told.push(line) };
+    const link = await connectWithRetry(target, { patienceMs: 30_000, mayBeLate: true, log });
+    if (!link.ok) throw new Error(link.cause);
+    // So that it is connected to each of them.
+    for (const key of ["a", "b", "c", "d", "e", "f"]) await link.control.set(key, key);
+    const ended = once(link.control, "end");
+    link.control.disconnect();
+    await ended;
+    await setImmediate();
+    expect(told).toEqual([]);
+  });
+
+  test("without a primary is waited for at the start, and then refused by one sentence that says what to do", async () => {
     const cluster = await servers.smallCluster();
     await cluster.lose();
     const opened = connectRedis({ url: cluster.url, dataDir: "unused", patienceMs: 1_000, log: quiet });
@@ -31,7 +49,7 @@ describe("A cluster without a primary", () => {
     expect(server.isAnswering()).toBe(true);
   });
 
-  test("is told once when it goes and once when it is back", async () => {
+  test("is told once when its primary goes and once when it is back", async () => {
     const cluster = await servers.smallCluster();
     const { target } = parseRedisUrl(cluster.url);
     const link = await connectWithRetry(target, { patienceMs: 30_000, mayBeLate: true, log: quiet });
