@@ -50,8 +50,19 @@ function bound(answer: Response, bytes: number, { count, onTooLarge }: Bound): R
       controller.enqueue(chunk);
     },
   });
-  const { status, statusText, headers } = answer;
-  return new Response(answer.body.pipeThrough(bounded), { status, statusText, headers });
+  return withBody(answer, answer.body.pipeThrough(bounded));
+}
+
+/**
+ * The same answer with another body. Node takes no status of a server above 599, which counts as 5xx (RFC 9110, 15), and
+ * no reason phrase in the server's own language, as Tomcat and others write it.
+ */
+export function withBody(
+  { status, statusText, headers }: Response,
+  body: ReadableStream<Uint8Array>,
+): Response {
+  const reason = statusText.replaceAll(/[^\t\x20-\x7e]/g, "?");
+  return new Response(body, { status: Math.min(status, 599), statusText: reason, headers });
 }
 
 function countAll(): (chunk: Uint8Array) => number {

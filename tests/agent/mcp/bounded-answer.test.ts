@@ -1,9 +1,11 @@
 import { gzipSync } from "node:zlib";
 import { createServer, type ServerResponse } from "node:http";
-import { expect, test } from "vitest";
+import { createServer as createSocketServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
 import { AnswerTooLarge, boundAnswer, boundEvents } from "../../../src/agent/network/bounded-answer.ts";
 import { fetchWithLimits } from "../../../src/agent/mcp/transport/http.ts";
 import { listTools, poolOf } from "./harness.ts";
+import { listen } from "../../fakes/listen.ts";
 import { listenForTest } from "../../fakes/listen-for-test.ts";
 
 const stream = { headers: { "content-type": "text/event-stream; charset=utf-8" } };
@@ -27,6 +29,30 @@ function flood(response: ServerResponse, type: string, { status = 200, of = "x" 
 test("An answer up to the limit comes whole, a longer one not at all", async () => {
   expect(await boundAnswer(new Response("12345"), 5).text()).toBe("12345");
   await expect(boundAnswer(new Response("123456"), 5).text()).rejects.toThrow(AnswerTooLarge);
+});
+
+test.each([
+  ["404 Página não encontrada", 404, "P?gina n?o encontrada"],
+  ["404 見つかりません", 404, "?"],
+  ["999 Request denied", 599, "Request denied"],
+])("An answer of status %s comes whole too", async (line, status, reason) => {
+  const server = createSocketServer((socket) => {
+    socket.on("error", () => undefined);
+    // As such servers do, each letter a byte, where it is one.
+    const head = Buffer.from(`HTTP/1.1 ${line}\r\n`, line.includes("ã") ? "latin1" : "utf8");
+    socket.once("data", () =>
+      socket.end(Buffer.concat([head, Buffer.from("content-length: 5\r\n\r\n12345")])),
+    );
+  });
+  const address = `http://127.0.0.1:${await listen(server)}/`;
+  onTestFinished(() => void server.close());
+  for (const limited of [
+    boundAnswer(await fetch(address), 100),
+    await fetchWithLimits(fetch, 10_000)(address, {}),
+  ]) {
+    expect([limited.status, limited.statusText.replaceAll(/\?+/g, "?")]).toEqual([status, reason]);
+    expect(await limited.text()).toBe("12345");
+  }
 });
 
 test.each(["\n", "\r", "\r\n"])(

@@ -1,5 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { type AnswerTooLarge, boundEvents } from "../../network/bounded-answer.ts";
+import { type AnswerTooLarge, boundEvents, withBody } from "../../network/bounded-answer.ts";
 
 /** The longest answer, or event, that is taken from a server, in bytes: a picture of 10 MB fits, in Base64. */
 const defaultAnswerBytes = 16 * 1_048_576;
@@ -38,8 +38,6 @@ export function fetchWithLimits(
       flush: () => clearTimeout(timer),
       cancel: () => clearTimeout(timer),
     });
-    const { status, statusText, headers } = response;
-    const seen = new Response(response.body.pipeThrough(watched), { status, statusText, headers });
-    return boundEvents(seen, answerBytes, onTooLarge);
+    return boundEvents(withBody(response, response.body.pipeThrough(watched)), answerBytes, onTooLarge);
   };
 }
