@@ -29,8 +29,16 @@ export type OutboxEntry =
     }
   /** Edits the message that the head's field refers to, if there is one. */
   | { do: "edit"; field: "progress" | `asked:${string}`; message: OutboundMessage }
-  /** Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. */
-  | { do: "settle"; message: OutboundMessage | null; since: number }
+  /**
+   * Brings the turn's progress message to its last state, or removes it. `since`: when the turn began, ms. `aside`: the
+   * platform has not taken it in time, since then, ms since the epoch; the head refers to that message no more.
+   */
+  | {
+      do: "settle";
+      message: OutboundMessage | null;
+      since: number;
+      aside?: { since: number; ref?: MessageRef };
+    }
   /** `paused`: see `MarkOptions`. */
   | { do: "mark"; ref: MessageRef; mark: MessageMark; paused?: true };
 

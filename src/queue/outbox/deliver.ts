@@ -135,15 +135,21 @@ async function hold(
   error: SurfaceError,
 ): Promise<number | undefined> {
   const { heldSince = options.now(), begun: _, ...rest } = entry;
-  const waited = options.now() - heldSince;
-  if (entry.question !== undefined || waited > held.forMs) return undefined;
+  const retryAt = findRetryTime(heldSince, options.now());
+  if (entry.question !== undefined || retryAt === undefined) return undefined;
   if (entry.heldSince === undefined)
     options.onProblem(`A message waits until ${lease.thread} takes messages of the bot again.`, error);
   // Of what was refused nothing is there. Where the platform is away, an attempt before may have arrived.
   const tried = error.isPassing && begun !== undefined ? { begun, attempts } : {};
   const kept: OutboxEntry = { ...rest, ...tried, heldSince };
   await lease.append([], { fields: noteUnsaid(entry), outbox: { [key]: JSON.stringify(kept) } });
-  return options.now() + Math.min(Math.max(waited, held.leastMs), held.mostMs);
+  return retryAt;
+}
+
+/** When what is kept since then is to be tried again; undefined where it has waited long enough. ms since the epoch */
+export function findRetryTime(since: number, now: number): number | undefined {
+  const waited = now - since;
+  return waited > held.forMs ? undefined : now + Math.min(Math.max(waited, held.leastMs), held.mostMs);
 }
 
 /** How it is posted in a thread of which a message waits already, or none does. */

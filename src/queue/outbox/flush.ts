@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { CallList, OutboundMessage } from "../../chat/outbound.ts";
 import { SurfaceError } from "../../chat/surface.ts";
-import { parseThreadId, type ThreadId } from "../../chat/threads.ts";
+import { type MessageRef, parseThreadId, type ThreadId } from "../../chat/threads.ts";
 import { failpoint } from "../redis/failpoint.ts";
 import { keys } from "../redis/keys.ts";
 import type { SessionLease } from "../session/lease.ts";
@@ -11,6 +11,7 @@ import { type OutboxEntry, type OutboxOptions, settledSeconds } from "./contract
 import {
   deliverPost,
   findPosted,
+  findRetryTime,
   maxAttempts,
   type StoredMark,
   waitBeforeRetry,
@@ -37,6 +38,8 @@ export async function flushOutbox(
     });
   /** When to try those again whose turn's message waits for an invitation, or for the platform, by turn. */
   const held = new Map<string, number>();
+  /** When to try those progress messages again whose last edit the platform has not taken. */
+  const later: (number | never[])[] = [];
   /** Keys of progress messages that have become the answer. */
   const inPlace = new Set<string>();
   const patient = withPatience(options, entries);
@@ -56,9 +59,10 @@ export async function flushOutbox(
         if (retryAt !== undefined) held.set(turnOf(key), retryAt);
       }
       const mayBeShown = await options.progressQuiet;
-      for (const { key, entry } of entries)
-        if (entry.do === "settle" && !isHeld(key) && !inPlace.has(key))
-          await settle(lease, key, entry, mayBeShown, options);
+      for (const { key, entry } of entries) {
+        if (entry.do !== "settle" || isHeld(key) || inPlace.has(key)) continue;
+        later.push((await settle(lease, key, entry, mayBeShown, options)) ?? []);
+      }
     })(),
   );
   const rest = entries.map(async ({ key, json, entry }) => {
@@ -66,9 +70,10 @@ export async function flushOutbox(
     if (entry.do === "mark") await mark(lease, { key, json }, entry, options);
     if (entry.do === "edit") await edit(lease, { key, json }, entry, options);
   });
+  const times = [...held.values(), ...later.flat()];
   return {
     rest: untilAborted(Promise.all(rest).then(() => undefined)),
-    ...(held.size > 0 && { retryAt: Math.min(...held.values()) }),
+    ...(times.length > 0 && { retryAt: Math.min(...times) }),
   };
 }
 
@@ -148,21 +153,29 @@ async function edit(
   await lease.append([], { fields, done: { [key]: json } });
 }
 
+type SettleEntry = Extract<OutboxEntry, { do: "settle" }>;
+
+/** How long a progress message's last edit waits for the platform, and one that was set aside, ms: meanwhile it has a slot. */
+const settlePatience = { newMs: 30_000, asideMs: 2_000 };
+
+/** @returns when to try again, ms since the epoch, where the platform has not taken it in time */
 async function settle(
   lease: SessionLease,
   key: string,
-  { message, since }: Extract<OutboxEntry, { do: "settle" }>,
+  entry: SettleEntry,
   mayBeShown: boolean,
   options: OutboxOptions,
-): Promise<void> {
-  const { surface, output, signal } = options;
+): Promise<number | undefined> {
+  const { surface, output, patienceMs = settlePatience.newMs } = options;
+  const { message, since, aside } = entry;
   const thread = parseThreadId(lease.thread);
   // Before the edit: whoever writes later finds it.
   await options.redis.set(keys.settled(lease.thread, key), JSON.stringify(message), "EX", settledSeconds);
-  await attempt(`The progress message of ${lease.thread} could not be finished.`, options, async () => {
-    const { progress } = await lease.head();
-    const known = readMessageRef(options.redis, lease.thread, "progress", progress);
-    if (!known && !mayBeShown) return;
+  const known = aside ? aside.ref : await readProgress(lease, options);
+  const overdue = AbortSignal.timeout(Math.min(patienceMs, settlePatience[aside ? "asideMs" : "newMs"]));
+  const signal = AbortSignal.any([options.signal, overdue]);
+  const finish = async () => {
+    if (!known && !mayBeShown && !aside) return;
     let ref = known;
     const write = async () => {
       // Posted by a worker that died before it could note so. Looking may have to wait as writing may.
@@ -173,8 +186,48 @@ async function settle(
     };
     // It tells how the turn has ended, so it does not wait behind those that go on.
     await output.write(surface, known ?? thread, "receipt", signal, write, message ? "edits" : "messages");
-  });
-  await lease.append([], { fields: { progress: "" }, outbox: { [key]: null } });
+  };
+  try {
+    await attempt(`${nameProgress(lease)} could not be finished.`, { ...options, signal }, finish);
+  } catch (error) {
+    if (options.signal.aborted || error !== overdue.reason) throw error;
+    return await setAside(lease, key, entry, options);
+  }
+  await lease.append([], { fields: aside ? {} : { progress: "" }, outbox: { [key]: null } });
+  return undefined;
+}
+
+/**
+ * Leaves a progress message's last edit to a later flush, and the head to the next turn, which has such a message of its own.
+ *
+ * @returns when to try again, ms since the epoch; undefined where it has waited long enough
+ */
+async function setAside(
+  lease: SessionLease,
+  key: string,
+  entry: SettleEntry,
+  options: OutboxOptions,
+): Promise<number | undefined> {
+  const { since = options.now() } = entry.aside ?? {};
+  const retryAt = findRetryTime(since, options.now());
+  if (retryAt === undefined) {
+    options.onProblem(`${nameProgress(lease)} was not finished.`, undefined);
+    await lease.append([], { outbox: { [key]: null } });
+  } else if (!entry.aside) {
+    const ref = await readProgress(lease, options);
+    const kept: SettleEntry = { ...entry, aside: { since, ...(ref && { ref }) } };
+    await lease.append([], { fields: { progress: "" }, outbox: { [key]: JSON.stringify(kept) } });
+  }
+  return retryAt;
+}
+
+async function readProgress(lease: SessionLease, { redis }: OutboxOptions): Promise<MessageRef | undefined> {
+  const { progress } = await lease.head();
+  return readMessageRef(redis, lease.thread, "progress", progress);
+}
+
+function nameProgress({ thread }: SessionLease): string {
+  return `The progress message of ${thread}`;
 }
 
 /**

@@ -28,6 +28,7 @@ const outboxEntrySchema: z.ZodType<OutboxEntry> = z.discriminatedUnion("do", [
     do: z.literal("settle"),
     message: outboundMessageSchema.nullable(),
     since: z.number(),
+    aside: z.exactOptional(z.looseObject({ since: z.number(), ref: z.exactOptional(messageRefSchema) })),
   } satisfies Fields<Entry<"settle">>),
   z.looseObject({
     do: z.literal("mark"),

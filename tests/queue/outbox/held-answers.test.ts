@@ -264,6 +264,63 @@ test("What is kept for a thread is sent as soon as that is asked for, and nothin
   expect(woken).toEqual(["discord:1:2:3"]);
 });
 
+/** A turn with a progress message, on a platform that takes no edits until it is back. */
+async function withoutEdits(channel: string, entries: Record<string, object>) {
+  const chat = memoryChat();
+  const place = { platform: "memory", workspace: "1", channel };
+  const now = { isAway: true };
+  const away = () => new SurfaceError("rate-limited", "slow down", { retryAfterMs: 700_000 });
+  const surface: ChatSurface = {
+    ...chat.surface,
+    edit: (...args) => (now.isAway ? Promise.reject(away()) : chat.surface.edit(...args)),
+  };
+  const redis = server.client();
+  const thread = `memory:1:${channel}:1`;
+  const shows = async (key: string) => {
+    const [ref] = await surface.post({ ...place, thread: "1" }, working, key);
+    await redis.hset(keys.head(thread), "progress", JSON.stringify(ref));
+    return JSON.stringify(ref);
+  };
+  await shows("t:progress");
+  return {
+    ...storedOutbox(redis, thread, surface, entries, 300),
+    shows,
+    texts: () => chat.shown.map(({ message }) => message.markdown),
+    async back() {
+      now.isAway = false;
+      await redis.del(keys.rateLimit(place, "edits"), keys.rateLimit(place, "messages"));
+    },
+  };
+}
+
+const finished = { kind: "progress", markdown: "**What was done**" } as const;
+
+test("A turn holds no slot until its progress message is finished, and the next one has a message of its own", async () => {
+  const entry = { do: "settle", message: finished, since: Date.now() };
+  const { flush, shows, texts, back, left, head, problems } = await withoutEdits("4", {
+    "t:progress": entry,
+  });
+  expect(await flush()).toBe(60_000);
+  expect((await head())["progress"]).toBeUndefined();
+  const next = await shows("u:progress");
+  expect(await flush()).toBe(60_000);
+  await back();
+  expect(await flush()).toBeUndefined();
+  expect(texts()).toEqual([finished.markdown, working.markdown]);
+  expect((await head())["progress"]).toBe(next);
+  expect([await left(), problems]).toEqual([[], []]);
+});
+
+test("A progress message that cannot be finished for hours is left as it is", async () => {
+  const entry = { do: "settle", message: finished, since: Date.now() };
+  const { flush, passes, problems, left } = await withoutEdits("6", { "t:progress": entry });
+  expect(await flush()).toBe(60_000);
+  passes(7 * hour);
+  expect(await flush()).toBeUndefined();
+  expect(problems).toHaveLength(1);
+  expect(await left()).toEqual([]);
+});
+
 /** An answer on Discord whose thread a moderator has locked while its turn ran. */
 async function locked() {
   const discord = await startFakeDiscord();
