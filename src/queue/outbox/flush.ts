@@ -60,8 +60,9 @@ export async function flushOutbox(
       }
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries) {
-        if (entry.do !== "settle" || isHeld(key) || inPlace.has(key)) continue;
-        later.push((await settle(lease, key, entry, mayBeShown, options)) ?? []);
+        if (entry.do !== "settle" || inPlace.has(key)) continue;
+        if (isHeld(key)) await setAside(lease, key, entry, options);
+        else later.push((await settle(lease, key, entry, mayBeShown, options)) ?? []);
       }
     })(),
   );
@@ -81,11 +82,12 @@ export async function flushOutbox(
 async function postInPlace(
   lease: SessionLease,
   key: string,
-  { inPlace, begun, message }: Extract<OutboxEntry, { do: "post" }>,
+  { inPlace, begun, heldSince, message }: Extract<OutboxEntry, { do: "post" }>,
   entries: readonly StoredEntry[],
   options: OutboxOptions,
 ): Promise<boolean> {
-  if (!inPlace || begun !== undefined) return false;
+  // Of one that was held the thread has gone on: its progress message is that of a later turn.
+  if (!inPlace || begun !== undefined || heldSince !== undefined) return false;
   const progress = `${turnOf(key)}:progress`;
   const settled = entries.find((other) => other.key === progress)?.entry;
   const calls = settled?.do === "settle" ? settled.message?.calls : undefined;

@@ -285,6 +285,7 @@ async function withoutEdits(channel: string, entries: Record<string, object>) {
   return {
     ...storedOutbox(redis, thread, surface, entries, 300),
     shows,
+    failNextPost: () => chat.failNext(away()),
     texts: () => chat.shown.map(({ message }) => message.markdown),
     async back() {
       now.isAway = false;
@@ -309,6 +310,21 @@ test("A turn holds no slot until its progress message is finished, and the next 
   expect(texts()).toEqual([finished.markdown, working.markdown]);
   expect((await head())["progress"]).toBe(next);
   expect([await left(), problems]).toEqual([[], []]);
+});
+
+test("An answer that was held does not become the progress message of a later turn, and its own is finished", async () => {
+  const { flush, shows, failNextPost, texts, back, left, head } = await withoutEdits("5", {
+    "t:answer": { do: "post", message: done, attempts: 0, inPlace: true },
+    "t:progress": { do: "settle", message: finished, since: Date.now() },
+  });
+  failNextPost();
+  expect(await flush()).toBe(60_000);
+  const next = await shows("u:progress");
+  await back();
+  expect(await flush()).toBeUndefined();
+  expect(texts()).toEqual([finished.markdown, working.markdown, done.markdown]);
+  expect((await head())["progress"]).toBe(next);
+  expect(await left()).toEqual([]);
 });
 
 test("A progress message that cannot be finished for hours is left as it is", async () => {
