@@ -88,7 +88,7 @@ export const settingsSchema = z.strictObject({
       idleMs: count(1_000, 3_600_000)
         .exactOptional()
         .describe(
-          "a stream silent for this long counts as failed; without it 90,000 with Anthropic's protocol and 300,000 with OpenAI's",
+          "a stream silent for this long counts as failed, as one of signs of life alone does after ten times as long; without it 90,000 with Anthropic's protocol and 300,000 with OpenAI's",
         ),
     })
     .prefault({}),

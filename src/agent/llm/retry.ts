@@ -17,7 +17,10 @@ export interface RetryPolicy {
    * It never cuts off an attempt that is streaming.
    */
   deadlineMs: number;
-  /** An attempt that yields no event for this long is abandoned and counts as failed. */
+  /**
+   * An attempt that yields no event for this long is abandoned and counts as failed, and one that yields nothing but pings
+   * for ten times as long.
+   */
   idleMs: number;
 }
 
@@ -36,13 +39,19 @@ export const defaultRetryPolicy: RetryPolicy = {
  * - it yields `done` exactly once, last; returning without it counts as a cut stream;
  * - it throws {@link AttemptFailed} for whatever the service did. Any other error is a fault of the
  *   program and is not retried;
- * - it yields {@link heartbeat} for whatever the service sends that has nothing to show (tool arguments,
- *   pings): that keeps the watchdog quiet and goes no further.
+ * - it yields {@link heartbeat} for whatever the service sends of its answer that has nothing to show, as tool arguments,
+ *   and {@link ping} for what only proves life: that keeps the watchdog quiet and goes no further.
  */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
 /** A sign that the service is working. Any empty delta counts as one. */
 export const heartbeat: ModelEvent = { type: "text", delta: "" };
+
+/** A sign that the service is there, whatever it does; this object alone. */
+export const ping: ModelEvent = { ...heartbeat };
+
+/** So many times as long as silence a service may send nothing but pings: requests wait for their turn so. */
+const pingsFactor = 10;
 
 /** What is known of a service besides its failures, for requests that it would refuse. */
 export interface ServiceRules extends ImageStrippingOptions {
@@ -130,16 +139,17 @@ async function* tryOnce(
   const current = new AbortController();
   const onAbort = () => current.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  let isStalled = false;
+  let stall: AttemptFailed | undefined;
   // Not while the consumer holds an event: only the service's silence counts.
   let isWaiting = true;
-  const watchdog = setTimeout(() => {
-    if (!isWaiting) return;
-    isStalled = true;
-    current.abort();
-  }, idleMs);
-  const createStall = () =>
-    new AttemptFailed("transient", `The model service sent nothing for ${idleMs / 1000} s`);
+  const watch = (ms: number, what: string) =>
+    setTimeout(() => {
+      if (!isWaiting) return;
+      stall ??= new AttemptFailed("transient", `The model service sent ${what} for ${ms / 1000} s`);
+      current.abort();
+    }, ms);
+  const silence = watch(idleMs, "nothing");
+  const pings = watch(idleMs * pingsFactor, "nothing of its answer");
   try {
     for await (const event of attempt(current.signal)) {
       signal.throwIfAborted();
@@ -147,19 +157,21 @@ async function* tryOnce(
       if (!isHeartbeat(event)) yield event;
       if (event.type === "done") return undefined;
       isWaiting = true;
-      watchdog.refresh();
+      silence.refresh();
+      if (event !== ping) pings.refresh();
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (isStalled) return createStall();
+    if (stall) return stall;
     if (error instanceof AttemptFailed) return error;
     throw error;
   } finally {
-    clearTimeout(watchdog);
+    clearTimeout(silence);
+    clearTimeout(pings);
     signal.removeEventListener("abort", onAbort);
   }
   signal.throwIfAborted();
-  if (isStalled) return createStall();
+  if (stall) return stall;
   return new AttemptFailed("transient", "The model service broke off its answer");
 }
 

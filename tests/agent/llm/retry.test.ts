@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AttemptFailed } from "../../../src/agent/llm/attempt-failed.ts";
@@ -5,6 +6,7 @@ import {
   type Attempt,
   defaultRetryPolicy,
   heartbeat,
+  ping,
   type RetryPolicy,
   withRetries,
 } from "../../../src/agent/llm/retry.ts";
@@ -171,6 +173,38 @@ describe("withRetries", () => {
     expect(aborted).toBe(true);
     expect(events.map(({ type }) => type)).toEqual(["text", "retry", "text", "done"]);
     expect(events[1]).toMatchObject({ reason: "The model service sent nothing for 0.02 s" });
+  });
+
+  test("aborts an attempt that sends nothing but pings for ten times as long", async () => {
+    let left = 1_000;
+    async function* attempt(signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      const pings = left;
+      left = 0;
+      yield { type: "text", delta: "so far" };
+      for (let sent = 0; sent < pings; sent += 1) {
+        await sleep(5);
+        signal.throwIfAborted();
+        yield ping;
+      }
+      yield done;
+    }
+    // A busy machine may be silent for so long by itself.
+    const { events } = await run(attempt, { idleMs: 300 });
+    expect(events.map(({ type }) => type)).toEqual(["text", "retry", "text", "done"]);
+    expect(events[1]).toMatchObject({ reason: "The model service sent nothing of its answer for 3 s" });
+  });
+
+  test("goes on for as long as there is something of an answer, shown or not", async () => {
+    async function* attempt(signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      for (let sent = 0; sent < 40; sent += 1) {
+        await sleep(100);
+        signal.throwIfAborted();
+        yield sent % 2 === 0 ? ping : heartbeat;
+      }
+      yield done;
+    }
+    const { events } = await run(attempt, { idleMs: 300 });
+    expect(events.map(({ type }) => type)).toEqual(["done"]);
   });
 
   test("does not count the time that the consumer takes as silence", async () => {

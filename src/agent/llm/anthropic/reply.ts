@@ -4,7 +4,7 @@ import type { ModelEvent, ServiceSearch } from "../../model.ts";
 import { AttemptFailed } from "../attempt-failed.ts";
 import type { CallTokens } from "../cost.ts";
 import { toServiceFailure } from "../errors.ts";
-import { heartbeat } from "../retry.ts";
+import { heartbeat, ping } from "../retry.ts";
 import { createCallId, isObject, parseArguments } from "../wire-calls.ts";
 import { citedDelta, foundBlock, Searching } from "./searching.ts";
 
@@ -74,6 +74,9 @@ export async function* readReply(
           code: event.error.type,
           detail: event.error.message,
         });
+      case "ping":
+        yield ping;
+        break;
       case "other":
         yield heartbeat;
         break;
@@ -145,6 +148,7 @@ const serverEvent = z.union([
       usage: usage.nullish(),
     }),
     z.object({ type: z.literal("message_stop") }),
+    z.object({ type: z.literal("ping") }),
     z.object({
       type: z.literal("error"),
       error: z.object({ type: z.string(), message: z.string().default("") }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { AssistantMessage, AssistantPart, StopReason } from "../../messages.ts";
 import type { ModelEvent } from "../../model.ts";
 import type { CallTokens } from "../cost.ts";
-import { heartbeat } from "../retry.ts";
+import { heartbeat, ping } from "../retry.ts";
 import { readCall, type WireCall } from "../wire-calls.ts";
 import { Reasoning, reasoningFields } from "./reasoning.ts";
 import { baseResp } from "./service.ts";
@@ -54,6 +54,11 @@ const choice = z.object({
   finish_reason: z.string().nullish(),
 });
 
+/** Whether it brings nothing of the answer: some servers keep a stream alive so. */
+function saysNothing({ delta, finish_reason }: z.infer<typeof choice> = {}): boolean {
+  return !finish_reason && !Object.values(delta ?? {}).some((value) => value?.length);
+}
+
 /** A chunk of a streamed completion: what OpenAI sends, and what compatible servers leave out or add. */
 export const chatChunk = z.object({
   choices: z.array(choice).nullish(),
@@ -103,7 +108,7 @@ export class ChatReply {
     return this.#ended;
   }
 
-  /** Takes a chunk and yields what is new in it, or at least a heartbeat. */
+  /** Takes a chunk and yields what is new in it, or at least a heartbeat: a ping where it brings nothing. */
   *push(chunk: ChatChunk): Generator<ModelEvent> {
     this.#usage = chunk.usage ?? this.#usage;
     const first = chunk.choices?.[0];
@@ -111,15 +116,16 @@ export class ChatReply {
     this.#hasBegun ||= Boolean(first);
     this.#finish = first?.finish_reason || this.#finish;
     this.#ended ||= this.finished && !first && Boolean(chunk.usage);
-    yield* this.#pushDelta(first?.delta ?? {});
+    yield* this.#pushDelta(first?.delta ?? {}, saysNothing(first) ? ping : heartbeat);
   }
 
-  *#pushDelta(delta: ChatDelta): Generator<ModelEvent> {
+  /** @param sign what is yielded where there is nothing to show */
+  *#pushDelta(delta: ChatDelta, sign: ModelEvent): Generator<ModelEvent> {
     const reasoning = this.#reasoning.push(delta);
     const content = this.#content.push(delta.content ?? "");
     if (delta.refusal) this.#refused = true;
     for (const call of delta.tool_calls ?? []) this.#pushCall(call);
-    yield* this.#show(reasoning + content.thinking, content.text + (delta.refusal ?? ""));
+    yield* this.#show(reasoning + content.thinking, content.text + (delta.refusal ?? ""), sign);
   }
 
   /** Yields what was held back until now. */
@@ -159,11 +165,11 @@ export class ChatReply {
     return { input, output: countOutput(this.#usage), cacheRead, cacheWrite };
   }
 
-  *#show(thinking: string, text: string): Generator<ModelEvent> {
+  *#show(thinking: string, text: string, sign = heartbeat): Generator<ModelEvent> {
     this.#thinking += thinking;
     this.#text += text;
     if (thinking !== "") yield { type: "thinking", delta: thinking };
-    yield text === "" ? heartbeat : { type: "text", delta: text };
+    yield text === "" ? sign : { type: "text", delta: text };
   }
 
   #pushCall(delta: CallDelta): void {

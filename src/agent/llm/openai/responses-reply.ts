@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { AssistantMessage, AssistantPart, StopReason, ToolCall } from "../../messages.ts";
 import type { ModelEvent, ServiceSearch } from "../../model.ts";
 import type { CallTokens } from "../cost.ts";
-import { heartbeat } from "../retry.ts";
+import { heartbeat, ping } from "../retry.ts";
 import { readCall } from "../wire-calls.ts";
 import { isBlank, toWireName } from "../wire-history.ts";
 import { readSearches } from "./responses-search.ts";
@@ -73,7 +73,8 @@ export async function* readResponse(
     const { type } = parseChunk(anyEvent, chunk);
     if (!knownTypes.has(type)) {
       // What it thinks is not shown, and may take minutes.
-      yield type === "response.output_item.added" ? { type: "begun" } : heartbeat;
+      if (type === "response.output_item.added") yield { type: "begun" };
+      else yield isOfAnswer(type) ? heartbeat : ping;
       continue;
     }
     const event = parseChunk(known, chunk);
@@ -116,6 +117,11 @@ export async function* readResponse(
 }
 
 const paragraph = "\n\n";
+
+/** Whether an event tells of the answer that grows, and not only that there will be one. */
+function isOfAnswer(type: string): boolean {
+  return type.startsWith("response.") && type !== "response.in_progress" && type !== "response.queued";
+}
 
 const textEntry = z.object({ text: z.string().default("") });
 const itemOfOurs = z.discriminatedUnion("type", [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createAnthropicModel } from "../../../../src/agent/llm/anthropic/anthropic.ts";
 import { readReply } from "../../../../src/agent/llm/anthropic/reply.ts";
-import { heartbeat } from "../../../../src/agent/llm/retry.ts";
+import { heartbeat, ping } from "../../../../src/agent/llm/retry.ts";
 import type { Image, Message } from "../../../../src/agent/messages.ts";
 import type { ModelEvent } from "../../../../src/agent/model.ts";
 import { type FakeReply, startFakeAnthropic } from "../../../fakes/anthropic.ts";
@@ -251,6 +251,7 @@ describe("when the service fails", () => {
     const shown: ModelEvent[] = [];
     for await (const event of readReply(data())) shown.push(event);
     expect(shown).toEqual(events.map(() => heartbeat));
+    expect(shown.map((event) => event === ping)).toEqual([true, false, false, false]);
   });
 
   test("nobody answering is a transient failure that names no address", async () => {

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { chatChunk, ChatReply } from "../../../../src/agent/llm/openai/chat-reply.ts";
+import { readResponse } from "../../../../src/agent/llm/openai/responses-reply.ts";
+import { ping } from "../../../../src/agent/llm/retry.ts";
 import { ModelError } from "../../../../src/agent/model.ts";
 import type { FakeReply } from "../../../fakes/openai.ts";
 import { startWireServer } from "../../../fakes/wire.ts";
@@ -193,5 +196,37 @@ describe("an error that MiniMax reports with HTTP 200", () => {
     const end = { choices: [{ delta: { content: "hi" }, finish_reason: "stop" }], ...base(0, "") };
     const server = await fake({ replies: [{ chunks: [end] }] });
     expect((await ask(model("chat", server), [user("x")])).text).toBe("hi");
+  });
+});
+
+describe("what only proves life", () => {
+  test("is told apart from what is of an answer in a chat", () => {
+    const signs = (delta: object, more = {}) => {
+      const reply = new ChatReply({ snapshots: false, calls: true });
+      return [...reply.push(chatChunk.parse({ choices: [{ delta, ...more }] }))].map(
+        (event) => event === ping,
+      );
+    };
+    for (const delta of [{}, { role: "assistant", content: "" }, { content: null, reasoning_content: "" }])
+      expect(signs(delta)).toEqual([false, true]);
+    expect(signs({ tool_calls: [{ index: 0, function: { arguments: "{" } }] })).toEqual([false, false]);
+    expect(signs({ reasoning_details: [{ type: "reasoning.encrypted", data: "x" }] })).toEqual([
+      false,
+      false,
+    ]);
+    expect(signs({}, { finish_reason: "stop" })).toEqual([false, false]);
+  });
+
+  test("is told apart from what is of an answer in responses", async () => {
+    const signs = async (type: string) => {
+      async function* sent() {
+        yield { type };
+      }
+      return (await Array.fromAsync(readResponse(sent(), "m"))).map((event) => event === ping);
+    };
+    for (const type of ["keepalive", "response.in_progress", "response.queued"])
+      expect(await signs(type)).toEqual([true]);
+    for (const type of ["response.created", "response.function_call_arguments.delta"])
+      expect(await signs(type)).toEqual([false]);
   });
 });
