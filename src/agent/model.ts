@@ -135,13 +135,17 @@ export interface LanguageModel {
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }
 
-/** `auth`: key refused. `quota`: no credit. `overflow`: the request exceeds the window. `transient`: worth a retry. */
+/**
+ * `auth`: key refused. `quota`: no credit. `overflow`: the request exceeds the window. `transient`: worth a retry.
+ * `elsewhere`: something else than a model's service has answered.
+ */
 export type ModelErrorKind =
   | "auth"
   | "quota"
   | "overflow"
   | "transient"
   | "not-found"
+  | "elsewhere"
   | "invalid-request"
   | "content-filter";
 

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { setUpModel } from "../../src/setup/model.ts";
 import { type FakeAnthropicOptions, startFakeAnthropic } from "../fakes/anthropic.ts";
+import { listenForTest } from "../fakes/listen-for-test.ts";
 import { newFolder, sitDown } from "./at-terminal.ts";
 
 const key = "sk-ant-api03-secret-of-a-test-9876";
@@ -89,6 +91,26 @@ test("an account without credit is told as such, and the key may be saved all th
   person.types("2");
   expect(await person.result).toMatchObject({ state: "failed" });
   expect(stored()).toMatchObject({ ANTHROPIC_API_KEY: key });
+});
+
+test("a web page in place of the service is named, and neither another key nor another model is asked for", async () => {
+  const page = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Sign in</title>");
+  });
+  const { place } = await serviceWith();
+  const env = { ANTHROPIC_BASE_URL: await listenForTest(page) };
+  const person = sitDown(setUpModel, { ...place, env });
+  await person.sees("Number [1]: ");
+  person.types("1");
+  await person.sees("Key: ");
+  person.types(key);
+  await person.sees("[anthropic/claude-sonnet-5-5]: ");
+  person.types("");
+  await person.sees("A web page came in place of the model's reply");
+  await person.sees("Number [1]: ");
+  person.types("3");
+  expect(await person.result).toMatchObject({ state: "failed" });
 });
 
 test("a service that does not answer is given up in time, and nothing is stored", async () => {

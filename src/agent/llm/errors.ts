@@ -13,6 +13,9 @@ export interface ServiceFailure {
   headers?: Headers | undefined;
 }
 
+/** What a model's service may mean. */
+type Refusal = Exclude<ModelErrorKind, "elsewhere">;
+
 /** What a service said to a question that is no model call. Without a status it could not be reached. */
 export interface ServiceAnswer {
   status: number | undefined;
@@ -26,6 +29,9 @@ export interface ServiceAnswer {
  */
 export function toServiceFailure(failure: ServiceFailure): AttemptFailed {
   const kind = classify(failure);
+  const type = failure.headers?.get("content-type") ?? "";
+  // No service says so of a key or a model.
+  if (mayBePage.has(kind) && type.includes("html")) return createNotAModelError(type, failure.status);
   return new AttemptFailed(kind, describeKind(kind, failure.status), {
     detail: failure.detail.slice(0, detailLimit),
     retryAfterMs: failure.headers && readRetryAfter(failure.headers),
@@ -46,13 +52,21 @@ export function createUnreadableError(detail: string): AttemptFailed {
   return new AttemptFailed("transient", "The model service sent an answer that cannot be read", { detail });
 }
 
-/** An answer that is no model's, from an address that is none: a web page, another kind of service. */
-export function createNotAModelError(contentType: string): AttemptFailed {
-  return new AttemptFailed(
-    "not-found",
-    "The model service's address answers with something else than a model's reply; the administrator must check the base URL.",
-    { detail: contentType },
-  );
+/** An answer that is no model's, from an address that is none: another kind of service, or a web page of whoever stands between. */
+export function createNotAModelError(contentType: string, status = 200): AttemptFailed {
+  const http = status === 200 ? "" : ` (HTTP ${status})`;
+  const message = contentType.includes("html")
+    ? `A web page came in place of the model's reply${http}, as from a proxy, a network that wants a sign-in first, or a wrong base URL; the administrator must check these.`
+    : "The model service's address answers with something else than a model's reply; the administrator must check the base URL.";
+  return new AttemptFailed("elsewhere", message, { detail: contentType });
+}
+
+/** Kinds of refusals that a proxy's web page looks like. */
+const mayBePage: ReadonlySet<Refusal> = new Set(["auth", "not-found", "invalid-request"]);
+
+/** Whether this is how a web page begins, whatever its type says: no answer of a model service does so. */
+export function isWebPage(start: string): boolean {
+  return /^\uFEFF?\s*</.test(start);
 }
 
 /** Characters of a service's own words that are kept; some answer with a whole HTML page. */
@@ -65,7 +79,7 @@ const quotaWords =
 const filterWords = /content[_ ](filter|policy)|usage polic|_policy(_violation)?\b/i;
 
 /** What a status means by itself. Any other of the server's (5xx) is transient, of the client's invalid. */
-const kindsByStatus: Partial<Record<number, ModelErrorKind>> = {
+const kindsByStatus: Partial<Record<number, Refusal>> = {
   401: "auth",
   402: "quota",
   403: "auth",
@@ -79,20 +93,20 @@ const kindsByStatus: Partial<Record<number, ModelErrorKind>> = {
 /** Statuses that some services also send when the credit is used up; of 429s only the others are worth a retry. */
 const mayMeanQuota: ReadonlySet<number> = new Set([400, 403, 429]);
 
-function classify({ status, code, detail }: ServiceFailure): ModelErrorKind {
+function classify({ status, code, detail }: ServiceFailure): Refusal {
   const words = `${code ?? ""} ${detail}`;
   if (mayMeanQuota.has(status) && quotaWords.test(words)) return "quota";
   return kindsByStatus[status] ?? (status >= 500 ? "transient" : classifyWords(words));
 }
 
-function classifyWords(words: string): ModelErrorKind {
+function classifyWords(words: string): Refusal {
   if (overflowWords.test(words)) return "overflow";
   return filterWords.test(words) ? "content-filter" : "invalid-request";
 }
 
-function describeKind(kind: ModelErrorKind, status: number): string {
+function describeKind(kind: Refusal, status: number): string {
   const http = `(HTTP ${status})`;
-  const sentences: Record<ModelErrorKind, string> = {
+  const sentences: Record<Refusal, string> = {
     auth: `The model service refused the API key ${http}; the administrator must check it.`,
     quota: `The model service has no credit left for this API key ${http}; the administrator must add some.`,
     "not-found": `The model service does not know the configured model ${http}; the administrator must check the model's name and the base URL.`,

@@ -1,7 +1,7 @@
 import { type LanguageModel, ModelError, type ModelErrorKind, type ModelEvent } from "../model.ts";
 
 /** Failures after which another model is worth a try: this one is down, out of credit or gone. */
-const worthAnother: ReadonlySet<ModelErrorKind> = new Set(["transient", "quota", "not-found"]);
+const worthAnother: ReadonlySet<ModelErrorKind> = new Set(["transient", "quota", "not-found", "elsewhere"]);
 
 /** How long a failed model is skipped, in milliseconds, where its service asks for no more. */
 const defaultRestMs = 60_000;

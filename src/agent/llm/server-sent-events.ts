@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { Stream } from "@anthropic-ai/sdk/streaming";
 import { AnswerTooLarge } from "../network/bounded-answer.ts";
+import { createNotAModelError, isWebPage } from "./errors.ts";
 
 /** The longest answer of a model service that is read whole, and the longest event of one that is streamed. */
 export const answerBytes = 16 * 1_048_576;
@@ -21,7 +22,7 @@ const afterwordMs = 2_000;
  * the connection serves the next call.
  *
  * An event that is too long, ended or not, is an {@link AnswerTooLarge}, and closes the connection; so is a reply that
- * has no end. An answer without a body has no events.
+ * has no end. An answer without a body has no events, and a web page is an `AttemptFailed`.
  *
  * @param response of `fetch` or `streamFetch`
  * @param isComplete whether the events until now are a whole reply. It is paid for, so that neither a stream that stays
@@ -68,6 +69,10 @@ function boundReply(source: Source): Source & { beginEvent(): void } {
     async next() {
       const read = await source.next();
       if (read.done) return read;
+      if (ofReply === 0 && isWebPage(new TextDecoder().decode(read.value.subarray(0, 100)))) {
+        source.cancel();
+        throw createNotAModelError("text/html");
+      }
       ofEvent += read.value.length;
       ofReply += read.value.length;
       if (ofEvent <= answerBytes && ofReply <= replyBytes) return read;

@@ -57,12 +57,38 @@ function sendForEver(response: ServerResponse, text: string): void {
 
 const streams = { "content-type": "text/event-stream" };
 const json = { "content-type": "application/json" };
+const page = "\n<!doctype html><title>Welcome to our network</title><p>Please sign in.\n";
 
 describe.each(["chat", "responses", "anthropic"] as const)("Over the protocol %s", (protocol) => {
   test("an answer without a body is asked for again", async () => {
     const { error, attempts } = await ask(protocol, (response) => response.writeHead(204).end());
     expect([error, attempts]).toMatchObject([{ kind: "transient" }, 2]);
   });
+
+  test.each([
+    ["of the type of one", { "content-type": "text/html; charset=utf-8" }, 200],
+    ["without a type", {}, 200],
+    ["as text", { "content-type": "text/plain" }, 200],
+    ["as JSON", json, 200],
+    ["as a stream", streams, 200],
+    ["that refuses", { "content-type": "text/html" }, 403],
+    ["that wants a sign-in at the proxy", { "content-type": "text/html" }, 407],
+  ])(
+    "a web page %s is told as one, with what to check, and is not asked for again",
+    async (_, type, status) => {
+      const { error, attempts } = await ask(protocol, (response) =>
+        response.writeHead(status, type).end(page),
+      );
+      const http = status === 200 ? "" : ` (HTTP ${status})`;
+      expect([error, attempts]).toMatchObject([
+        {
+          kind: "elsewhere",
+          message: `A web page came in place of the model's reply${http}, as from a proxy, a network that wants a sign-in first, or a wrong base URL; the administrator must check these.`,
+        },
+        1,
+      ]);
+    },
+  );
 
   test.each([
     ["a line", streams, 200, "data: "],

@@ -3,7 +3,7 @@ import { APIError } from "@anthropic-ai/sdk";
 import type { Message } from "../../messages.ts";
 import type { LanguageModel, ModelEvent, ModelLimits, ModelRequest } from "../../model.ts";
 import { AnswerTooLarge } from "../../network/bounded-answer.ts";
-import type { AttemptFailed } from "../attempt-failed.ts";
+import { AttemptFailed } from "../attempt-failed.ts";
 import { computeCallUsage, computeSearchCost } from "../cost.ts";
 import {
   createNotAModelError,
@@ -113,12 +113,13 @@ async function* readEvents(
   apiKey: string | undefined,
 ): AsyncGenerator<string, void, undefined> {
   const type = response.headers.get("content-type");
-  if (type !== null && !type.includes("event-stream")) {
-    await response.body?.cancel();
-    throw createNotAModelError(type);
-  }
+  const isOther = type !== null && !type.includes("event-stream");
   try {
-    for await (const { data } of readServerSentEvents(response)) if (data !== "") yield data;
+    for await (const { data } of readServerSentEvents(response)) {
+      if (isOther) break;
+      if (data !== "") yield data;
+    }
+    if (isOther) throw createNotAModelError(type);
   } catch (error) {
     throw toFailure(error, apiKey);
   }
@@ -132,6 +133,7 @@ function toFailure(error: unknown, apiKey: string | undefined): AttemptFailed {
     const code = `${type ?? ""} ${errorCode ?? ""}`;
     return toServiceFailure({ status, code, detail: maskKey(apiMessage ?? message), headers });
   }
+  if (error instanceof AttemptFailed) return error;
   if (error instanceof AnswerTooLarge) return createUnreadableError(error.message);
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return toNetworkFailure(cause, maskKey(String(cause)));

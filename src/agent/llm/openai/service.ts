@@ -7,6 +7,7 @@ import { isLocal, isOpenAI, resolveBaseUrl } from "../endpoints.ts";
 import {
   createNotAModelError,
   createUnreadableError,
+  isWebPage,
   toNetworkFailure,
   toServiceFailure,
 } from "../errors.ts";
@@ -238,6 +239,7 @@ function removeKey(failure: AttemptFailed, apiKey: string | undefined): AttemptF
 
 /** What a service means that answers with HTTP 200 and no stream: MiniMax its errors, others that they are no model. */
 function readBodyFailure(type: string, body: string): AttemptFailed {
+  if (isWebPage(body)) return createNotAModelError("text/html");
   const parsed = z
     .object({ base_resp: baseResp.nullish(), error: z.unknown().optional() })
     .safeParse(type.includes("json") ? JSON.parse(body) : {});

@@ -272,7 +272,7 @@ describe("when the service fails", () => {
     closing.push(() => website.close());
     const model = createAnthropicModel({ model: "m", apiKey: "k", baseUrl: website.url, limits, retry });
     expect((await failure(model)).error).toMatchObject({
-      kind: "not-found",
+      kind: "elsewhere",
       attempts: 1,
       message: expect.stringContaining("base URL"),
     });

@@ -87,7 +87,7 @@ describe.each(protocols)("a %s request", (protocol) => {
   test("to a web page asks for the base URL to be checked", async () => {
     const server = await fake({ replies: [{ document: "<html>", contentType: "text/html" }] });
     const error = await failure(ask(model(protocol, server), [user("x")]));
-    expect([error.kind, error.message]).toEqual(["not-found", expect.stringContaining("base URL")]);
+    expect([error.kind, error.message]).toEqual(["elsewhere", expect.stringContaining("base URL")]);
   });
 });
 
