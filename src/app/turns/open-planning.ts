@@ -35,12 +35,16 @@ async function readContinued(
 ): Promise<"planned" | "approved" | undefined> {
   const [first] = asked;
   if (!first || !isContinueCommand(first.text)) return undefined;
+  let hasTask = false;
   for await (const { records } of journal.backward()) {
     for (const record of records.toReversed()) {
       if (record.type === "tool-result" && isApprovedPlan(record.message)) return "approved";
+      // What was said behind the order to plan, as the turn ran, has not taken it back.
+      if (record.type === "turn-start" && hasTask) return undefined;
       if (record.type !== "user" || !isFromPerson(record.message)) continue;
       if (isContinueCommand(record.message.text)) continue;
-      return record.message.plan ? "planned" : undefined;
+      if (record.message.plan) return "planned";
+      hasTask = true;
     }
   }
   return undefined;
