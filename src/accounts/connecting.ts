@@ -1,5 +1,5 @@
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { type Accounts, changeAccount, listWanted } from "../agent/contracts/mcp-account.ts";
+import { AccountBusy, type Accounts, changeAccount, listWanted } from "../agent/contracts/mcp-account.ts";
 import type { SignInSettings } from "../agent/mcp/config.ts";
 import { parseThreadId } from "../chat/threads.ts";
 import type { AccountConnecting, AskedAccount } from "../intake/questions/account-connecting.ts";
@@ -106,7 +106,12 @@ export function createAccountConnecting(options: ConnectingOptions): AccountConn
         };
       }
       const store = (await accounts()).of(bound.person);
-      await changeAccount(store, bound.server, () => store.write(bound.server, account));
+      try {
+        await changeAccount(store, bound.server, () => store.write(bound.server, account));
+      } catch (error) {
+        if (error instanceof AccountBusy) return { kind: "refused", why: error.message };
+        throw error;
+      }
       return { kind: "connected" };
     },
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAccountConnecting, type ServerEntry } from "../../src/accounts/connecting.ts";
+import { AccountBusy, type AccountStore } from "../../src/agent/contracts/mcp-account.ts";
 import { createPages } from "../../src/accounts/pages.ts";
 import { createConnectingRecords } from "../../src/accounts/records.ts";
 import { openHooks } from "../../src/hooks/server.ts";
@@ -15,7 +16,7 @@ import { startRedis } from "../fakes/redis.ts";
 const secret = "a secret of more than thirty-two letters";
 
 /** Gateways that share a Redis, an authorization server, and questions of people in threads. */
-async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
+async function scene(options: Omit<FakeOAuthOptions, "upstream"> & { isBusy?: boolean } = {}) {
   const oauth = await startFakeOAuth({ ...options, upstream: "http://127.0.0.1:9" });
   onTestFinished(() => oauth.close());
   const redis = await startRedis();
@@ -24,9 +25,11 @@ async function scene(options: Omit<FakeOAuthOptions, "upstream"> = {}) {
   const address = `http://127.0.0.1:${port}`;
   let entry: ServerEntry | undefined = { url: new URL(oauth.mcp), settings: { accounts: "person" } };
   const accounts = createAccountStore(redis.client(), secret);
+  const renewAlone = (server: string) => Promise.reject(new AccountBusy(server));
+  const busy = (person: string): AccountStore => ({ ...accounts.of(person), renewAlone });
   const connecting = createAccountConnecting({
     records: async () => createConnectingRecords(redis.client(), secret),
-    accounts: async () => accounts,
+    accounts: async () => (options.isBusy ? { ...accounts, of: busy } : accounts),
     address,
     findServer: (name) => (name === "notes" ? entry : undefined),
     now: Date.now,
@@ -86,6 +89,16 @@ test("An account is a person's once that person has entered the code of the page
   const written = ` ${code.toLowerCase().replace("-", "")}\n`;
   for (const _ of [1, 2]) expect(await connecting.confirm(about, written)).toEqual({ kind: "connected" });
   expect(await read("slack:T1:ada")).toMatchObject({ accessToken: expect.stringMatching(/^at-/) });
+});
+
+test("Whoever connects an account that another process does not let go of is told to try again", async () => {
+  const { asked, signIn, connecting } = await scene({ isBusy: true });
+  const about = asked("ada");
+  const code = codeOn(await signIn(about, "ada-there"));
+  expect(await connecting.confirm(about, code)).toEqual({
+    kind: "refused",
+    why: expect.stringContaining("try again in a minute"),
+  });
 });
 
 test("A link that is forwarded binds nobody's account to whoever has sent it", async () => {

@@ -65,7 +65,18 @@ export interface Accounts extends AccountStore {
   list(): Promise<{ server: string; person: string }[]>;
 }
 
-/** Changes an account while no process renews it. @throws Error where one takes too long */
+/** Another process has an account for longer than is waited for it: a sentence for whoever wants to change it. */
+export class AccountBusy extends Error {
+  override readonly name = "AccountBusy";
+
+  constructor(server: string) {
+    super(
+      `The account at ${server} is being renewed by another process, which takes too long: try again in a minute.`,
+    );
+  }
+}
+
+/** Changes an account while no process renews it. @throws AccountBusy where one takes too long */
 export async function changeAccount(
   store: AccountStore,
   server: string,
@@ -75,7 +86,7 @@ export async function changeAccount(
     if ((await store.renewAlone(server, change)) === "done") return;
     await delay(waits.eachMs);
   }
-  throw new Error(`The account at ${server} is being renewed by another process, which takes too long.`);
+  throw new AccountBusy(server);
 }
 
 /** Longer than a process that has died holds the others up: so often, so long, ms. */

@@ -15,6 +15,7 @@ const expectedErrors = new Set([
   "ModelError",
   "McpConfigError",
   "AuditBusy",
+  "AccountBusy",
   "DemoScriptError",
 ]);
 

@@ -1,3 +1,4 @@
+import { AccountBusy } from "../../agent/contracts/mcp-account.ts";
 import { toInlineCode } from "../../chat/visible-call.ts";
 
 /** A text command about the accounts that its writer has connected. */
@@ -7,7 +8,7 @@ export type DisconnectCommand = { kind: "list" } | { kind: "disconnect"; server:
 export interface OwnAccounts {
   /** @param person `platform:workspace:id` */
   list(person: string): Promise<string[]>;
-  /** `revoked`: their authorization server says within a moment that it has ended the tokens. */
+  /** `revoked`: their authorization server says within a moment that it has ended the tokens. @throws AccountBusy */
   disconnect(person: string, server: string): Promise<{ was: boolean; revoked: boolean }>;
 }
 
@@ -39,7 +40,12 @@ export async function answerDisconnectCommand(
   const there = servers.length === 0 ? "." : `, but at ${named}.`;
   const nothing = { markdown: `You have no account at ${toInlineCode(command.server)}${there}` };
   if (server === undefined) return nothing;
-  const { was, revoked } = await accounts.disconnect(person, server);
+  const done = await accounts.disconnect(person, server).catch((error: unknown) => {
+    if (error instanceof AccountBusy) return error;
+    throw error;
+  });
+  if (done instanceof AccountBusy) return { markdown: done.message };
+  const { was, revoked } = done;
   if (!was) return nothing;
   const end = revoked
     ? "What I had to sign in with is revoked there."

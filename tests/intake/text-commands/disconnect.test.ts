@@ -4,7 +4,11 @@ import type { Author } from "../../../src/chat/inbound.ts";
 import { settingsSchema } from "../../../src/config/schema.ts";
 import { createAccess } from "../../../src/intake/access.ts";
 import { createIntake, type IntakeAuditEvent } from "../../../src/intake/intake.ts";
-import { readDisconnectCommand } from "../../../src/intake/text-commands/disconnect.ts";
+import { AccountBusy } from "../../../src/agent/contracts/mcp-account.ts";
+import {
+  answerDisconnectCommand,
+  readDisconnectCommand,
+} from "../../../src/intake/text-commands/disconnect.ts";
 import { createRateLimiter } from "../../../src/queue/outbox/rate-limit.ts";
 import { createAccountStore } from "../../../src/queue/stores/mcp-accounts.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
@@ -26,6 +30,17 @@ test.each([
   ["please !disconnect", undefined],
 ])("%j is read as %j", (text, command) => {
   expect(readDisconnectCommand(text)).toEqual(command);
+});
+
+test("Whoever disconnects an account that another process does not let go of is told to try again", async () => {
+  const accounts = {
+    list: async () => ["Tracker"],
+    disconnect: () => Promise.reject(new AccountBusy("Tracker")),
+  };
+  const command = { kind: "disconnect", server: "tracker" } as const;
+  expect(await answerDisconnectCommand(accounts, "memory:w:ada", command)).toEqual({
+    markdown: expect.stringMatching(/^The account at Tracker is being renewed .*: try again in a minute\.$/),
+  });
 });
 
 test("Each person lists and ends accounts of their own, and nobody else's", async () => {
