@@ -145,6 +145,19 @@ test("An answer that does not say where it comes from is taken only from a serve
   });
 });
 
+test.each([
+  ["nothing of PKCE", undefined],
+  ["that it takes plain PKCE alone", ["plain"]],
+])("A sign-in whose metadata say %s is not begun", async (_, methods) => {
+  for (const isOpenIdProvider of [false, true]) {
+    const { begin } = await scene({
+      metadata: { code_challenge_methods_supported: methods },
+      isOpenIdProvider,
+    });
+    await expect(begin()).rejects.toThrow(/^notes: .*code_challenge_methods_supported/);
+  }
+});
+
 test.each(["authorization_endpoint", "token_endpoint", "registration_endpoint"])(
   "A sign-in whose %s is in clear is not begun",
   async (endpoint) => {

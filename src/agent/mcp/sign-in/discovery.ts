@@ -153,9 +153,10 @@ function checkAuthorizationServer(server: SignInServer, found: OAuthServerInfo):
     throw new SignInError(
       `${server.name}: its sign-in names another issuer than the address that it was found at.`,
     );
-  if (metadata?.code_challenge_methods_supported?.includes("S256") === false)
+  // One that says nothing of it does not know it: https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#authorization-code-protection
+  if (metadata && !metadata.code_challenge_methods_supported?.includes("S256"))
     throw new SignInError(
-      `${server.name}: its sign-in does not know PKCE with S256, which keeps a code from being stolen.`,
+      `${server.name}: its sign-in at ${new URL(authorizationServerUrl).host} does not say that it knows PKCE with S256, which keeps a code from being stolen: its metadata must have it in code_challenge_methods_supported.`,
     );
 }
 
