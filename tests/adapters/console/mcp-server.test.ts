@@ -90,6 +90,29 @@ describe("an editor", () => {
     expect(later.json()).toMatchObject({ state: "idle", happened: "", from: followed["from"] });
   });
 
+  test("is told what has happened in a long thread part by part, all of it and nothing twice", async () => {
+    await using client = await connect("viewer");
+    const thread = "local:console:main:abcdefgh7777";
+    await write(redis.client(), thread, "Count");
+    const lease = await begin(redis.client(), thread);
+    const count = 120;
+    const said = (step: number) => [{ type: "text" as const, text: `${step}: ${"word ".repeat(200)}.` }];
+    for (let step = 1; step <= count; step += 1) await lease.append([calling(step, said(step))]);
+    await end(lease, answered("Done."));
+    const parts: string[] = [];
+    let from: unknown = 0;
+    for (;;) {
+      const part = (await use(client, "follow", { thread, from })).json();
+      parts.push(String(part["happened"]));
+      from = part["from"];
+      if (part["more"] !== true) break;
+    }
+    expect(parts.length).toBeGreaterThan(1);
+    for (const part of parts) expect(part.length).toBeLessThan(60_000);
+    const steps = [...parts.join("\n").matchAll(/^Heddle: (\d+): /gm)].map(([, step]) => Number(step));
+    expect(steps).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+  });
+
   test("is told after its time that the work goes on", async () => {
     await using client = await connect("viewer");
     const thread = "local:console:main:abcdefgh9999";

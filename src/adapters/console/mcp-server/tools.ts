@@ -19,7 +19,6 @@ import { refuse } from "../api/role-check.ts";
 import type { Caller } from "../api/route.ts";
 import { decision, mostWords } from "../api/schemas/requests.ts";
 import type { Services } from "../services.ts";
-import { describeEntry } from "./describe-entry.ts";
 import { followThread } from "./follow.ts";
 
 /** What a call may wait for news, s. Clients give up on a silent call after a minute, unless they are told of progress. */
@@ -124,7 +123,7 @@ function offerReading(server: McpServer, caller: McpCaller): void {
       title: "Follow a thread",
       description:
         "Returns what has happened in a thread since `from`, and waits until nothing runs there, it asks something, or " +
-        "the time is over. Call it again with the `from` that it returns while the thread is running.",
+        "the time is over. Call it again with the `from` that it returns while the thread is running, or there is `more`.",
       inputSchema: {
         thread,
         from: z.int().min(0).default(0).describe("where to begin; 0: with the thread's first record"),
@@ -138,19 +137,17 @@ function offerReading(server: McpServer, caller: McpCaller): void {
           const token = _meta?.progressToken;
           let progress = 0;
           const where = { from, waitMs: seconds * 1_000, signal: AbortSignal.any([signal, caller.signal]) };
-          const followed = await followThread(services.operations.threads, id, where, (entries) => {
-            progress += entries.length;
-            const message = entries
-              .map(describeEntry)
-              .findLast((text) => text !== "")
-              ?.slice(0, 200);
+          const followed = await followThread(services.operations.threads, id, where, (records, told) => {
+            progress += records;
+            const message = told.at(-1)?.slice(0, 200);
             if (token === undefined || caller.signal.aborted) return;
             const params = { progressToken: token, progress, ...(message !== undefined && { message }) };
             void sendNotification({ method: "notifications/progress", params }).catch(() => {});
           });
           const { state = "gone", ended } = followed.line ?? {};
-          const happened = followed.entries.map(describeEntry).filter((text) => text !== "");
-          return replyJson(200, { state, ended, from: followed.next, happened: happened.join("\n") });
+          const { next, more, happened } = followed;
+          const text = happened.join("\n");
+          return replyJson(200, { state, ended, from: next, ...(more && { more }), happened: text });
         }),
       ),
   );
