@@ -136,9 +136,9 @@ async function postAttachment({ uploads }: Services, call: ApiCall): Promise<Rep
     return replyProblem(400, "The file needs a name of at most 255 characters.");
   // A sender that does not say how much it sends may send the most.
   const bytes = Math.min(Number(request.headers["content-length"] ?? maxUploadBytes), maxUploadBytes);
-  const reply = await uploads.receive(bytes, async () => {
+  const reply = await uploads.receive(bytes, async (givenUp) => {
     giveTime(request, bytes);
-    const body = await readBody(request, "application/octet-stream", maxUploadBytes);
+    const body = await readBody(request, "application/octet-stream", maxUploadBytes, givenUp);
     if (!body.ok) return body.reply;
     const mediaType = query.get("type") || "application/octet-stream";
     const kept = await uploads.keep(id, { name, mediaType, data: body.data });

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ChainableCommander, Redis } from "ioredis";
 import type { AttachmentHandle } from "../../../agent/messages.ts";
+import { untilAborted } from "../../../agent/until-aborted.ts";
 import { threadId } from "../../../chat/threads.ts";
 import { parseKeptFile } from "./console-message.ts";
 import { consoleThread } from "./refs.ts";
@@ -31,6 +32,9 @@ const fileQuota: FileQuota = { threadBytes: 150 * mebibyte, allBytes: 512 * mebi
 
 /** Bytes of files that one gateway receives at a time: until they are whole they lie in its memory. */
 const receivedAtOnce = 64 * mebibyte;
+
+/** Whoever takes longer than this gives way to somebody for whom there is no room, ms. */
+const undisturbedMs = 30_000;
 
 /** A small file counts as so many bytes, so that the number of files is bounded too. */
 const leastCharge = 64 * 1024;
@@ -67,7 +71,8 @@ export class Uploads {
   readonly #redis: Redis;
   readonly #now: () => number;
   readonly #quota: FileQuota;
-  #receiving = 0;
+  /** What is being received, the oldest first. */
+  readonly #receiving = new Set<{ bytes: number; since: number; givesWay: AbortController }>();
 
   constructor(redis: Redis, now: () => number, quota: FileQuota = fileQuota) {
     this.#redis = redis;
@@ -77,16 +82,36 @@ export class Uploads {
 
   /**
    * Calls `read`, which receives so many bytes, unless what others are sending at the moment leaves no room for them in
-   * this process; then undefined.
+   * this process; then undefined. So it is where this one is slow and others need its room, which the signal says.
    */
-  async receive<T>(bytes: number, read: () => Promise<T>): Promise<T | undefined> {
-    if (this.#receiving + bytes > receivedAtOnce) return undefined;
-    this.#receiving += bytes;
+  async receive<T>(bytes: number, read: (givenUp: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    if (!this.#makeRoom(bytes)) return undefined;
+    const own = { bytes, since: this.#now(), givesWay: new AbortController() };
+    const { signal } = own.givesWay;
+    this.#receiving.add(own);
     try {
-      return await read();
+      return await untilAborted(read(signal), signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
     } finally {
-      this.#receiving -= bytes;
+      this.#receiving.delete(own);
     }
+  }
+
+  /** Nobody is given up in vain. */
+  #makeRoom(bytes: number): boolean {
+    const all = [...this.#receiving];
+    let excess = all.reduce((sum, each) => sum + each.bytes, bytes) - receivedAtOnce;
+    const slow = all.filter(({ since }) => this.#now() - since >= undisturbedMs);
+    if (excess > slow.reduce((sum, each) => sum + each.bytes, 0)) return false;
+    for (const each of slow) {
+      if (excess <= 0) break;
+      excess -= each.bytes;
+      this.#receiving.delete(each);
+      each.givesWay.abort();
+    }
+    return true;
   }
 
   /** Stores a file that a message of the thread has an hour to name. */

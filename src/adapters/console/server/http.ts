@@ -133,11 +133,16 @@ export async function readJson(
   }
 }
 
-/** Reads a body, which must have that media type: one that no HTML form can send. */
+/**
+ * Reads a body, which must have that media type: one that no HTML form can send.
+ *
+ * @throws the signal's reason with the next part that comes after it is aborted
+ */
 export async function readBody(
   request: IncomingMessage,
   mediaType: string,
   maxBytes: number,
+  givenUp?: AbortSignal,
 ): Promise<{ ok: true; data: Buffer } | { ok: false; reply: Reply }> {
   const [sent = ""] = (request.headers["content-type"] ?? "").split(";");
   if (sent.trim().toLowerCase() !== mediaType) {
@@ -148,6 +153,7 @@ export async function readBody(
   // Without an encoding it yields Buffers. The connection stays open, so that a refusal can still be read.
   const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
   for await (const chunk of body) {
+    givenUp?.throwIfAborted();
     bytes += chunk.length;
     if (bytes > maxBytes) {
       const reply = replyProblem(413, `The body is larger than ${maxBytes} bytes.`);

@@ -9,6 +9,7 @@ import { call } from "../requests.ts";
 import { startConsole } from "../start-console.ts";
 
 const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
 const minutes = 60_000;
 const days = 24 * 60 * minutes;
 
@@ -46,6 +47,32 @@ describe.each([
 
   const storedBytes = async (of = thread) =>
     (await redis.hlen(`heddle:{local:console:main:${of}}:local:incoming`)) / 2;
+
+  test("four who send slowly keep nobody from sending for longer than half a minute", async () => {
+    const given: string[] = [];
+    const ends: (() => void)[] = [];
+    const send = (who: string, megabytes = 16) =>
+      uploads.receive(megabytes * mebibyte, (givenUp) => {
+        givenUp.addEventListener("abort", () => given.push(who));
+        return new Promise<string>((resolve) => ends.push(() => resolve(who)));
+      });
+    const slow = ["a", "b", "c", "d"].map((who) => send(who));
+    now += 29_000;
+    expect(await send("early")).toBeUndefined();
+    now += 1_000;
+    const late = [send("e"), send("f", 8), send("g", 8)];
+    // What is too much for the rest of the room, too, ends nobody.
+    expect(await send("h", 48)).toBeUndefined();
+    for (const end of ends) end();
+    expect(await Promise.all(slow)).toEqual([undefined, undefined, "c", "d"]);
+    expect(await Promise.all(late)).toEqual(["e", "f", "g"]);
+    expect(given).toEqual(["a", "b"]);
+    // What they have had is free again, once.
+    const next = [send("i", 64), send("j", 1)];
+    expect(await next[1]).toBeUndefined();
+    ends.at(-1)?.();
+    expect(await next[0]).toBe("i");
+  });
 
   test("a thread takes no more files than its quota, and says what to do", async () => {
     for (let n = 0; n < 3; n++) await kept();
