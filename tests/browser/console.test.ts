@@ -665,6 +665,31 @@ describe("the console's page", () => {
     });
   });
 
+  test("files that were attached before a reload are named as gone, until they are attached again or the message is sent", async () => {
+    await using opened = await openConsolePage();
+    const { page } = opened;
+    const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from("x") });
+    const lines = page.locator("#attachments li");
+    await page.getByLabel("Message to Heddle").fill("Read these");
+    await page.locator("#pick").setInputFiles([file("a.txt"), file("b.txt"), file("c.txt")]);
+    await page.reload();
+    const gone = (name: string) => `${name}not kept: attach it again`;
+    await expect.poll(() => lines.allTextContents()).toEqual(["a.txt", "b.txt", "c.txt"].map(gone));
+    await shot(page, "lost-files");
+    await page.getByRole("button", { name: "Remove a.txt" }).click();
+    await page.locator("#pick").setInputFiles([file("b.txt")]);
+    await expect.poll(() => lines.allTextContents()).toEqual(["b.txt1 B", gone("c.txt")]);
+    await page.reload();
+    await expect.poll(() => lines.allTextContents()).toEqual([gone("b.txt"), gone("c.txt")]);
+    await page.getByRole("button", { name: "Send" }).click();
+    expect(await opened.said()).toMatchObject({ text: "Read these", attachments: [] });
+    await expect.poll(() => lines.count()).toBe(0);
+    await page.reload();
+    await page.getByLabel("Message to Heddle").waitFor();
+    expect(await lines.count()).toBe(0);
+    opened.expectInnocent();
+  });
+
   test("the page says what should be known before trusting it with work", async () => {
     await using opened = await openConsolePage({
       async prepare(console) {

@@ -1,5 +1,6 @@
 /** The files that will go with the next message: chosen, pasted or dropped. */
 import { byId, element, formatBytes, icon } from "../dom.ts";
+import { readLocal, storeLocal } from "../local-store.ts";
 
 /** What the server takes: conversations.ts, conversation-routes.ts. */
 const mostBytes = 16 * 1024 * 1024;
@@ -11,6 +12,8 @@ export const noFiles: File[] = [];
 export class Attachments {
   /** Of each draft: what is meant for one thread must not go to another. Another array after each change. */
   readonly #files = new Map<string, File[]>();
+  /** Names of those that a draft had before the page was loaded: a browser gives a page its text again, not its files. */
+  readonly #lost = new Map<string, string[]>();
   #draft = "";
   /** The draft whose files are being sent. */
   #sending: string | null = null;
@@ -45,6 +48,8 @@ export class Attachments {
   /** Shows those of a draft. */
   open(draft: string): void {
     this.#draft = draft;
+    if (!this.#lost.has(draft))
+      this.#lost.set(draft, this.#files.has(draft) ? [] : JSON.parse(readLocal(keyOf(draft)) ?? "[]"));
     this.#show();
   }
 
@@ -56,6 +61,11 @@ export class Attachments {
         draft,
         files.filter((file) => !sent.includes(file)),
       );
+  }
+
+  /** What a draft was for has been said: those that it had before count no more. */
+  forgetLost(draft: string): void {
+    this.#setLost(draft, []);
   }
 
   /** Those of one draft become those of another. */
@@ -122,13 +132,32 @@ export class Attachments {
   #set(draft: string, files: File[]): void {
     if (files.length > 0) this.#files.set(draft, files);
     else this.#files.delete(draft);
+    const names = files.map(({ name }) => name);
+    this.#setLost(
+      draft,
+      this.#listLost(draft).filter((name) => !names.includes(name)),
+    );
+  }
+
+  #listLost(draft: string): string[] {
+    return this.#lost.get(draft) ?? [];
+  }
+
+  #setLost(draft: string, lost: string[]): void {
+    this.#lost.set(draft, lost);
+    const all = [...(this.#files.get(draft) ?? noFiles).map(({ name }) => name), ...lost];
+    storeLocal(keyOf(draft), all.length > 0 ? JSON.stringify(all) : undefined);
     if (draft === this.#draft) this.#show();
   }
 
   #show(): void {
     const { files } = this;
-    this.#list.hidden = files.length === 0;
-    this.#list.replaceChildren(...files.map((file) => this.#line(file)));
+    const lost = this.#listLost(this.#draft);
+    this.#list.hidden = files.length + lost.length === 0;
+    this.#list.replaceChildren(
+      ...files.map((file) => this.#line(file)),
+      ...lost.map((name) => this.#lostLine(name)),
+    );
     this.#showSending();
     this.#onChange();
   }
@@ -138,19 +167,36 @@ export class Attachments {
   }
 
   #line(file: File): HTMLElement {
-    const remove = element(
-      "button",
-      {
-        ...{ type: "button", class: "quiet", "aria-label": `Remove ${file.name}` },
-        onclick: () => {
-          this.drop(this.#draft, [file]);
-          byId("text").focus();
-        },
-      },
-      icon("close"),
-    );
-    const name = element("span", { class: "title", title: file.name }, file.name);
-    const size = element("span", { class: "size" }, formatBytes(file.size));
-    return element("li", {}, icon("file"), name, size, remove);
+    const { name, size } = file;
+    const remove = this.#removeButton(name, () => this.drop(this.#draft, [file]));
+    return element("li", {}, icon("file"), ...nameFile(name, formatBytes(size)), remove);
   }
+
+  #lostLine(lost: string): HTMLElement {
+    const remove = this.#removeButton(lost, () =>
+      this.#setLost(
+        this.#draft,
+        this.#listLost(this.#draft).filter((name) => name !== lost),
+      ),
+    );
+    return element("li", { class: "lost" }, ...nameFile(lost, "not kept: attach it again"), remove);
+  }
+
+  #removeButton(name: string, remove: () => void): HTMLElement {
+    const onclick = () => {
+      remove();
+      byId("text").focus();
+    };
+    const attributes = { type: "button", class: "quiet", "aria-label": `Remove ${name}` };
+    return element("button", { ...attributes, onclick }, icon("close"));
+  }
+}
+
+function nameFile(name: string, beside: string): HTMLElement[] {
+  const title = element("span", { class: "title", title: name }, name);
+  return [title, element("span", { class: "size" }, beside)];
+}
+
+function keyOf(draft: string): string {
+  return `${draft} files`;
 }

@@ -109,6 +109,7 @@ export class Composer {
     if (text === "" && files.length === 0) return;
     const draft = this.#draft;
     const thread = await this.#deliver(text, files);
+    if (thread !== null) this.#attachments.forgetLost(draft);
     if (thread !== null && draft === draftKey(null)) this.#moveTo(thread);
   }
 
