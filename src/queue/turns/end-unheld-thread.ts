@@ -10,7 +10,7 @@ import { readMailbox } from "../session/mailbox/mailbox.ts";
 import { readLastTurn } from "../session/requesters.ts";
 import { enqueueForSweep, readListedAt, unlist } from "../session/lists/sweep-list.ts";
 import type { BackgroundJobs, JobReports } from "./background-jobs.ts";
-import { openSession, type SessionDeps } from "./claimed-session.ts";
+import { awaitPendingEdits, openSession, type SessionDeps } from "./claimed-session.ts";
 import { endUnheldTurn } from "./end-unheld-turn.ts";
 import { holdsSlot, leaveSlotQueues } from "./slots.ts";
 import { notifyStopped } from "./stop-notice.ts";
@@ -90,7 +90,8 @@ async function endAndTell(
     // A worker tells the thread when their end is known.
     return session.told.length === 0;
   } finally {
-    await Promise.all(session.pendingEdits);
+    // What the platform does not take soon is left to a worker: the thread's next turn does not wait with it.
+    await awaitPendingEdits(session);
   }
 }
 

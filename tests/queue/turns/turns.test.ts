@@ -35,7 +35,8 @@ import { createOverview } from "../../../src/queue/session/lists/overview.ts";
 import { readSessionStatus } from "../../../src/queue/session/lists/sessions.ts";
 import { noChanges, type TurnRunner } from "../../../src/queue/turns/contracts.ts";
 import { countAhead, createSlots, type SlotLimits } from "../../../src/queue/turns/slots.ts";
-import { createAfterStop } from "../../../src/queue/turns/end-unheld-thread.ts";
+import { createAfterStop, createEndUnheldThread } from "../../../src/queue/turns/end-unheld-thread.ts";
+import { orderStop } from "../../../src/queue/turns/stops.ts";
 import { startTurnWorker } from "../../../src/queue/turns/turn-worker.ts";
 import { openTurnQueue } from "../../../src/queue/turns/wake-queue.ts";
 import { memoryChat } from "../../fakes/memory-chat.ts";
@@ -1480,6 +1481,36 @@ describe("A final answer", () => {
     if (event.kind !== "message") throw new Error("Only messages are said.");
     await chat.until(() => chat.marks.get(event.ref.message)?.at(-1) === "answered");
     await expect.poll(() => redis.zscore(keys.waiting, id)).toBeNull();
+  });
+
+  test("keeps no thread of a stop that is told without a slot until the platform takes its marks", async () => {
+    const chat = memoryChat({
+      async holdsMark(mark) {
+        if (mark === "stopped")
+          throw new SurfaceError("rate-limited", "slow down", { retryAfterMs: 600_000 });
+      },
+    });
+    const { says, redis, thread } = gateway(chat);
+    const id = threadId(thread);
+    const { event } = await says("first");
+    await orderStop(redis, id, { by: "Bob", at: tick() });
+    const endUnheldThread = createEndUnheldThread({
+      ...{ redis, expireSeconds: 1_000 },
+      ...createTurnOutput({
+        ...{ redis, output: createRateLimiter(redis), surface: () => chat.surface },
+        onProblem: (problem) => expect.unreachable(problem),
+        onError: () => {},
+      }),
+    });
+    const job = new AbortController();
+    const late = setTimeout(() => job.abort(new Error("It holds the thread.")), 15_000);
+    // Whoever comes next sees to the mark.
+    expect(await endUnheldThread(id, job.signal)).toBe("more");
+    clearTimeout(late);
+    expect(job.signal.aborted).toBe(false);
+    expect(receipts(chat)).toHaveLength(1);
+    expect(chat.marks.get(messageOf(event))?.at(-1)).not.toBe("stopped");
+    expect(await redis.hkeys(keys.outbox(id))).toEqual([expect.stringContaining(":mark:")]);
   });
 
   test("waits out a rate limit", async () => {
