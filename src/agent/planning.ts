@@ -25,6 +25,12 @@ export function isApprovedPlan({ name, status, text }: ToolMessage): boolean {
   return name === proposePlanName && status === "ok" && text.startsWith(approvedMark);
 }
 
+/** The files that a plan names, by the arguments of the call that has put it to people. */
+export function listPlannedFiles(input: unknown): string[] {
+  const files = typeof input === "object" && input !== null && "files" in input ? input.files : [];
+  return Array.isArray(files) ? files.filter((file) => typeof file === "string") : [];
+}
+
 export interface PlanningOptions {
   /** The people's messages of the turn; grows while it runs. */
   asked: readonly UserMessage[];

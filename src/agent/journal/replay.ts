@@ -3,7 +3,7 @@ import { addExtras, type History, isUndecided, type OpenCall, type OpenTurn } fr
 import type { JournalRecord } from "./journal.ts";
 import { isFromPerson, type Message, toolCalls, type ToolMessage, type UserMessage } from "../messages.ts";
 import { addUsage, noUsage } from "../model.ts";
-import { isApprovedPlan } from "../planning.ts";
+import { isApprovedPlan, listPlannedFiles } from "../planning.ts";
 import { noteRefusedTurn, noteStop, unreadableNote } from "./replay-notes.ts";
 import { answerUnknown } from "./unfinished-calls.ts";
 
@@ -223,11 +223,7 @@ function markGap(messages: Message[], open: readonly OpenCall[]): void {
 
 function readPlan({ asked, calls }: OpenTurn, { callId }: ToolMessage): NonNullable<OpenTurn["planned"]> {
   const input = calls.findLast(({ call }) => call.id === callId)?.call.input;
-  const files = typeof input === "object" && input !== null && "files" in input ? input.files : [];
-  return {
-    messages: asked.filter(isFromPerson).length,
-    files: Array.isArray(files) ? files.filter((file) => typeof file === "string") : [],
-  };
+  return { messages: asked.filter(isFromPerson).length, files: listPlannedFiles(input) };
 }
 
 /** Call ids repeat with some models, so the newest call of that id is meant. */
