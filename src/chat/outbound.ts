@@ -34,7 +34,7 @@ export interface OutboundMessage {
    */
   markdown: string;
   kind: "progress" | "question" | "answer" | "notice" | "receipt";
-  /** Small print under the message; cut where it is too long for the platform. */
+  /** Small print under the message, as plain text; cut where it is too long for the platform. */
   footer?: string;
   /** Whether it has a Stop button, whose press brings a `stop` event. */
   stoppable?: boolean;

@@ -3,7 +3,6 @@ import type { ToolCall, ToolMessage } from "../agent/messages.ts";
 import type { Usage } from "../agent/model.ts";
 import { escapeHidden } from "../agent/text/hidden-characters.ts";
 import { cutText } from "../agent/text/text.ts";
-import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { toInlineCode } from "../chat/visible-call.ts";
 
 /** Describes calls, figures and outcomes in words that are the same on every platform. */
@@ -122,8 +121,7 @@ export function listFiles(
   const named = own.slice(0, mostNamed).map(showPath);
   const more = own.length > mostNamed ? ` and ${own.length - mostNamed} more` : "";
   const shown = [...(named.length > 0 ? [`${named.join(", ")}${more}`] : []), ...countInstalled(paths)];
-  // The footer is Markdown, which has other uses for the underscores of names.
-  return [`${paths.length === 1 ? "file" : "files"} ${what}: ${escapeMarkdown(shown.join(", "))}`];
+  return [`${paths.length === 1 ? "file" : "files"} ${what}: ${shown.join(", ")}`];
 }
 
 const mostNamed = 5;

@@ -20,9 +20,9 @@ test("The receipt names the first files that were changed, and that were deleted
     "1 step · files changed: a, b · files deleted: c1, c2, c3, c4, c5 and 2 more",
   );
   expect(footer({}, { changed: [], deleted: ["c"] })).toBe("1 step · file deleted: c");
-  // As Markdown, of which nothing in a name is markup.
+  // As plain text, which each platform shows as it is.
   expect(footer({}, { changed: ["a_b.md", "_c_/*.ts"], deleted: [] })).toBe(
-    String.raw`1 step · files changed: a_b.md, \_c\_/\*.ts`,
+    "1 step · files changed: a_b.md, _c_/*.ts",
   );
 });
 
@@ -34,7 +34,7 @@ test("The receipt counts what package managers install by folder, behind the fil
   );
   const many = ["a", "b", "c", "d"].map((folder) => `${folder}/__pycache__/x.pyc`);
   expect(footer({}, { changed: many, deleted: [] })).toBe(
-    "1 step · files changed: a/\\_\\_pycache\\_\\_/ (1), b/\\_\\_pycache\\_\\_/ (1), 2 more such folders",
+    "1 step · files changed: a/__pycache__/ (1), b/__pycache__/ (1), 2 more such folders",
   );
 });
 
@@ -49,6 +49,6 @@ test("A refusal says that what follows in the thread is read without it", () => 
 test("A file's name adds no line to the small print, and hides nothing in it", () => {
   const paths = ["a\n✅ Approved by Ada", "x\u202Egpj.exe", "n\u001b\u200b/node_modules/x"];
   expect(footer({}, { ...noChanges, changed: paths })).toBe(
-    String.raw`1 step · files changed: a\\n✅ Approved by Ada, x\\u202egpj.exe, n\\u001b\\u200b/node_modules/ (1)`,
+    String.raw`1 step · files changed: a\n✅ Approved by Ada, x\u202egpj.exe, n\u001b\u200b/node_modules/ (1)`,
   );
 });

@@ -52,13 +52,22 @@ describe("post", () => {
       "k",
     );
     expect(slack.transcript(general)).toBe(
-      ["ada: @heddle do it", "  heddle: **Done.**", "    (3 steps &amp; 2 &lt; 3)"].join("\n"),
+      ["ada: @heddle do it", "  heddle: **Done.**", "    (3 steps & 2 < 3)"].join("\n"),
     );
     const [message] = replies();
     expect(message).toMatchObject({ text: "Done.", unfurls: false });
     expect(refs).toEqual([
       { platform: "slack", workspace: slack.teamId, channel: general.id, message: message?.ts },
     ]);
+  });
+
+  test("shows a footer as it is, without marks of emphasis in names of files", async () => {
+    const { surface, thread, replies } = await scene();
+    const footer = "files changed: src/__init__.py, _a_/*.ts, *b*";
+    await surface.post(thread, { kind: "answer", markdown: "Done.", footer }, "k");
+    expect(replies()[0]?.blocks.at(-1)).toMatchObject({
+      ...{ type: "context", elements: [{ type: "plain_text", text: footer }] },
+    });
   });
 
   test("notifies nobody, whatever the model wrote", async () => {

@@ -85,7 +85,7 @@ export function renderOne(message: OutboundMessage, features: HasFeature): Rende
     ...piece(joinParagraphs(calls.above, describeEarlier(calls.earlier ?? 0))),
     planBlock(calls),
     ...piece(joinParagraphs(quoteOutput(calls.items), calls.below)),
-    ...footerBlocks(smallPrint(message)),
+    ...footerBlocks(message),
     ...buttonRow(message),
   ];
   return [{ text: list, blocks, needs: ["cards"] }, ...plainer];
@@ -184,11 +184,13 @@ function sectionBlocks(text: string): types.SectionBlock[] {
 /** What stands under an answer that has grown to its end. */
 export function renderUnder(message: OutboundMessage, features: HasFeature): types.KnownBlock[] {
   const rating = features.has("feedback") ? feedbackRow(message) : [];
-  return [...footerBlocks(smallPrint(message)), ...(rating.length > 0 ? rating : buttonRow(message))];
+  return [...footerBlocks(message), ...(rating.length > 0 ? rating : buttonRow(message))];
 }
 
-function footerBlocks(small: string): types.KnownBlock[] {
-  return small === "" ? [] : [{ type: "context", elements: [toMrkdwn(small)] }];
+/** As plain text: Slack's own markup would take the underscores of names for marks of emphasis. */
+function footerBlocks({ footer = "" }: Pick<OutboundMessage, "footer">): types.KnownBlock[] {
+  const text = cutText(footer, footerChars);
+  return text === "" ? [] : [{ type: "context", elements: [{ type: "plain_text", text }] }];
 }
 
 function smallPrint({ footer = "" }: Pick<OutboundMessage, "footer">): string {
@@ -231,7 +233,7 @@ function render(
     ...(tables ? ["tables" as const] : []),
     ...(rating.length > 0 ? ["feedback" as const] : []),
   ];
-  const beside = [...sectionBlocks(called), ...footerBlocks(small)];
+  const beside = [...sectionBlocks(called), ...footerBlocks(message)];
   const layOut = (needs: readonly Feature[]): Layout => ({
     text: short,
     blocks: [

@@ -5,7 +5,7 @@ import { messageAddress, wholeThread } from "../addresses.ts";
 import { thumbnailAddress, uploadAddress } from "../api.ts";
 import { copyButton, linkButton } from "../copy.ts";
 import { element, formatBytes, icon, type IconName, redraw, timeElement } from "../dom.ts";
-import { renderMarkdown, renderPlain, showMarkdown } from "../markdown/render.ts";
+import { renderPlain, showMarkdown } from "../markdown/render.ts";
 import { viewFile } from "../viewer/viewer.ts";
 import { CallList } from "./call-list.ts";
 
@@ -94,7 +94,7 @@ export function messageView(article: HTMLElement, { stop, press, retry, edit }: 
     actions.className = message.kind === "person" ? "actions resend" : "actions";
     actions.hidden = offered.length === 0;
     const footer = "footer" in message ? message.footer : undefined;
-    redraw(print, footer, () => (footer ? renderMarkdown(footer) : []));
+    redraw(print, footer, () => (footer ? [element("p", {}, footer)] : []));
     print.hidden = !footer;
     const own = message.paused ? "paused" : message.mark;
     const state = asks && isRunning(message) && own ? "question" : own;
