@@ -20,6 +20,7 @@ export function createFallbackModel(options: {
   models: readonly [LanguageModel, ...LanguageModel[]];
   /** Called for every failed call, with the service's own words for the log. */
   onFailure(model: string, error: ModelError): void;
+  /** Milliseconds by a clock that nobody sets: one that is set back would shut a model out for as long. */
   now(): number;
   restMs?: number;
 }): LanguageModel {

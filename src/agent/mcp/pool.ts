@@ -74,7 +74,7 @@ export interface McpPoolOptions {
   patienceMs?: number;
   /** Back-off after a failed attempt; it doubles each time. Default from 1,000 to 60,000 milliseconds. */
   backoff?: { baseMs: number; capMs: number };
-  /** Default `Date.now`. */
+  /** Milliseconds by a clock that nobody sets. Default `performance.now`. */
   now?: () => number;
   log?(entry: { level: "info" | "warn"; server: string; message: string }): void;
 }
@@ -83,7 +83,12 @@ const defaultTimeouts: McpTimeouts = { connectMs: 10_000, executeMs: 60_000, rea
 
 /** @throws RangeError when a time-out is not above 0. */
 export async function openMcpPool(options: McpPoolOptions): Promise<McpPool> {
-  const { config, patienceMs = 10_000, backoff = { baseMs: 1_000, capMs: 60_000 }, now = Date.now } = options;
+  const {
+    config,
+    patienceMs = 10_000,
+    backoff = { baseMs: 1_000, capMs: 60_000 },
+    now = () => performance.now(),
+  } = options;
   const base = { ...defaultTimeouts, ...options.timeouts };
   for (const [name, ms] of Object.entries(base)) {
     if (!(ms > 0)) throw new RangeError(`The MCP time-out ${name} must be above 0 ms, not ${ms}.`);

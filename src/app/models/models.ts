@@ -53,7 +53,7 @@ export async function openModels(
         log.warn({ model: name, kind, attempts, detail }, message);
         failures.note(name, error);
       },
-      now: Date.now,
+      now: () => performance.now(),
     });
 
   const first = await open(chooseModel(config));

@@ -21,7 +21,7 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
     counter: createTokenCounter(),
     contexts: new WeakMap(),
     windows: read().windows ?? { learnt: createLearntWindows(), refresh: async () => {} },
-    breaker: createCircuitBreaker({ now: Date.now }),
+    breaker: createCircuitBreaker({ now: () => performance.now() }),
     warned: new Set(),
   };
   /** Of turns whose receipts are still to be written. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { listProcessesNaming } from "../../../src/sandbox/thread/processes.ts";
 import {
   listTools,
@@ -270,6 +270,23 @@ describe("servers that do not start", () => {
     unset: { command: "x", env: { KEY: "${HEDDLE_NO_SUCH_VARIABLE}" } },
     off: { command: "x", disabled: true },
   };
+
+  test("are tried again after their rest, also where the clock was set back meanwhile", async () => {
+    const told: string[] = [];
+    const pool = await poolOf(
+      { missing: broken.missing },
+      { backoff: { baseMs: 60_000, capMs: 60_000 }, log: ({ message }) => told.push(message) },
+    );
+    await listTools(pool);
+    expect(told).toHaveLength(1);
+    const [date, passed] = [Date.now(), performance.now()];
+    onTestFinished(() => void vi.restoreAllMocks());
+    vi.spyOn(Date, "now").mockReturnValue(date - 3_600_000);
+    vi.spyOn(performance, "now").mockReturnValue(passed + 61_000);
+    await listTools(pool);
+    vi.restoreAllMocks();
+    await expect.poll(() => told).toHaveLength(2);
+  });
 
   test("cost their own tools only, and the status says why, without secrets", async () => {
     const pool = await poolOf({ ...broken, shop: stdioFixture() });

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createContextWindow } from "../../../src/agent/context/compaction.ts";
 import { openModels } from "../../../src/app/models/models.ts";
 import { loadConfig } from "../../../src/config/load.ts";
@@ -96,6 +96,22 @@ describe("The configured models", () => {
     expect((await run({ ...(helper && { model: helper }) })).outcome).toMatchObject({
       text: "By the main one.",
     });
+  });
+
+  test("come back from a failure after a minute, also where the clock was set back meanwhile", async () => {
+    const { anthropic, openai, open } = await installation(
+      "fallbackModels: [openai/local]\nretry: { maxRetries: 0 }\n",
+    );
+    anthropic.push(overloaded);
+    openai.push({ text: "Here." });
+    const { model } = await open();
+    await run({ model });
+    expect(model.serving?.().id).toBe("openai/local");
+    const [date, passed] = [Date.now(), performance.now()];
+    onTestFinished(() => void vi.restoreAllMocks());
+    vi.spyOn(Date, "now").mockReturnValue(date - 3_600_000);
+    vi.spyOn(performance, "now").mockReturnValue(passed + 61_000);
+    expect(model.serving?.().id).toBe("anthropic/claude-sonnet-5-5");
   });
 
   test("play their own helpers where no other is configured", async () => {
