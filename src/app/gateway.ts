@@ -1,7 +1,7 @@
 import { createConsoleAdapter } from "../adapters/console/adapter.ts";
 import { findUnsafeSettings } from "../adapters/console/server/auth-guard.ts";
 import type { ConsoleStatus } from "../adapters/console/services.ts";
-import type { ChatAdapter } from "../chat/adapter.ts";
+import { type ChatAdapter, PlatformRefused } from "../chat/adapter.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import { createAccessTokens } from "../operations/people/access-tokens.ts";
@@ -32,6 +32,13 @@ import { type StartedAdapters, startAdapters } from "./start-adapters.ts";
 /** Something that the operator has to put right before Heddle can start. */
 class StartError extends Error {
   override readonly name = "StartError";
+}
+
+/** Adapters throw a plain Error with a sentence for the operator; anything else is a defect and keeps its stack. */
+function toStartError(error: unknown): unknown {
+  if (error instanceof PlatformRefused) return new ConfigError(error.message, { cause: error });
+  const isSentence = error instanceof Error && error.name === "Error";
+  return isSentence ? new StartError(error.message, { cause: error }) : error;
 }
 
 /** Records that this gateway has yet to look for what it missed: workers wait for it with interrupted turns. */
@@ -176,10 +183,7 @@ export async function startGateway(
     started = await startAdapters(adapters, { intake, log });
   } catch (error) {
     await close();
-    // Adapters throw a plain Error with a sentence for the operator; anything else is a defect and keeps its stack.
-    throw error instanceof Error && error.name === "Error"
-      ? new StartError(error.message, { cause: error })
-      : error;
+    throw toStartError(error);
   }
   return { url: local.url, unreached: started.unreached(), close };
 }

@@ -16,8 +16,8 @@ import type { Intake } from "./inbound.ts";
 export interface ChatAdapter {
   readonly platform: string;
   /**
-   * Resolves once events can arrive; rejects with an error that names the wrong token or setting and the fix, or with
-   * {@link PlatformUnreachable}: then it may be started again.
+   * Resolves once events can arrive; rejects with {@link PlatformRefused}, which names the wrong token or setting and
+   * the fix, or with {@link PlatformUnreachable}: then it may be started again.
    */
   start(intake: Intake): Promise<void>;
   /** Takes no more events; resolves when those being handled are done. */
@@ -32,6 +32,14 @@ export interface ChatAdapter {
  */
 export class PlatformUnreachable extends Error {
   override readonly name = "PlatformUnreachable";
+}
+
+/**
+ * A platform does not take a token or a setting: trying again makes no sense, and may use up what the platform allows in
+ * a day. The message is a sentence for the operator.
+ */
+export class PlatformRefused extends Error {
+  override readonly name = "PlatformRefused";
 }
 
 /** A connection to a platform was lost and is being re-established. Adapters publish it on {@link reconnects}. */

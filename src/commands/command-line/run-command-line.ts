@@ -21,7 +21,7 @@ const expectedErrors = new Set([
 
 /** Of `start`, whose configuration only a person can correct, so that nobody starts it again and again. EX_CONFIG of sysexits.h. */
 const badConfigurationCode = 78;
-const configurationErrors = new Set(["ConfigError", "McpConfigError"]);
+const configurationErrors = new Set(["ConfigError", "McpConfigError", "ModelError", "DemoScriptError"]);
 
 /** Runs the command that these arguments name, and turns failures into one sentence. Resolves with the exit code. */
 export async function runCommandLine(argv: string[]): Promise<number> {

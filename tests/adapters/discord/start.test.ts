@@ -8,6 +8,7 @@ import {
   formatDiscordManifest,
 } from "../../../src/adapters/discord/installation/manifest.ts";
 import { neededBits } from "../../../src/adapters/discord/installation/permissions.ts";
+import { PlatformRefused } from "../../../src/chat/adapter.ts";
 import { type FakeDiscord, startFakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { adapterFor, fakeDiscord, recordingIntake, startAdapter } from "./connected-adapter.ts";
 
@@ -47,7 +48,9 @@ describe("start", () => {
     ["an unknown token", () => "a.b.c", /^DISCORD_TOKEN is not a token that Discord knows: copy it/],
   ])("names the variable, the cause and the way out for %s", async (_case, token, message) => {
     const discord = await fakeDiscord();
-    await expect(start(discord, { token: token(discord) })).rejects.toThrow(message);
+    const failure = start(discord, { token: token(discord) });
+    await expect(failure).rejects.toThrow(message);
+    await expect(failure).rejects.toBeInstanceOf(PlatformRefused);
   });
 
   test("says that the Message Content intent is off, and what to do", async () => {

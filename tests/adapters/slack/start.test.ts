@@ -6,7 +6,7 @@ import { createSlackAdapter } from "../../../src/adapters/slack/adapter.ts";
 import { checkSlack } from "../../../src/adapters/slack/installation/check.ts";
 import { botScopes, slackManifest } from "../../../src/adapters/slack/installation/manifest.ts";
 import { resolveTransport, resolveTeams } from "../../../src/adapters/slack/installation/resolve-teams.ts";
-import { PlatformUnreachable } from "../../../src/chat/adapter.ts";
+import { PlatformRefused, PlatformUnreachable } from "../../../src/chat/adapter.ts";
 import type { Intake } from "../../../src/chat/inbound.ts";
 import { type FakeSlack, type FakeSlackOptions, startFakeSlack } from "../../fakes/slack/fake-slack.ts";
 import { nobodyWasHere } from "./connected-adapter.ts";
@@ -80,6 +80,7 @@ describe("start", () => {
     const slack = await slackWith();
     const failure = start(slack, tokens(slack));
     await expect(failure).rejects.toThrow(message);
+    await expect(failure).rejects.toBeInstanceOf(PlatformRefused);
     await expect(failure).rejects.not.toThrow(/xoxb-1|xapp-1/);
   });
 
@@ -95,6 +96,17 @@ describe("start", () => {
     slack.fail("auth.test", { kind: "refuse", error: "token_revoked" });
     await expect(start(slack)).rejects.toThrow(/^SLACK_BOT_TOKEN is no longer valid \(token_revoked\)/);
   });
+
+  test.each(["ratelimited", "team_added_to_org"])(
+    "is tried again where Slack says %s, which passes",
+    async (error) => {
+      const slack = await slackWith();
+      slack.fail("auth.test", { kind: "refuse", error });
+      const failure = start(slack);
+      await expect(failure).rejects.toThrow(`Slack does not serve at the moment (${error})`);
+      await expect(failure).rejects.toBeInstanceOf(PlatformUnreachable);
+    },
+  );
 
   test("says that Slack was not reached", async () => {
     const slack = await startFakeSlack();

@@ -1,7 +1,7 @@
 import { DiscordAPIError, GatewayCloseCodes, type REST, Routes } from "discord.js";
 import { z } from "zod";
 import { readNetworkCode } from "../../../agent/network/network-code.ts";
-import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
+import { type Finding, PlatformRefused, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
 import type { Identity } from "../inbound/events.ts";
 import { areRegistered } from "../interactions/commands.ts";
@@ -39,8 +39,10 @@ interface Installation {
 
 /** Throws for a token that cannot be right, before anything is sent. Never with the token in the text. */
 export function checkToken(token: string): void {
-  if (token.startsWith("Bot ")) throw new Error("DISCORD_TOKEN begins with “Bot ”: remove that prefix.");
-  if (token.split(".").length !== 3) throw new Error(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
+  if (token.startsWith("Bot "))
+    throw new PlatformRefused("DISCORD_TOKEN begins with “Bot ”: remove that prefix.");
+  if (token.split(".").length !== 3)
+    throw new PlatformRefused(`DISCORD_TOKEN is not a bot token: ${whereToFind}.`);
 }
 
 /**
@@ -64,7 +66,7 @@ export async function identify(
     },
   );
   const readsMessages = (flags & messageContentFlags) !== 0;
-  if (messageContent && !readsMessages) throw new Error(intentMissing);
+  if (messageContent && !readsMessages) throw new PlatformRefused(intentMissing);
   const guilds = await rest.get(Routes.userGuilds()).then(
     (answer) => guildsSchema.parse(answer),
     (error: unknown) => {
@@ -110,7 +112,7 @@ const intentMissing =
 /** Why there is no connection, in one sentence that names the cause and the remedy. */
 export function createDiscordTokenError(cause: unknown): Error {
   const problem = explainProblem(cause);
-  if (problem !== undefined) return new Error(problem, { cause });
+  if (problem !== undefined) return new PlatformRefused(problem, { cause });
   const why = readNetworkCode(cause) ?? describeAnswer(cause);
   const text = `Discord was not reached (${why}): check the network and DISCORD_API_URL.`;
   return new PlatformUnreachable(text, { cause });

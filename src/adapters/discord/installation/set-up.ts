@@ -1,5 +1,6 @@
 import { type REST, Routes } from "discord.js";
-import { createRest, type DiscordAccess, refusalCode } from "../connection/rest.ts";
+import { PlatformUnreachable } from "../../../chat/adapter.ts";
+import { createRest, type DiscordAccess } from "../connection/rest.ts";
 import { identify, createDiscordTokenError } from "./check.ts";
 import { inviteLink } from "./manifest.ts";
 
@@ -36,8 +37,7 @@ export async function tryDiscordToken({ timeoutMs, ...access }: TrialAccess): Pr
       warnings: found.guilds.length === 0 ? [] : found.warnings,
     };
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
-    const isReached = cause === undefined || refusalCode(cause) !== undefined;
+    const isReached = !(error instanceof PlatformUnreachable);
     return { ok: false, isReached, problem: error instanceof Error ? error.message : String(error) };
   }
 }

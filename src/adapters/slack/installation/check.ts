@@ -2,7 +2,7 @@ import { type WebAPICallResult, WebAPIPlatformError, type WebClient } from "@sla
 import { pino } from "pino";
 import { readNetworkCode } from "../../../agent/network/network-code.ts";
 import { cutText } from "../../../agent/text/text.ts";
-import { type Finding, PlatformUnreachable } from "../../../chat/adapter.ts";
+import { type Finding, PlatformRefused, PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode } from "../connection/web.ts";
 import type { Identity } from "../inbound/events.ts";
 import type { SlackAdapterOptions } from "../options.ts";
@@ -30,12 +30,13 @@ export function checkToken(name: TokenName, token: string): void {
   const { prefix, whereToFind } = origin[name];
   const other = name === "SLACK_BOT_TOKEN" ? "SLACK_APP_TOKEN" : "SLACK_BOT_TOKEN";
   if (token.startsWith(origin[other].prefix)) {
-    throw new Error(
+    throw new PlatformRefused(
       `${name} holds the ${origin[other].prefix} token, which belongs into ${other}; are they swapped?`,
     );
   }
-  if (token === "") throw new Error(`${name} is not set: ${whereToFind}.`);
-  if (!token.startsWith(prefix)) throw new Error(`${name} is not an ${prefix} token: ${whereToFind}.`);
+  if (token === "") throw new PlatformRefused(`${name} is not set: ${whereToFind}.`);
+  if (!token.startsWith(prefix))
+    throw new PlatformRefused(`${name} is not an ${prefix} token: ${whereToFind}.`);
 }
 
 /** Who the bot token belongs to. */
@@ -54,12 +55,12 @@ export async function identify(client: WebClient): Promise<Installation> {
   });
   const { team_id: teamId, user_id: botUserId, bot_id: botId, user, team } = answer;
   if (answer.is_enterprise_install) {
-    throw new Error(
+    throw new PlatformRefused(
       `SLACK_BOT_TOKEN is the token of an organisation-wide installation: let the organisation install the app with SLACK_CLIENT_ID (docs/slack.md), or ${origin.SLACK_BOT_TOKEN.whereToFind} after installing it into one workspace.`,
     );
   }
   if (!teamId || !botUserId || !botId) {
-    throw new Error(
+    throw new PlatformRefused(
       `SLACK_BOT_TOKEN belongs to no bot of a workspace: ${origin.SLACK_BOT_TOKEN.whereToFind}.`,
     );
   }
@@ -161,12 +162,18 @@ const dead = new Set([
   "user_removed_from_team",
 ]);
 
+/**
+ * Refusals that say nothing of the token: too many have asked, or the workspace is being moved into an organisation.
+ * https://docs.slack.dev/reference/methods/auth.test#errors
+ */
+const passing = new Set(["ratelimited", "team_added_to_org", "org_login_required"]);
+
 /** Why a token does not work, in one sentence that names the variable, the cause and the way out. */
 export function createSlackTokenError(name: TokenName, cause: unknown): Error {
+  const code = refusalCode(cause);
   const text = `${name} ${explainProblem(name, cause)}`;
-  return refusalCode(cause) === undefined
-    ? new PlatformUnreachable(text, { cause })
-    : new Error(text, { cause });
+  const isRefused = code !== undefined && !passing.has(code);
+  return isRefused ? new PlatformRefused(text, { cause }) : new PlatformUnreachable(text, { cause });
 }
 
 function explainProblem(name: TokenName, cause: unknown): string {
@@ -188,6 +195,10 @@ function explainProblem(name: TokenName, cause: unknown): string {
       const scope = cause instanceof WebAPIPlatformError ? readNeededScope(cause) : "";
       return `lacks the scope ${scope}: ${whereToFind}.`;
     }
+    case "ratelimited":
+    case "team_added_to_org":
+    case "org_login_required":
+      return `could not be checked because Slack does not serve at the moment (${refusalCode(cause)}).`;
     case undefined: {
       // Where something on the way answers, that may be a page.
       const why =

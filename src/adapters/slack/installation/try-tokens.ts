@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { AppsManifestValidateArguments, WebClient } from "@slack/web-api";
 import { pino } from "pino";
+import { PlatformUnreachable } from "../../../chat/adapter.ts";
 import { createWebClient, refusalCode, type SlackServer } from "../connection/web.ts";
 import { checkToken, identify, createSlackTokenError } from "./check.ts";
 
@@ -129,8 +130,7 @@ async function explainFailure<Good extends object>(trial: () => Promise<Good>): 
   try {
     return { ok: true, ...(await trial()) };
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
-    const isReached = cause === undefined || refusalCode(cause) !== undefined;
+    const isReached = !(error instanceof PlatformUnreachable);
     return { ok: false, isReached, problem: error instanceof Error ? error.message : String(error) };
   }
 }
