@@ -1,33 +1,65 @@
 import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
+import { McpConfigError } from "../agent/mcp/config.ts";
+import { describeRefusal } from "../app/configuration/describe-refusal.ts";
 import { createAppContext } from "../app/context.ts";
-import { parseThreadId, threadId } from "../chat/threads.ts";
+import { openRedis } from "../app/redis.ts";
+import { parseThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
+import { ConfigError } from "../config/config-error.ts";
+import { loadEnvironment } from "../config/load.ts";
+import { correctStopTime, orderStop } from "../queue/turns/stops.ts";
+import { openTurnQueue } from "../queue/turns/wake-queue.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */
 export async function stopFromTerminal(thread: string, { json }: { json?: true }): Promise<number> {
-  const setup = await createCommandContext("warn");
   const target = parse(thread);
+  const stopping = await order(target);
+  const said = stopping
+    ? `Stopping ${threadId(target)}; its receipt appears in the thread.`
+    : `Nothing is running or waiting in ${threadId(target)}.`;
+  printResult(json, { thread: threadId(target), stopping }, said);
+  return stopping ? 0 : 1;
+}
+
+const author = { ...consoleAuthor(), id: "operator" };
+
+/** False where there is nothing to stop. */
+async function order(thread: ThreadRef): Promise<boolean> {
+  const setup = await createCommandContext("warn").catch((error: unknown) => {
+    if (error instanceof ConfigError || error instanceof McpConfigError) return error;
+    throw error;
+  });
+  if (setup instanceof Error) return await orderWithoutSettings(thread, setup);
   const context = await createAppContext(setup);
   try {
-    const author = { ...consoleAuthor(), id: "operator" };
-    const result = await context.intake.receive({
-      kind: "stop",
-      target: { thread: target },
-      author,
-      at: Date.now(),
-      isHostTime: true,
-    });
-    const stopping = result.kind === "stopping";
-    const said = stopping
-      ? `Stopping ${threadId(target)}; its receipt appears in the thread.`
-      : `Nothing is running or waiting in ${threadId(target)}.`;
-    printResult(json, { thread: threadId(target), stopping }, said);
-    return stopping ? 0 : 1;
+    const stop = { kind: "stop", target: { thread }, author, at: Date.now(), isHostTime: true } as const;
+    return (await context.intake.receive(stop)).kind === "stopping";
   } finally {
     await context.close();
   }
 }
+
+/** Whoever has broken a file can stop what runs under the one before: that takes Redis alone, and a worker. */
+async function orderWithoutSettings(thread: ThreadRef, refusal: Error): Promise<boolean> {
+  const server = await openRedis(loadEnvironment(process.env, process.cwd()), silent, { adopts: false });
+  const redis = server.connect({ maxRetriesPerRequest: null });
+  const queue = openTurnQueue(redis);
+  try {
+    const id = threadId(thread);
+    const at = await correctStopTime(redis, id, Date.now());
+    if ((await orderStop(redis, id, { by: author.name, at })) === "nothing") return false;
+    await queue.wake(id);
+    const rest = "A worker that runs carries the stop out; none starts before that is corrected.";
+    process.stderr.write(`heddle: ${describeRefusal(refusal)} ${rest}\n`);
+    return true;
+  } finally {
+    await queue.close();
+    await server.close();
+  }
+}
+
+const silent = { info() {}, warn() {} };
 
 function parse(thread: string) {
   try {

@@ -50,19 +50,27 @@ const secretNames = [
 const exactNames: ReadonlySet<string> = new Set(["HEDDLE_AUDIT_KEY", "HEDDLE_SEAL_KEY"]);
 
 /**
- * Reads the environment, `.env` in the working directory (the environment wins) and the settings file.
- * An empty variable counts as absent, because compose files and CI systems set them so, and does not hide the one of
- * `.env`. Blanks and line breaks around a value do not belong to it: Kubernetes' secrets are often made of a file that
- * ends with one, and Docker reads `\r` into the values of a file from Windows.
+ * Reads the environment and `.env` in the working directory (the environment wins): what is known without the settings
+ * file, so that it may be broken. An empty variable counts as absent, because compose files and CI systems set them so,
+ * and does not hide the one of `.env`. Blanks and line breaks around a value do not belong to it: Kubernetes' secrets are
+ * often made of a file that ends with one, and Docker reads `\r` into the values of a file from Windows.
  *
  * @throws ConfigError
  */
-export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
-  const dotenv = resolve(cwd, ".env");
-  const fromFile = parseEnv(readText(dotenv) ?? "");
+export function loadEnvironment(
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Pick<Config, "environment" | "variables" | "dataDir"> {
+  const fromFile = parseEnv(readText(resolve(cwd, ".env")) ?? "");
   const variables = { ...readPresent(fromFile), ...readPresent(env) };
   const environment = check(environmentSchema, variables, "the environment");
+  const dataDir = checkFolder("HEDDLE_DATA_DIR", resolve(cwd, environment.HEDDLE_DATA_DIR), "./data");
+  return { environment, variables, dataDir };
+}
 
+/** Reads the environment, see {@link loadEnvironment}, and the settings file. @throws ConfigError */
+export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
+  const { environment, variables, dataDir } = loadEnvironment(env, cwd);
   const path = resolve(cwd, environment.HEDDLE_CONFIG);
   const text = readText(path);
   if (variables["HEDDLE_CONFIG"] !== undefined && text === undefined) {
@@ -90,7 +98,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
     environment,
     settings,
     settingsFile,
-    dataDir: checkFolder("HEDDLE_DATA_DIR", resolve(cwd, environment.HEDDLE_DATA_DIR), "./data"),
+    dataDir,
     secrets: [
       ...secretNames.map((name) => environment[name]),
       ...listAddresses(variables).flatMap(findPasswords),
@@ -105,7 +113,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       ...Object.values(settings.providers).map(({ keyVariable = "" }) => variables[keyVariable]),
     ].filter((value) => value !== undefined),
     secretFiles: [
-      ...[dotenv, path, settings.mcp.config],
+      ...[resolve(cwd, ".env"), path, settings.mcp.config],
       ...[environment.GITHUB_APP_PRIVATE_KEY_FILE ?? []].flat().map((file) => resolve(cwd, file)),
     ],
     variables,

@@ -96,6 +96,40 @@ tools: { rules: [{ tool: bash, command: "echo *", action: deny, why: Not any mor
   await model.close();
 });
 
+test("what runs can be stopped by a command while the file is wrong", { timeout: patienceMs }, async () => {
+  const model = await startFakeAnthropic({
+    replies: () => ({ ...says("Let me think about it"), breaks: { after: 4, how: "stall" } }),
+  });
+  const environment = { REDIS_URL: here.redis.path, ...modelEnvironment(model) };
+  const program = here.place.start(["start"], environment);
+  const line = await program.line(/console +http/);
+  const sent = await fetch(
+    `${(line.trim().split(/ +/)[1] ?? "").replace(/\/$/, "")}/api/threads/stop0001/messages`,
+    {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text: "go on", key: "12345678" }),
+    },
+  );
+  expect(sent.ok).toBe(true);
+  const { aborted } = await model.call(1);
+  await save("agnet: {}\n");
+  const thread = "local:console:main:stop0001";
+  const stop = here.place.start(["stop", thread], environment);
+  expect(await stop.ended).toBe(0);
+  expect(stop.output()).toMatch(
+    /^heddle: .*heddle\.yaml\): agnet: unknown key;.* A worker that runs carries the stop out/,
+  );
+  expect(stop.output()).toContain(`Stopping ${thread}; its receipt appears in the thread.`);
+  await aborted;
+  const again = here.place.start(["stop", "local:console:main:other001"], environment);
+  expect(await again.ended).toBe(1);
+  expect(again.output()).toContain("Nothing is running or waiting in local:console:main:other001.");
+  program.signal("SIGTERM");
+  expect(await program.ended).toBe(0);
+  await model.close();
+});
+
 test("a file that can no longer be looked at ends nothing, and a start with it is refused", {
   timeout: patienceMs,
 }, async () => {
