@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { readInstance } from "../app/process/instance.ts";
 import { openRedis } from "../app/redis.ts";
+import { loadEnvironment } from "../config/load.ts";
 import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
-import { createCommandContext } from "./context.ts";
 import { printResult } from "./print-result.ts";
 
 /**
@@ -10,7 +10,8 @@ import { printResult } from "./print-result.ts";
  * The heartbeat needs the event loop and Redis, so a gateway and a worker are asked in the same way.
  */
 export async function checkHealth({ json }: { json?: true }): Promise<number> {
-  const { config } = await createCommandContext("silent");
+  // Without the settings, which may be broken while what was in force before goes on.
+  const config = loadEnvironment(process.env, process.cwd());
   const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
   try {
     const redis = server.connect();

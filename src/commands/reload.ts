@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { createAppContext } from "../app/context.ts";
+import { openRedis } from "../app/redis.ts";
+import { loadEnvironment } from "../config/load.ts";
 import { findConfigurationProblems, readConfigurations } from "../operations/installation/configurations.ts";
 import type { ProcessReport } from "../operations/reports.ts";
 import { channels } from "../queue/redis/keys.ts";
-import { createCommandContext } from "./context.ts";
 import { printResult } from "./print-result.ts";
 
 /** Between two looks at what the processes say, and how long they have, ms. */
@@ -14,16 +14,18 @@ const patienceMs = 10_000;
 /** Has every process read its files again, and prints what became of it. */
 export async function reloadConfig({ json }: { json?: true }): Promise<number> {
   // A wrong file is told by the processes: this command needs only to find Redis.
-  const context = await createAppContext(await createCommandContext("warn"));
+  const config = loadEnvironment(process.env, process.cwd());
+  const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
   try {
+    const redis = server.connect();
     const asked = randomUUID();
     const until = Date.now() + patienceMs;
-    await context.redis.publish(channels.configuration, `reload ${asked}`);
+    await redis.publish(channels.configuration, `reload ${asked}`);
     const isDone = (report: ProcessReport) => report.asked === asked;
-    let reports = await readConfigurations(context.redis);
+    let reports = await readConfigurations(redis);
     while (!reports.every(isDone) && Date.now() < until) {
       await delay(lookMs);
-      reports = await readConfigurations(context.redis);
+      reports = await readConfigurations(redis);
     }
     const problems = findConfigurationProblems(reports);
     const silent = reports.filter((report) => !isDone(report));
@@ -36,9 +38,9 @@ export async function reloadConfig({ json }: { json?: true }): Promise<number> {
       ...problems,
     ];
     const words = lines.join("\n") || "Heddle is not running.";
-    printResult(json, { processes: reports, problems }, words, (text) => context.masker.mask(text));
+    printResult(json, { processes: reports, problems }, words);
     return reports.length > 0 && silent.length + problems.length === 0 ? 0 : 1;
   } finally {
-    await context.close();
+    await server.close();
   }
 }

@@ -33,6 +33,10 @@ test("heddle health tells whether this Heddle serves, and not another one of the
     0,
     expect.stringMatching(/serving; no worker runs anywhere/),
   ]);
+  // It goes on with what was in force.
+  await writeFile(join(place.folder, "heddle.yaml"), "agnet: {}\n");
+  const broken = place.start(["health"], environment);
+  expect([await broken.ended, broken.output()]).toEqual([0, expect.stringMatching(/serving/)]);
   for (const other of [{ HEDDLE_PORT: "8421" }, { HEDDLE_DATA_DIR: "elsewhere" }]) {
     const health = place.start(["health"], { ...environment, ...other });
     expect([await health.ended, health.output()]).toEqual([1, expect.stringContaining("no heartbeat")]);
