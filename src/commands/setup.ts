@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { checkConsole } from "../adapters/console/server/listen.ts";
 import { readInstance } from "../app/process/instance.ts";
 import { calls } from "../app/process/package-info.ts";
-import { createAnswersDialog, parseAnswers } from "../setup/answers.ts";
+import { createAnswersDialog, judgeStep, parseAnswers } from "../setup/answers.ts";
 import { createSetupContext, type SetupContext, type StepResult } from "../setup/context.ts";
 import { type Dialog, SetupCancelled } from "../setup/dialog.ts";
 import { setUpDiscord } from "../setup/discord.ts";
@@ -67,7 +67,7 @@ async function runWithAnswers(file: string, names: readonly StepName[], json?: t
   const words = json ? process.stderr : process.stdout;
   const dialog = createAnswersDialog(answers, (text) => void words.write(`${text}\n`));
   const never = new AbortController().signal;
-  const results = await askThrough(dialog, never, names);
+  const results = await askThrough(dialog, never, names, (name, result) => judgeStep(name, answers, result));
   const code = exitCodeOf(results);
   if (json) {
     const ended = results.map((result, index) => ({ step: names[index], ...result }));
@@ -84,12 +84,16 @@ async function askThrough(
   dialog: Dialog,
   signal: AbortSignal,
   names: readonly StepName[],
+  judge: (name: StepName, result: StepResult) => StepResult = (_name, result) => result,
 ): Promise<StepResult[]> {
   const context = createSetupContext({ dialog, signal, env: process.env, cwd: process.cwd() });
   dialog.say("Heddle's set-up. You can skip or repeat each step; Ctrl-C ends it and keeps what was saved.");
   const results = await runSteps(
     context,
-    names.map((name) => steps[name]),
+    names.map((name) => ({
+      title: steps[name].title,
+      run: async (step) => judge(name, await steps[name].run(step)),
+    })),
     process.cwd(),
   );
   dialog.say(

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { check, readYaml } from "../config/check-yaml.ts";
 import { fillInVariables } from "../config/header-variables.ts";
+import { defaultModels } from "../config/model-choice.ts";
+import type { StepResult } from "./context.ts";
 import { type Dialog, type QuestionId, StepFailed } from "./dialog.ts";
 
 const answer = z.union([z.string(), z.boolean()], "expected a text, or yes or no").optional();
@@ -39,6 +41,26 @@ export function parseAnswers(
     Object.entries(answers).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
   return { ...answers, ...fillInVariables(texts, variables, "answers").headers };
+}
+
+/** Answers that take a key or tokens, and those that have them. */
+const needs: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(defaultModels.map(({ provider }) => [`model: ${provider}`, "model.key"])),
+  "slack: tokens": "slack.botToken and slack.appToken",
+  "discord: token": "discord.token",
+};
+
+/**
+ * How a step has ended, where a file answers. A person may leave a question, and come back to it; a file that chooses what
+ * takes a key and has none would leave a Heddle that cannot answer.
+ */
+export function judgeStep(step: string, answers: Answers, result: StepResult): StepResult {
+  const chosen = `${step}: ${String(answers[step as QuestionId])}`;
+  const missing = needs[chosen];
+  // What waits on Discord is somebody else's to do.
+  const isLeft = result.state === "skipped" || (step === "slack" && result.state === "waiting");
+  if (missing === undefined || !isLeft) return result;
+  return { state: "failed", text: `${result.text} In the answers, ${chosen} needs ${missing}.` };
 }
 
 /** Answers from a file, for where nobody sits at a terminal. A question without an answer is left. */

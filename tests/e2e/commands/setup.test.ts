@@ -169,6 +169,21 @@ test("without a terminal a file answers, whose secrets may come from the environ
     code: 1,
     output: expect.stringMatching(/✗ .*ANTHROPIC_API_KEY was refused/),
   });
+  const lacking = ["model: anthropic", "slack: tokens", "slack.botToken: ${OTHER}", "discord: token"];
+  writeFileSync(join(cwd, "lacking.yaml"), lacking.join("\n"));
+  const folder = newFolder();
+  const left = await run(
+    folder,
+    ["model", "slack", "discord", "--json", "--answers", join(cwd, "lacking.yaml")],
+    { ...env, OTHER: slack.botToken },
+  );
+  expect(left.code).toBe(1);
+  expect(left.output).toMatch(/✗ No key was entered\. In the answers, model: anthropic needs model\.key\./);
+  expect(left.output).toMatch(
+    /✗ Slack waits for the other token.* needs slack\.botToken and slack\.appToken/,
+  );
+  expect(left.output).toMatch(/✗ Discord is not connected\. .* discord: token needs discord\.token/);
+  expect(left.output.match(/"state":"failed"/g)).toHaveLength(3);
   writeFileSync(join(cwd, "swapped.yaml"), "slack: tokens\nslack.botToken: xoxp-1-secret\n");
   const refused = await run(newFolder(), ["slack", "--answers", join(cwd, "swapped.yaml")], env);
   expect(refused).toMatchObject({
