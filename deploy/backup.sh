@@ -11,7 +11,10 @@ $compose exec -T valkey sh -ec '
   valkey-cli --rdb backup.rdb >&2
   cat backup.rdb
   rm backup.rdb
-' >"$folder/redis.rdb"
+' >"$folder/redis.rdb.part"
+# What fails on its way leaves an earlier backup as it is.
 # Files may change meanwhile, and an agent may have locked some of its own, which tar names and leaves out.
-$compose exec -T gateway sh -c 'tar --create --ignore-failed-read --directory /data . || [ $? = 1 ]' >"$folder/data.tar"
+$compose exec -T gateway sh -c 'tar --create --ignore-failed-read --directory /data . || [ $? = 1 ]' >"$folder/data.tar.part"
+mv "$folder/redis.rdb.part" "$folder/redis.rdb"
+mv "$folder/data.tar.part" "$folder/data.tar"
 ls -l "$folder"

@@ -16,7 +16,7 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 /**
- * deploy/restore.sh with a stand-in for Compose, whose gateway does at its start what Heddle does: it
+ * deploy/backup.sh and deploy/restore.sh with a stand-in for Compose, whose gateway does at its start what Heddle does: it
  * opens its key.
  */
 
@@ -129,4 +129,21 @@ describe.skipIf(server === "" || cli === "")("The snapshot", () => {
     });
     await empty.stop();
   });
+});
+
+test("a backup that fails leaves the one before it as it was", () => {
+  const engine = (does: string) => {
+    writeFileSync(join(folder, "compose"), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
+    const env = { ...process.env, COMPOSE: join(folder, "compose") };
+    return () =>
+      execFileSync("sh", [join(deploy, "backup.sh"), join(folder, "backup")], { env, stdio: "pipe" });
+  };
+  engine('case "$*" in *valkey*) echo REDIS ;; *) echo files ;; esac')();
+  const kept = () =>
+    ["redis.rdb", "data.tar"].map((name) => readFileSync(join(folder, "backup", name), "utf8"));
+  expect(kept()).toEqual(["REDIS\n", "files\n"]);
+  expect(engine('case "$*" in *valkey*) echo HALF; exit 1 ;; esac')).toThrow();
+  expect(kept()).toEqual(["REDIS\n", "files\n"]);
+  expect(engine('case "$*" in *valkey*) echo NEW ;; *) echo half; exit 1 ;; esac')).toThrow();
+  expect(kept()).toEqual(["REDIS\n", "files\n"]);
 });
