@@ -147,3 +147,18 @@ test("A stop that was given before does not reach what a host whose clock is beh
     ["task", "said before"],
   ]);
 });
+
+test("A stop reaches what a host whose clock is ahead plans or takes from outside", async () => {
+  const [redis, thread] = [server.client(), "memory:w:c:t10"];
+  const author = { id: "U1", name: "Ada" };
+  const at = Date.now() + 3_600_000;
+  await deliver(
+    redis,
+    thread,
+    { role: "user", id: "alert", author, text: "alert", at, scheduled: true },
+    { onlyIfSession: false, now: at },
+  );
+  await orderStop(redis, thread, { by: "Bob", at: Date.now() + 1_000 });
+  const { withdrawn } = await (await claimSession(redis, thread)).take();
+  expect(withdrawn.map(({ id }) => id)).toEqual(["alert"]);
+});

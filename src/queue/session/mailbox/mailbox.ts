@@ -7,6 +7,7 @@ import type { ThreadId } from "../../../chat/threads.ts";
 import { daySeconds, keys } from "../../redis/keys.ts";
 import { isOutOfMemory, OutOfMemory } from "../../redis/out-of-memory.ts";
 import { loadScript, scriptJson } from "../../redis/script.ts";
+import { readRedisTime } from "../../redis/time.ts";
 import { readMessage, readStopOrder } from "../stored.ts";
 import { enqueueForSweep } from "../lists/sweep-list.ts";
 
@@ -99,12 +100,12 @@ export async function deliver(
 
 /**
  * The time of a message that no platform gives one, ms. It comes at this moment, so that a stop which is recorded already
- * is older, whichever clock is wrong.
+ * is older, and one that follows is newer, whichever clock is wrong.
  */
 async function correctHostTime(redis: Redis, thread: ThreadId, hostTime: number): Promise<number> {
-  const order = await redis.get(keys.stop(thread));
+  const [now, order] = await Promise.all([readRedisTime(redis), redis.get(keys.stop(thread))]);
   const stop = order === null ? undefined : readStopOrder(redis, thread, order);
-  return Math.max(hostTime, stop?.at ?? 0);
+  return Math.max(Math.min(hostTime, now), stop?.at ?? 0);
 }
 
 /** The messages that no turn has taken, oldest first. */
