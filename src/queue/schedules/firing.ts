@@ -83,6 +83,8 @@ export function createFiring(options: FiringOptions): ScheduleTicksOptions["fire
     const { kind } = await deliver(redis, thread, message, {
       ...{ onlyIfSession: true, mayOverflow, now: options.now() },
     });
+    if (kind === "full")
+      await postOnce(thread, `${firing}-full`, describeLeftOut(schedule), options, closing);
     if (kind === "accepted") audit({ action: "schedule-fired", thread, schedule: id, by: schedule.author });
     await options.queue.wake(thread);
     return schedule.when.kind === "once" ? remove() : "keep";
@@ -95,6 +97,11 @@ function announcement({ id, task, author }: StoredSchedule, lateness: string): s
     `⏰ Scheduled by ${escapeMarkdown(author.name)} (${id}${lateness && `, ${lateness}`}):`,
     ...quoted,
   ].join("\n");
+}
+
+function describeLeftOut({ id, author }: StoredSchedule): string {
+  const name = escapeMarkdown(author.name);
+  return `${name}, schedule \`${id}\` was left out this time, since so many messages wait in this thread. It comes again at its next time.`;
 }
 
 /** Posted at most once a firing: it only says why something begins. `gone`: nobody can be told anything there. */

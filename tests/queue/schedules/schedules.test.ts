@@ -371,6 +371,23 @@ describe("A task that is due", () => {
     expect([await waiting(), await plans().list()]).toEqual([[], []]);
   });
 
+  test("is left out, and the thread is told once, where as much waits as may", async () => {
+    const redis = server.client();
+    const { chat, fire } = await worker();
+    const added = await plans().add({ task: "look", when: daily });
+    const id = "schedule" in added ? added.schedule.id : "";
+    const entry = JSON.stringify({ type: "user", message: asked });
+    await redis.rpush(keys.mail(thread), ...Array.from({ length: 1_000 }, () => entry));
+    const due = Date.now();
+    for (let n = 0; n < 2; n += 1) await fire({ thread, id }, due, new AbortController().signal);
+    expect(await redis.llen(keys.mail(thread))).toBe(1_000);
+    expect(chat.shown.map(({ message }) => message.markdown)).toEqual([
+      expect.stringMatching(/^⏰ Scheduled by Ada/),
+      expect.stringMatching(/^Ada, schedule `s\w+` was left out this time, since so many messages wait/),
+    ]);
+    expect((await plans().list()).map((planned) => planned.id)).toEqual([id]);
+  });
+
   test("comes without a word when the word cannot be posted for another reason", async () => {
     const chat = memoryChat();
     chat.failNext(new SurfaceError("rejected", "too strange"));
