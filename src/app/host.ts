@@ -83,7 +83,7 @@ export function openConfiguration({ config, mcp, hash, masker, log }: CommandCon
   const started = { config, mcp, hash };
   return createLiveConfiguration({
     started,
-    load: () => reloadConfiguration(started, process.env, process.cwd()),
+    load: (inForce) => reloadConfiguration(inForce, process.env, process.cwd()),
     now: Date.now,
     log,
     onSecret: (secret) => masker.add(secret),

@@ -14,7 +14,7 @@ import { type Settings, settingsSchema } from "./schema.ts";
 export interface Config {
   environment: Environment;
   settings: Settings;
-  /** The file that the settings come from; undefined when there is none. */
+  /** The file that the settings come from; undefined when there is none, or nothing in it. */
   settingsFile: string | undefined;
   /** Absolute. */
   dataDir: string;
@@ -78,7 +78,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, cwd: string): Config {
       `HEDDLE_CONFIG names ${path}, which does not exist; create it or unset the variable.`,
     );
   }
-  const settingsFile = text === undefined ? undefined : path;
+  const settingsFile = text?.trim() ? path : undefined;
   const settings = check(settingsSchema, text === undefined ? {} : readYaml(text, path), path);
   // Paths in the settings start at the file that names them.
   const beside = (relative: string) => resolve(dirname(path), relative);

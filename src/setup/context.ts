@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type Config, loadConfig } from "../config/load.ts";
 import type { Dialog } from "./dialog.ts";
@@ -56,7 +56,7 @@ export function createSetupContext({
   const config = () => loadConfig(env, cwd);
   const settingsPath = () => {
     const { settingsFile, environment } = config();
-    return settingsFile ?? join(cwd, environment.HEDDLE_CONFIG);
+    return settingsFile ?? resolve(cwd, environment.HEDDLE_CONFIG);
   };
   const tellSaved = (file: string, names: string[], removed: string[] = []) => {
     if (names.length > 0) dialog.say(`  Saved in ${file}: ${names.join(", ")}.`);

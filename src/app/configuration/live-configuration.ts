@@ -75,8 +75,8 @@ interface Derived {
 export interface LiveConfigurationOptions {
   /** What the process has started with. */
   started: LoadedConfiguration;
-  /** Reads the same places again. @throws ConfigError, McpConfigError */
-  load(): Promise<LoadedConfiguration>;
+  /** Reads the same places again. @param inForce what was read last and holds @throws ConfigError, McpConfigError */
+  load(inForce: LoadedConfiguration): Promise<LoadedConfiguration>;
   now(): number;
   log: { info(text: string): void; warn(text: string): void; error(text: string): void };
   /** Told of each secret before anything uses it. */
@@ -124,7 +124,7 @@ export function createLiveConfiguration(options: LiveConfigurationOptions): Live
   async function reload(asked: string | undefined): Promise<ConfigurationState> {
     const { problem: before } = state;
     try {
-      const next = keepWhatNeedsRestart(started, await options.load());
+      const next = keepWhatNeedsRestart(started, await options.load(files));
       if (next.loaded.hash !== files.hash || isDifferent(next.loaded, files)) {
         await take(next);
         log.info(

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { McpConfig } from "../../agent/mcp/config.ts";
 import { readMcpConfig } from "../../agent/mcp/read-config.ts";
 import { ConfigError } from "../../config/config-error.ts";
@@ -25,6 +25,8 @@ export async function loadConfiguration(env: NodeJS.ProcessEnv, cwd: string): Pr
 /**
  * Reads it again. Beside what a start refuses, a settings file that is gone or empty is: half of what an editor does,
  * or a mistake, and without it everybody might do everything. @throws ConfigError, McpConfigError
+ *
+ * @param inForce what has been read so far
  */
 export async function reloadConfiguration(
   { config: { settingsFile } }: LoadedConfiguration,
@@ -42,7 +44,7 @@ export async function reloadConfiguration(
 /** The files that are read, whether or not they exist. */
 export function listFiles({ config }: LoadedConfiguration, cwd: string): string[] {
   const { settings, settingsFile, environment } = config;
-  return [settingsFile ?? join(cwd, environment.HEDDLE_CONFIG), settings.mcp.config, join(cwd, ".env")];
+  return [settingsFile ?? resolve(cwd, environment.HEDDLE_CONFIG), settings.mcp.config, join(cwd, ".env")];
 }
 
 function digest(texts: readonly (string | undefined)[]): string {

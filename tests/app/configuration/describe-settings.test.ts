@@ -18,7 +18,7 @@ async function open(text: string | undefined, env: Record<string, string> = {}) 
   const started = await loadConfiguration(env, folder);
   const note = () => undefined;
   const configuration = createLiveConfiguration({
-    ...{ started, load: () => reloadConfiguration(started, env, folder), now: () => 1 },
+    ...{ started, load: (inForce) => reloadConfiguration(inForce, env, folder), now: () => 1 },
     ...{ log: { info: note, warn: note, error: note }, onSecret: note },
   });
   return { configuration, path };

@@ -14,8 +14,9 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const file = (name: string) => join(folder, name);
 
-async function open(first = "{}") {
-  await writeFile(file("heddle.yaml"), first);
+/** @param first what the file says; undefined where there is none */
+async function open(first?: string) {
+  if (first !== undefined) await writeFile(file("heddle.yaml"), first);
   const started = await loadConfiguration({}, folder);
   const lines: string[] = [];
   const secrets: string[] = [];
@@ -23,7 +24,7 @@ async function open(first = "{}") {
   let time = 0;
   const configuration = createLiveConfiguration({
     started,
-    load: () => reloadConfiguration(started, {}, folder),
+    load: (inForce) => reloadConfiguration(inForce, {}, folder),
     now: () => (time += 1),
     log: { info: note, warn: note, error: note },
     onSecret: (secret) => void secrets.push(secret),
@@ -61,6 +62,24 @@ describe("The configuration of a process", () => {
     expect(lines.at(-1)).toContain("again what is in force");
   });
 
+  test("stays when a file that was made while it ran is gone or empty", async () => {
+    const { configuration } = await open();
+    await writeFile(file("heddle.yaml"), "access: { denied: [U1] }");
+    expect(await configuration.reload()).not.toHaveProperty("problem");
+    for (const spoil of [() => writeFile(file("heddle.yaml"), "\n"), () => rm(file("heddle.yaml"))]) {
+      await spoil();
+      expect((await configuration.reload()).problem).toContain("is gone or empty");
+      expect(configuration.current().settings.access.denied).toEqual(["U1"]);
+    }
+  });
+
+  test("takes what else changes where the settings file was empty from the start", async () => {
+    const { configuration } = await open("\n");
+    await writeFile(file(".env"), "HEDDLE_MODEL=demo\n");
+    expect(await configuration.reload()).not.toHaveProperty("problem");
+    expect(configuration.current().environment.HEDDLE_MODEL).toBe("demo");
+  });
+
   test("is refused when what is made from it cannot be made, and then nothing of it is in force", async () => {
     const { configuration } = await open("agent: { maxSteps: 5 }");
     const steps = await configuration.derive({
@@ -82,7 +101,7 @@ describe("The configuration of a process", () => {
   });
 
   test("makes anew only what is made from something else", async () => {
-    const { configuration } = await open();
+    const { configuration } = await open("{}");
     let made = 0;
     const value = await configuration.derive({
       of: ({ config }) => config.settings.models,
@@ -113,7 +132,7 @@ describe("The configuration of a process", () => {
   });
 
   test("tells of a new secret before anything is made with it", async () => {
-    const { configuration, secrets } = await open();
+    const { configuration, secrets } = await open("{}");
     let known: string[] = [];
     await configuration.derive({
       of: ({ config }) => config.variables,
@@ -125,7 +144,7 @@ describe("The configuration of a process", () => {
   });
 
   test("of a hundred saves the last one is in force, also where each replaces the file", async () => {
-    const { configuration, started } = await open();
+    const { configuration, started } = await open("{}");
     const done = Promise.withResolvers<void>();
     let loads = 0;
     const end = watchFiles({
