@@ -2,6 +2,7 @@
  * The program. Where it is to run turns, it first starts itself again under a supervisor, which loads nothing else, so
  * that the start does not wait for it; everything else is the command line's.
  */
+import { isatty } from "node:tty";
 import { endWithSupervisor, isSupervised } from "./app/process/supervised.ts";
 import { supervise } from "./app/process/supervisor.ts";
 
@@ -11,6 +12,9 @@ const args = process.argv.slice(2);
 
 /** By the words alone: what is wrong with them, the command line tells, there as here. */
 const runsTurns = args[0] === "start" && !args.some((word) => /^(--role=)?gateway$|^--help$|^-h$/.test(word));
+
+// Until it listens for it: what starts reads its files anyway. At a terminal it means that the terminal was closed.
+if (args[0] === "start" && !isatty(0)) process.on("SIGHUP", () => undefined);
 
 // Node's own code for a program that has nothing left to wait for before it has ended. Not set before: the help that
 // somebody asks for ends with what is set.

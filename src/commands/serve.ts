@@ -167,6 +167,8 @@ async function followConfiguration(
   // A terminal that is closed sends the same signal, and ends what it has started.
   const hears = !process.stdin.isTTY;
   if (hears) process.on("SIGHUP", reload);
+  // What was saved while this process started came before anybody looked.
+  reload();
   return {
     async close() {
       end();

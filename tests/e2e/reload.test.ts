@@ -1,9 +1,11 @@
 import { rename, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SettingsReport, SystemReport } from "../../src/operations/reports.ts";
 import { runs, says } from "../fakes/anthropic-replies.ts";
 import { startFakeAnthropic } from "../fakes/anthropic.ts";
+import { closeServer, listen } from "../fakes/listen.ts";
 import { modelEnvironment } from "./environment.ts";
 import { useSetting } from "./hooks.ts";
 import { patienceMs } from "./program.ts";
@@ -94,6 +96,26 @@ tools: { rules: [{ tool: bash, command: "echo *", action: deny, why: Not any mor
   program.signal("SIGTERM");
   expect(await program.ended).toBe(0);
   await model.close();
+});
+
+test("a file that is saved while the program starts counts, and SIGHUP at that time ends nothing", async () => {
+  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const service = createServer((_request, response) => {
+    asked.resolve();
+    void go.promise.then(() => response.writeHead(404).end());
+  });
+  const model = { url: `http://127.0.0.1:${await listen(service)}`, apiKey: "test-key" };
+  await save("agent: { instructions: Words of the first file. }\n");
+  const environment = { REDIS_URL: here.redis.path, ...modelEnvironment(model) };
+  const program = here.place.start(["start", "--role", "gateway"], environment);
+  await asked.promise;
+  await save("agent: { instructions: Words of the second file. }\n");
+  program.signal("SIGHUP");
+  go.resolve();
+  await program.line(/The configuration has changed and is in force/);
+  program.signal("SIGTERM");
+  expect(await program.ended).toBe(0);
+  await closeServer(service);
 });
 
 test("what runs can be stopped by a command while the file is wrong", { timeout: patienceMs }, async () => {
