@@ -1,6 +1,10 @@
-import { globSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { createInterface } from "node:readline";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 
@@ -127,6 +131,35 @@ describe("Monitoring", () => {
       parse(read("deploy/monitoring/alerts.yaml")),
     );
   });
+});
+
+test("A container of docker-compose.yml reads its files again at a SIGHUP, and ends at a SIGTERM", async () => {
+  const compose = z
+    .object({ "x-heddle": z.object({ entrypoint: z.array(z.string()) }) })
+    .parse(parse(read("docker-compose.yml")));
+  const [, , , , , script = ""] = compose["x-heddle"].entrypoint;
+  const folder = mkdtempSync(join(tmpdir(), "heddle-compose-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const program = [
+    "#!/usr/bin/env node",
+    'process.on("SIGHUP", () => console.log("read"));',
+    'process.on("SIGTERM", () => process.exit(0));',
+    'setInterval(() => {}, 1_000); console.log("serving");',
+  ];
+  writeFileSync(join(folder, "heddle"), program.join("\n"), { mode: 0o755 });
+  const env = { PATH: `${folder}:${process.env["PATH"]}` };
+  // A group of its own, to all of which tini passes signals on.
+  const shell = spawn("sh", ["-c", script.replaceAll("$$", "$"), "heddle", "start"], {
+    ...{ env, detached: true, stdio: ["ignore", "pipe", "inherit"] },
+  });
+  const ended = once(shell, "exit");
+  const lines = createInterface(shell.stdout)[Symbol.asyncIterator]();
+  const signal = (name: NodeJS.Signals) => process.kill(-(shell.pid ?? 0), name);
+  expect((await lines.next()).value).toBe("serving");
+  signal("SIGHUP");
+  expect((await lines.next()).value).toBe("read");
+  signal("SIGTERM");
+  expect(await ended).toEqual([0, null]);
 });
 
 test("The Helm chart's templates name only values that there are", () => {
