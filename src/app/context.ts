@@ -69,7 +69,8 @@ export interface AppContext extends CommandContext, Running {
 }
 
 /**
- * Connects to Redis, and proves the sandbox beside it: who needs it waits for its probe. @throws RedisUnavailable, ConfigError
+ * Connects to Redis, and proves the sandbox beside it: who needs it waits for its probe. @throws RedisUnavailable,
+ * ConfigError; then nothing is left open
  * @param options.measures whether this process answers to `/metrics`
  * @param options.host by default one of its own
  */
@@ -77,13 +78,19 @@ export async function createAppContext(
   setup: CommandContext,
   { measures = false, host }: { measures?: boolean; host?: HostParts } = {},
 ): Promise<AppContext> {
-  const { config, log, masker } = setup;
   const parts = host ?? (await openHost(setup));
-  const { configuration, skills, repositories, backend, probe } = parts;
-  const { server, redis } = await parts.connected.catch(async (error: unknown) => {
+  try {
+    return await openContext(setup, parts, measures);
+  } catch (error) {
     await parts.close();
     throw error;
-  });
+  }
+}
+
+async function openContext(setup: CommandContext, parts: HostParts, measures: boolean): Promise<AppContext> {
+  const { config, log, masker } = setup;
+  const { configuration, skills, repositories, backend, probe } = parts;
+  const { server, redis } = await parts.connected;
   watchUnreadable(redis, {
     warn: (text) => log.warn(text),
     now: Date.now,

@@ -26,12 +26,16 @@ const author = { ...consoleAuthor(), id: "operator" };
 
 /** False where there is nothing to stop. */
 async function order(thread: ThreadRef): Promise<boolean> {
-  const setup = await createCommandContext("warn").catch((error: unknown) => {
-    if (error instanceof ConfigError || error instanceof McpConfigError) return error;
-    throw error;
-  });
-  if (setup instanceof Error) return await orderWithoutSettings(thread, setup);
-  const context = await createAppContext(setup);
+  try {
+    return await orderAsConfigured(thread);
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof McpConfigError)) throw error;
+    return await orderWithoutSettings(thread, error);
+  }
+}
+
+async function orderAsConfigured(thread: ThreadRef): Promise<boolean> {
+  const context = await createAppContext(await createCommandContext("warn"));
   try {
     const stop = { kind: "stop", target: { thread }, author, at: Date.now(), isHostTime: true } as const;
     return (await context.intake.receive(stop)).kind === "stopping";

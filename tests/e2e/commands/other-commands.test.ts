@@ -31,6 +31,15 @@ describe("Other commands", () => {
     expect(stop.output()).toContain("Nothing is running");
   });
 
+  test("end also where the settings of a platform are found to be wrong after Redis was reached", async () => {
+    const shown = heddle(["config", "show"], { SLACK_CLIENT_ID: "1.2" });
+    expect(await shown.ended).toBe(1);
+    expect(shown.output()).toMatch(/^heddle: SLACK_CLIENT_ID needs SLACK_CLIENT_SECRET/m);
+    const stop = heddle(["stop", "slack:T1:C1:1.2"], { SLACK_CLIENT_ID: "1.2" });
+    expect(await stop.ended).toBe(1);
+    expect(stop.output()).toContain("Nothing is running");
+  });
+
   test("threads list says how many there are beyond the limit, and reaches the oldest", async () => {
     const author = { id: "U1", name: "Ada" };
     const pipeline = here.redis.client().pipeline();
