@@ -13,6 +13,9 @@ const args = process.argv.slice(2);
 /** By the words alone: what is wrong with them, the command line tells, there as here. */
 const runsTurns = args[0] === "start" && !args.some((word) => /^(--role=)?gateway$|^--help$|^-h$/.test(word));
 
+// A log that cannot be written, as on a full disk or at a terminal that is gone, ends nothing of what it is about.
+process.stderr.on("error", () => undefined);
+
 // Until it listens for it: what starts reads its files anyway. At a terminal it means that the terminal was closed.
 if (args[0] === "start" && !isatty(0)) process.on("SIGHUP", () => undefined);
 

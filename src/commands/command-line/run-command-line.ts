@@ -3,6 +3,7 @@ import { proxyVariables } from "../../agent/network/proxy-environment.ts";
 import { asTyped } from "../../app/process/package-info.ts";
 import { silences } from "../../queue/redis/silence.ts";
 import { explainRefusal } from "../../queue/redis/unavailable.ts";
+import { hasErrorCode } from "../../sandbox/system-error.ts";
 import { createProgram } from "./program.ts";
 import type { Needs } from "./runner.ts";
 
@@ -26,12 +27,16 @@ const configurationErrors = new Set(["ConfigError", "McpConfigError", "ModelErro
 /** Runs the command that these arguments name, and turns failures into one sentence. Resolves with the exit code. */
 export async function runCommandLine(argv: string[]): Promise<number> {
   await useProxy();
-  // Whoever reads the output may go before its end, as `head` does: what is to be done is done all the same.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
   let code = 0;
   let needed: Needs = {};
+  // What is to be done is done all the same. Whoever reads the output may go before its end, as `head` does.
+  process.stdout.on("error", ({ code: why, message }: NodeJS.ErrnoException) => {
+    if (why === "EPIPE" || needed.serves) return;
+    process.stderr.write(
+      `heddle: The output could not be written (${why ?? message}): print it elsewhere.\n`,
+    );
+    process.once("exit", () => (process.exitCode = 1));
+  });
   const program = createProgram(async (command, needs = {}) => {
     needed = needs;
     if (needs.redis) endWithoutRedis();
@@ -64,6 +69,11 @@ async function useProxy(): Promise<void> {
   if ("setGlobalProxyFromEnv" in http) http.setGlobalProxyFromEnv();
 }
 
+function explainFullDisk(error: unknown): string | undefined {
+  if (!hasErrorCode(error, "ENOSPC", "EDQUOT")) return undefined;
+  return `A file could not be written (${error.message}): make room there, or name another place.`;
+}
+
 /** What waits for Redis would keep the process. */
 function endWithoutRedis(): void {
   silences.subscribe(() => {
@@ -81,7 +91,7 @@ function explainFailure(error: unknown, { serves }: Needs): number {
     if (error.name === "UsageError") return 2;
     return serves && configurationErrors.has(error.name) ? badConfigurationCode : 1;
   }
-  const refusal = explainRefusal(error);
+  const refusal = explainRefusal(error) ?? explainFullDisk(error);
   if (refusal === undefined) throw error;
   process.stderr.write(`heddle: ${refusal}\n`);
   return 1;

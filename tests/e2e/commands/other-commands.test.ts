@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
@@ -7,6 +10,7 @@ import { noonZone } from "../../fakes/noon.ts";
 import { useSetting } from "../hooks.ts";
 
 const here = useSetting();
+const root = resolve(import.meta.dirname, "../../..");
 
 /** The demo model answers at once, where nobody looks at how it appears. */
 const hurry = () => writeFile(join(here.place.folder, "heddle.yaml"), "demo: { stepDelayMs: 0 }");
@@ -38,6 +42,26 @@ describe("Other commands", () => {
     const stop = heddle(["stop", "slack:T1:C1:1.2"], { SLACK_CLIENT_ID: "1.2" });
     expect(await stop.ended).toBe(1);
     expect(stop.output()).toContain("Nothing is running");
+  });
+
+  test("say in one sentence that their output could not be written", async () => {
+    const env = { PATH: process.env["PATH"], REDIS_URL: here.redis.path };
+    const main = join(root, "src/main.ts");
+    const program = spawn("sh", ["-c", 'exec "$@" >/dev/full', "sh", process.execPath, main, "usage"], {
+      ...{ cwd: here.place.folder, env, stdio: ["ignore", "inherit", "pipe"] },
+    });
+    const [said, [code]] = await Promise.all([text(program.stderr), once(program, "exit")]);
+    const sentence = "heddle: The output could not be written (ENOSPC): print it elsewhere.\n";
+    expect([said, code]).toEqual([sentence, 1]);
+
+    const thread = "slack:T1:C1:1.2";
+    const message = { role: "user", id: "m1", author: { id: "U1", name: "Ada" }, text: "go on", at: 1 };
+    await here.redis.client().rpush(keys.log(thread), JSON.stringify({ type: "user", message }));
+    const exported = heddle(["threads", "export", thread, "/dev/full"]);
+    expect(await exported.ended).toBe(1);
+    expect(exported.output()).toBe(
+      "heddle: A file could not be written (ENOSPC: no space left on device, write): make room there, or name another place.",
+    );
   });
 
   test("threads list says how many there are beyond the limit, and reaches the oldest", async () => {

@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { describe, expect, test } from "vitest";
 import { startFakeAnthropic } from "../../fakes/anthropic.ts";
 import { startFakeSlack } from "../../fakes/slack/fake-slack.ts";
@@ -7,6 +10,7 @@ import { modelEnvironment } from "../environment.ts";
 import { useSetting } from "../hooks.ts";
 
 const here = useSetting();
+const root = resolve(import.meta.dirname, "../../..");
 
 const heddle = (args: string[], env: Record<string, string> = {}) =>
   here.place.start(args, { REDIS_URL: here.redis.path, ...env });
@@ -128,6 +132,20 @@ describe("heddle start", () => {
     expect(await program.ended).toBe(78);
     expect(program.output()).toContain("has no model anthropic/claude-nobody");
     await model.close();
+  });
+
+  test("serves also while nothing can be written to its log", async () => {
+    const { PATH } = process.env;
+    const env = { PATH, HEDDLE_PORT: "0", HEDDLE_CONSOLE_OPEN: "1", REDIS_URL: here.redis.path };
+    const main = join(root, "src/main.ts");
+    const program = spawn("sh", ["-c", 'exec "$@" 2>/dev/full', "sh", process.execPath, main, "start"], {
+      ...{ cwd: here.place.folder, env, stdio: ["ignore", "pipe", "inherit"] },
+    });
+    const ended = once(program, "exit");
+    const lines = createInterface(program.stdout)[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe("Heddle is ready.");
+    program.kill();
+    expect(await ended).toEqual([0, null]);
   });
 
   test("tells the limits in force once, and on the console, and ends within a moment", async () => {

@@ -83,7 +83,7 @@ describe("While Redis takes connections and answers nothing", () => {
       ...modelEnvironment({ ...model, apiKey: "another-key" }),
       REDIS_URL: await serve(undefined),
     });
-    expect(await program.ended).toBe(1);
+    expect(await program.ended).toBe(78);
     expect(program.output()).toMatch(/^heddle: .*key/m);
     expect(program.output()).not.toContain("Redis is not usable");
   });
