@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
 import { checkConsole } from "../adapters/console/server/listen.ts";
 import { readInstance } from "../app/process/instance.ts";
 import { calls } from "../app/process/package-info.ts";
+import { readText } from "../config/read-text.ts";
 import { createAnswersDialog, judgeStep, parseAnswers } from "../setup/answers.ts";
 import { createSetupContext, type SetupContext, type StepResult } from "../setup/context.ts";
 import { type Dialog, SetupCancelled } from "../setup/dialog.ts";
@@ -59,13 +59,14 @@ export async function runSetup(
 }
 
 async function runWithAnswers(file: string, names: readonly StepName[], json?: true): Promise<number> {
-  if (!existsSync(file)) throw new UsageError(`--answers ${file}: there is no such file.`);
+  const text = readText(file);
+  if (text === undefined) throw new UsageError(`--answers ${file}: there is no such file.`);
   const variables = Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
-  const answers = parseAnswers(readFileSync(file, "utf8"), file, variables);
+  const answers = parseAnswers(text, file, variables);
   const words = json ? process.stderr : process.stdout;
-  const dialog = createAnswersDialog(answers, (text) => void words.write(`${text}\n`));
+  const dialog = createAnswersDialog(answers, (line) => void words.write(`${line}\n`));
   const never = new AbortController().signal;
   const results = await askThrough(dialog, never, names, (name, result) => judgeStep(name, answers, result));
   const code = exitCodeOf(results);

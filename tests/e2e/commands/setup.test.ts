@@ -146,6 +146,10 @@ test("without a terminal a file answers, whose secrets may come from the environ
     code: 2,
     output: expect.stringContaining("--answers <file>"),
   });
+  expect(await run(cwd, ["--answers", cwd], env)).toEqual({
+    code: 1,
+    output: `heddle: ${cwd} is a folder; put the file in its place.\n`,
+  });
   const answers = [
     "model: anthropic",
     "model.key: ${KEY}",
