@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -60,6 +60,11 @@ const [server = "", cli = ""] = ["server", "cli"].map((part) => {
   return found.stdout.toString().trim();
 });
 
+const running: ChildProcess[] = [];
+afterEach(() => {
+  for (const process of running.splice(0)) process.kill("SIGKILL");
+});
+
 /** Starts a real server on the folder `valkey`, and resolves when it answers. */
 async function serve(appendonly: "yes" | "no") {
   const socket = join(folder, "valkey/valkey.sock");
@@ -67,6 +72,8 @@ async function serve(appendonly: "yes" | "no") {
   const process = spawn(server, options, { cwd: join(folder, "valkey"), stdio: "ignore" });
   const client = new Redis(socket, { retryStrategy: () => 50, maxRetriesPerRequest: null });
   client.on("error", () => undefined);
+  // Also those of a test that fails.
+  running.push(process);
   await client.ping();
   const stop = async () => {
     client.disconnect();
