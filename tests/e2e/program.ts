@@ -21,8 +21,8 @@ export interface Program {
   /** Resolves with the first line, also an earlier one, that matches. Rejects when the program ends without it. */
   line(pattern: RegExp): Promise<string>;
   signal(name: NodeJS.Signals): void;
-  /** Closes its standard output at the reader's end, as `head` does. */
-  hangUp(): void;
+  /** Closes what it prints at the reader's end, as `head` does. */
+  hangUp(stream?: "stdout" | "stderr"): void;
   /** Resolves with its exit code, or the signal that ended it. */
   ended: Promise<number | string>;
 }
@@ -179,7 +179,7 @@ function start(folder: string, [command = "", ...args]: string[], env: Record<st
         );
       }),
     signal: (name) => void child.kill(name),
-    hangUp: () => void child.stdout.destroy(),
+    hangUp: (stream = "stdout") => void child[stream].destroy(),
     ended,
   };
 }

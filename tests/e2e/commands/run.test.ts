@@ -20,6 +20,15 @@ describe("heddle run", () => {
     expect(program.output()).toMatch(/▸ write_file calculator\.py[\s\S]*(6 \* 7 = 42|no python3)/);
   });
 
+  test("does its task to the end where nobody reads any more what it says", async () => {
+    await hurry();
+    const program = heddle(["run", "Write a calculator", "--out", "out"]);
+    program.hangUp("stdout");
+    program.hangUp("stderr");
+    expect(await program.ended).toBe(0);
+    expect(await readFile(join(here.place.folder, "out/calculator.py"), "utf8")).toContain("def ");
+  });
+
   test("prints the events as JSON lines", async () => {
     await hurry();
     const program = heddle(["run", "--json", "Write a calculator"]);
