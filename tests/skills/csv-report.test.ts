@@ -71,6 +71,23 @@ describe("profile", () => {
   });
 });
 
+describe("a quote", () => {
+  test("holds the lines of a title together, as spreadsheets write them", async () => {
+    const text = '"Order\nnumber";"Amount\n(EUR; net)"\n1;"1,5"\n2;"2,5"\n';
+    const { stdout } = await csv(["group", "t.csv", "--by", "order number", "--sum", "Amount (EUR; net)"], {
+      "t.csv": text,
+    });
+    expect(stdout).toContain("2 rows in 2 groups; total 4\n");
+  });
+
+  test("within a value is a character like others, as of inches", async () => {
+    const text = 'id\tname\n1\t5" pipe\n2\tbolt\n3\t6" pipe\n4\t"a 7"" pipe,\nlong"\n5\t""\n';
+    const { stdout } = await csv(["profile", "t.tsv"], { "t.tsv": text });
+    expect(stdout).toContain("t.tsv: 5 rows, 2 columns, delimiter tab");
+    expect(stdout).not.toContain("ragged");
+  });
+});
+
 describe("group", () => {
   test("sums by a column, with shares, bars and what was left out", async () => {
     const { stdout } = await csv(["group", "orders.csv", "--by", "country", "--sum", "amount", "--bars"]);

@@ -5,7 +5,7 @@ import { fail, print, readOptions, refuse } from "./lib/command.mts";
 import { isFolder, readBytes, readLines } from "./lib/lines.mts";
 import { readPattern } from "./lib/pattern.mts";
 import { amount, cut, fixed, listing, round, table, thousands } from "./lib/print.mts";
-import { chooseDelimiter, recordReader, splitRecord } from "./lib/records.mts";
+import { chooseDelimiter, possibleDelimiters, recordReader, splitRecord } from "./lib/records.mts";
 import { compare, compareValues, isEmpty, readNumber } from "./lib/values.mts";
 
 const usage = `usage: csv.mts profile FILE [--top N]
@@ -60,28 +60,30 @@ if (file === undefined || rest.length > 1) refuse("give one file");
 if (file !== "-" && isFolder(file)) fail(`${file} is a folder`);
 const top = options.top ?? 10;
 
-let delimiter = ",";
+/** Any of them, until the header tells. */
+let delimiter = possibleDelimiters;
+if (options.delimiter !== undefined) delimiter = chooseDelimiter("", options.delimiter);
 let header: readonly string[] = [];
 let conditions: readonly Condition[] = [];
 let command: Command | undefined;
-let records: ReturnType<typeof recordReader> | undefined;
+const records = recordReader();
 for await (const lines of readLines(readBytes(file))) {
   for (const line of lines) {
     if (line.includes("\0")) fail(`${file} is not text; export it as CSV first`);
-    if (command === undefined || records === undefined) {
-      delimiter = chooseDelimiter(line, options.delimiter);
-      header = splitRecord(line, delimiter).map((title) => title.trim());
-      conditions = (options.where ?? []).map(parseCondition);
-      command = createCommand();
-      records = recordReader(delimiter);
+    const record = records.take(line, delimiter);
+    if (record === undefined) continue;
+    if (command) {
+      command.take(splitRecord(record, delimiter));
       continue;
     }
-    const record = records.take(line);
-    if (record) command.take(record);
+    delimiter = chooseDelimiter(record, options.delimiter);
+    header = splitRecord(record, delimiter).map((title) => title.trim().replaceAll(/\s+/g, " "));
+    conditions = (options.where ?? []).map(parseCondition);
+    command = createCommand();
   }
 }
+records.end();
 if (command === undefined) fail(`${file} is empty`);
-records?.end();
 command.end();
 
 // --- commands ---
