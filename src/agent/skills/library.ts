@@ -72,9 +72,10 @@ export function createSkillLibrary(options: SkillOptions): SkillLibrary {
 
   async function readFolders(): Promise<SkillSet> {
     const startedAt = (options.now ?? Date.now)();
-    const scans = await Promise.all(options.folders.map(scanFolder));
+    const hasPins = Object.keys(options.pins ?? {}).length > 0;
+    const scans = await Promise.all(options.folders.map((folder) => scanFolder(folder, hasPins)));
     const isSettled = scans.every(({ changedAt }) => changedAt < startedAt - settledMs);
-    marks = isSettled ? selectMarks(scans, Object.keys(options.pins ?? {}).length > 0) : undefined;
+    marks = isSettled ? selectMarks(scans, hasPins) : undefined;
     const fingerprint = scans.map((scan) => scan.fingerprint).join("\n\n");
     if (known?.fingerprint === fingerprint) return known.set;
     const problems = scans.flatMap(({ problem }, index) =>
@@ -152,11 +153,11 @@ async function loadSkill(
   }
 }
 
-/** Hashes the names and contents of all files, so that a change of either is detected. */
+/** Hashes the names and contents of all files that its commands find, so that a change of either is detected. */
 async function hashOf(folder: SkillFolder): Promise<string> {
   const hash = createHash("sha256");
   const manifest = basename(folder.manifest);
-  for (const file of [manifest, ...folder.resources]) {
+  for (const file of [manifest, ...folder.content]) {
     const content = await readFile(join(folder.path, file));
     hash.update(`${Buffer.byteLength(file)}:${file}${content.length}:`).update(content);
   }

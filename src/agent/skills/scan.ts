@@ -8,6 +8,8 @@ export interface SkillFolder {
   manifest: string;
   /** Its other files, relative to it, sorted. */
   resources: string[];
+  /** The same with those that are not listed, where these were looked at. */
+  content: string[];
 }
 
 export interface FolderScan {
@@ -26,20 +28,29 @@ export interface FolderScan {
 const maxDepth = 6;
 const maxFiles = 5_000;
 
-/** Looks for skills below a folder without reading a file. A skill's own folder holds no other skills. */
-export async function scanFolder(root: string): Promise<FolderScan> {
-  const tree = await listTree(root);
+/**
+ * Looks for skills below a folder without reading a file. A skill's own folder holds no other skills.
+ *
+ * @param isWhole whether files are looked at, too, that are not listed: hidden ones, and those in `node_modules`
+ */
+export async function scanFolder(root: string, isWhole: boolean): Promise<FolderScan> {
+  const tree = await listTree(root, isWhole);
   const { files, marks, changedAt } = tree;
   const folders: SkillFolder[] = [];
-  for (const manifest of files.filter(isManifest)) {
+  for (const manifest of files.filter((file) => isManifest(file) && isListed(relative(root, file)))) {
     const path = dirname(manifest);
     if (folders.some((folder) => isWithin(folder.path, path))) continue;
     const inside = files.filter((file) => file !== manifest && isWithin(path, file));
-    folders.push({ path, manifest, resources: inside.map((file) => relative(path, file)) });
+    const content = inside.map((file) => relative(path, file));
+    folders.push({ path, manifest, content, resources: content.filter(isListed) });
   }
   const problem = findProblem(tree.isReadable, files.length);
   const fingerprint = [problem ?? "", ...files.map((file) => `${file} ${marks.get(file)}`)].join("\n");
   return { folders, fingerprint, marks, changedAt, ...(problem === undefined ? {} : { problem }) };
+}
+
+function isListed(path: string): boolean {
+  return path.split("/").every((name) => !name.startsWith(".") && name !== "node_modules");
 }
 
 function isManifest(path: string): boolean {
@@ -69,10 +80,12 @@ interface Tree {
   isReadable: boolean;
 }
 
-async function listTree(root: string): Promise<Tree> {
+async function listTree(root: string, isWhole: boolean): Promise<Tree> {
   const tree: Tree = { files: [], marks: new Map(), changedAt: 0, isReadable: false };
   note(root, await stat(root).catch(() => undefined), tree);
-  tree.isReadable = await collect(root, 0, tree);
+  // What git keeps there is no part of a skill, and changes without it.
+  const isWanted = isWhole ? (name: string) => name !== ".git" : isListed;
+  tree.isReadable = await collect(root, 0, tree, isWanted);
   return tree;
 }
 
@@ -84,12 +97,17 @@ function note(path: string, info: Stats | undefined, tree: Tree): void {
 }
 
 /** False when the folder cannot be read. */
-async function collect(folder: string, depth: number, tree: Tree): Promise<boolean> {
+async function collect(
+  folder: string,
+  depth: number,
+  tree: Tree,
+  isWanted: (name: string) => boolean,
+): Promise<boolean> {
   const names = await readdir(folder).catch(() => undefined);
   if (!names) return false;
-  const visible = names.filter((name) => !name.startsWith(".") && name !== "node_modules").toSorted();
+  const wanted = names.filter(isWanted).toSorted();
   const entries = await Promise.all(
-    visible.map(async (name) => {
+    wanted.map(async (name) => {
       const path = join(folder, name);
       // Follows links: an operator may link a skill's folder into place.
       return { path, info: await stat(path).catch(() => undefined) };
@@ -102,7 +120,7 @@ async function collect(folder: string, depth: number, tree: Tree): Promise<boole
   }
   for (const { path, info } of entries) {
     if (info?.isDirectory() && !isManifest(path) && depth < maxDepth && tree.files.length < maxFiles)
-      await collect(path, depth + 1, tree);
+      await collect(path, depth + 1, tree, isWanted);
   }
   return true;
 }

@@ -190,4 +190,20 @@ describe("a pinned skill", () => {
     write("tea/run.sh", "echo evil");
     expect((await load([root], { tea: pin })).skills).toEqual([]);
   });
+
+  test.each([".lib.sh", ".lib/steep.sh", "node_modules/leaves/index.js"])(
+    "is refused when a file changes that is not listed, as %s, which its commands find all the same",
+    async (name) => {
+      write("tea/SKILL.md", skill("tea"));
+      write(`tea/${name}`, "echo safe");
+      write("tea/.git/HEAD", "one");
+      const refused = await load([root], { tea: "sha256-?" });
+      const pin = /content is (sha256-[0-9a-f]{64}),/.exec(refused.problems[0]?.reason ?? "")?.[1];
+      const library = createSkillLibrary({ folders: [root], pins: { tea: pin ?? "" } });
+      write("tea/.git/HEAD", "two");
+      expect((await library.current()).skills).toMatchObject([{ name: "tea", resources: [] }]);
+      write(`tea/${name}`, "echo evil");
+      expect((await library.current()).skills).toEqual([]);
+    },
+  );
 });
