@@ -134,5 +134,11 @@ export type TurnOutcome =
   | { kind: "refused" | "model-error"; text: string; steps: number; usage: Usage }
   | { kind: "waiting" | "suspended" | "lost-lease"; steps: number; usage: Usage };
 
-/** Why a turn's signal was aborted. It is the signal's `reason`; nothing else may abort a turn. */
+/** Why a turn's signal was aborted. It is the signal's `reason`. */
 export type TurnAbort = { kind: "stop"; order: StopOrder } | { kind: "shutdown" } | { kind: "lost-lease" };
+
+/** Why that signal was aborted. Another reason, as `abort()` and `AbortSignal.timeout` give, is taken for a shutdown. */
+export function readAbort({ reason }: { reason: unknown }): TurnAbort {
+  const kind = typeof reason === "object" && reason !== null && "kind" in reason && reason.kind;
+  return kind === "stop" || kind === "lost-lease" ? (reason as TurnAbort) : { kind: "shutdown" };
+}

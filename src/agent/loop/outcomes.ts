@@ -1,4 +1,4 @@
-import type { TurnAbort, TurnOutcome } from "../events.ts";
+import { readAbort, type TurnOutcome } from "../events.ts";
 import { BudgetReached } from "../llm/metered-model.ts";
 import { isFromPerson, type Message, textOf } from "../messages.ts";
 import type { ModelError } from "../model.ts";
@@ -6,8 +6,7 @@ import type { TurnState } from "./state.ts";
 
 /** Ends a turn whose signal is aborted, in the way that the reason says. */
 export function endAborted(state: TurnState): TurnOutcome {
-  // Nothing else aborts a turn: see TurnAbort.
-  const reason = state.turn.signal.reason as TurnAbort;
+  const reason = readAbort(state.turn.signal);
   switch (reason.kind) {
     case "stop":
       return { kind: "stopped", order: reason.order, ...keepSaid(state), ...state.totals() };

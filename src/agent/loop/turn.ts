@@ -60,7 +60,7 @@ export interface Turn {
   watch?: string;
   /** How long a question to people stays open. Without it nobody can be asked: what needs an approval is denied. */
   questionMs?: number;
-  /** Aborted with a `TurnAbort` as its reason, and with nothing else. */
+  /** Aborted with a `TurnAbort` as its reason. Any other suspends the turn, as a shutdown does. */
   signal: AbortSignal;
   /**
    * Wraps each model that the turn calls, so that its calls are charged to the turn's budget (see `createMeteredModel`).

@@ -582,6 +582,18 @@ describe("A stop while room is made", () => {
   });
 });
 
+test("A turn whose signal is aborted with a reason of another kind is suspended", async () => {
+  const controller = new AbortController();
+  const write = tool("write", "write", async (signal) => {
+    controller.abort();
+    throw signal.reason;
+  });
+  const replies = [{ calls: [{ name: "write" }] }];
+  const { outcome, journal } = await run({ controller, replies, tools: [write] });
+  expect(outcome).toMatchObject({ kind: "suspended", steps: 1 });
+  expect(journal.at(-1)).toMatchObject({ type: "tool-result", message: { status: "unknown" } });
+});
+
 describe("A turn that another worker resumes", () => {
   const interrupted = async () => {
     const journal: JournalRecord[] = [

@@ -1,5 +1,5 @@
 import type { ContextWindow } from "../../context/compaction.ts";
-import type { AgentEvent, TurnAbort } from "../../events.ts";
+import { type AgentEvent, readAbort } from "../../events.ts";
 import type { OpenCall } from "../../journal/history.ts";
 import type { ToolCall, ToolMessage } from "../../messages.ts";
 import type { Asking, NamedFile, Question } from "../../questions.ts";
@@ -45,7 +45,7 @@ export async function* runCalls(
   const undecided = open.filter(isUndecided).map(({ call }) => call);
   await options.tools.reviewCalls(undecided, signal);
   for (const batch of splitIntoBatches(open, options)) {
-    const abort = signal.aborted ? (signal.reason as TurnAbort) : undefined;
+    const abort = signal.aborted ? readAbort(signal) : undefined;
     if (abort && abort.kind !== "stop") break;
     const again = abort ? [] : await findOutdated(batch, options);
     if (!abort && (again.length > 0 || batch.some((entry) => findAsking(entry, options)))) {

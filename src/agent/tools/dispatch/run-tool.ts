@@ -1,4 +1,4 @@
-import type { TurnAbort } from "../../events.ts";
+import { readAbort } from "../../events.ts";
 import type { SharedBudget } from "../../loop/limits.ts";
 import type { Masker } from "../../secrets/masker.ts";
 import type { ToolCall } from "../../messages.ts";
@@ -139,8 +139,7 @@ function finishRun(
 
 /** The result of a call that the turn's end cut off, with what the tool had to say. */
 function endCutOff(call: ToolCall, signal: AbortSignal, when: string, said?: ToolResult): ToolResult {
-  // Nothing else aborts a turn: see TurnAbort.
-  const reason = signal.reason as TurnAbort;
+  const reason = readAbort(signal);
   switch (reason.kind) {
     case "stop": {
       const text = `stopped by ${reason.order.by}${when}`;
