@@ -37,6 +37,8 @@ export interface RequestOptions {
 const retryMs = 1_000;
 /** Tries without an event in between, for as long as a gateway needs to start again; then following ends with the error. */
 const mostTries = 30;
+/** A gateway that starts again: what it says itself meanwhile, or a proxy in front of it. */
+const passing = [502, 503, 504];
 
 /**
  * @example
@@ -74,18 +76,22 @@ export class HeddleClient {
     { from = 0, signal }: { from?: number; signal?: AbortSignal } = {},
   ): AsyncGenerator<ThreadEvent, void> {
     let next = from;
+    let isIdle = false;
     for (let tries = 1; ; tries += 1) {
       try {
         const path = `${pathOf(thread)}/events?until=idle&from=${next}`;
         const response = await this.#send("GET", path, { ...(signal && { signal }) });
         for await (const event of readEvents(response)) {
           if (event.event === "entries") next = event.id;
+          isIdle = event.event === "line" && (event.line === null || event.line.state === "idle");
           tries = 0;
           yield event;
         }
-        return;
+        if (isIdle) return;
+        // A proxy may end it in good order, whose gateway has gone.
+        throw new Error("The stream of events ended before the thread was idle.");
       } catch (error) {
-        const isFinal = error instanceof HeddleError && error.status !== 503;
+        const isFinal = error instanceof HeddleError && !passing.includes(error.status);
         if (signal?.aborted || isFinal || tries >= mostTries) throw error;
         await new Promise((resolve) => setTimeout(resolve, retryMs));
       }

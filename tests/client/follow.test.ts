@@ -23,3 +23,34 @@ test("following outlasts the restart of a gateway, and tells of one that does no
   expect(await restarted).toEqual([{ event: "line", line: { state: "idle" } }]);
   await gone;
 });
+
+test("following goes on behind a proxy, which ends the stream in good order and says 502 while the gateway starts again", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const entries = (id: number) => `event: entries\nid: ${id}\ndata: {"entries":[]}\n\n`;
+  const line = (state: string) => `event: line\ndata: {"state":"${state}"}\n\n`;
+  const answers = [
+    new Response(entries(3) + line("idle") + entries(5)),
+    new Response("<h1>502 Bad Gateway</h1>", { status: 502 }),
+    new Response("", { status: 504 }),
+    new Response(line("running")),
+    new Response(entries(7) + line("idle")),
+  ];
+  const asked: string[] = [];
+  const heddle = new HeddleClient({
+    url: "http://127.0.0.1:8420",
+    fetch: async (address) => {
+      asked.push(address instanceof URL ? (address.searchParams.get("from") ?? "") : "");
+      return answers.shift() ?? new Response("", { status: 404 });
+    },
+  });
+  const ids: unknown[] = [];
+  const following = (async () => {
+    for await (const event of heddle.follow("abc"))
+      ids.push(event.event === "entries" ? event.id : event.event);
+  })();
+  await vi.advanceTimersByTimeAsync(60_000);
+  await following;
+  expect(ids).toEqual([3, "line", 5, "line", 7, "line"]);
+  expect(asked).toEqual(["0", "5", "5", "5", "5"]);
+});
