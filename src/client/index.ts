@@ -37,6 +37,8 @@ export interface RequestOptions {
 const retryMs = 1_000;
 /** Tries without an event in between, for as long as a gateway needs to start again; then following ends with the error. */
 const mostTries = 30;
+/** A gateway says something every 20 s; a connection on which it has not for so long is broken, ms. */
+const silentMs = 60_000;
 /** A gateway that starts again: what it says itself meanwhile, or a proxy in front of it. */
 const passing = [502, 503, 504];
 
@@ -76,26 +78,45 @@ export class HeddleClient {
     { from = 0, signal }: { from?: number; signal?: AbortSignal } = {},
   ): AsyncGenerator<ThreadEvent, void> {
     let next = from;
-    let isIdle = false;
     for (let tries = 1; ; tries += 1) {
       try {
-        const path = `${pathOf(thread)}/events?until=idle&from=${next}`;
-        const response = await this.#send("GET", path, { ...(signal && { signal }) });
-        for await (const event of readEvents(response)) {
+        for await (const event of this.#watch(thread, next, signal)) {
           if (event.event === "entries") next = event.id;
-          isIdle = event.event === "line" && (event.line === null || event.line.state === "idle");
           tries = 0;
           yield event;
         }
-        if (isIdle) return;
-        // A proxy may end it in good order, whose gateway has gone.
-        throw new Error("The stream of events ended before the thread was idle.");
+        return;
       } catch (error) {
         const isFinal = error instanceof HeddleError && !passing.includes(error.status);
         if (signal?.aborted || isFinal || tries >= mostTries) throw error;
         await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
     }
+  }
+
+  /** One connection, until nothing runs or waits in the thread. @throws where it breaks before */
+  async *#watch(
+    thread: string,
+    from: number,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<ThreadEvent, void> {
+    const silence = watchSilence();
+    let isIdle = false;
+    try {
+      const ends = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+      const path = `${pathOf(thread)}/events?until=idle&from=${from}`;
+      for await (const event of readEvents(
+        await this.#send("GET", path, { signal: ends }),
+        silence.restart,
+      )) {
+        isIdle = event.event === "line" && (event.line === null || event.line.state === "idle");
+        yield event;
+      }
+    } finally {
+      silence.close();
+    }
+    // A proxy may end it in good order, whose gateway has gone.
+    if (!isIdle) throw new Error("The stream of events ended before the thread was idle.");
   }
 
   /** Answers a question, or decides about a call. */
@@ -159,11 +180,26 @@ function pathOf(thread: string): string {
   return `/threads/${encodeURIComponent(thread)}`;
 }
 
+/** Its signal is aborted when `restart` has not been called for {@link silentMs}. */
+function watchSilence(): { signal: AbortSignal; restart(): void; close(): void } {
+  const silence = new AbortController();
+  const why = `Heddle has said nothing for ${silentMs / 1_000} s.`;
+  const wait = () => setTimeout(() => silence.abort(new Error(why)), silentMs);
+  let timer = wait();
+  const close = () => clearTimeout(timer);
+  const restart = () => {
+    close();
+    timer = wait();
+  };
+  return { signal: silence.signal, restart, close };
+}
+
 /** Of https://html.spec.whatwg.org/multipage/server-sent-events.html what Heddle sends: one line of data an event. */
-async function* readEvents(response: Response): AsyncGenerator<ThreadEvent, void> {
+async function* readEvents(response: Response, restart: () => void): AsyncGenerator<ThreadEvent, void> {
   if (!response.body) return;
   let rest = "";
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    restart();
     const blocks = `${rest}${chunk}`.split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {

@@ -54,3 +54,41 @@ test("following goes on behind a proxy, which ends the stream in good order and 
   expect(ids).toEqual([3, "line", 5, "line", 7, "line"]);
   expect(asked).toEqual(["0", "5", "5", "5", "5"]);
 });
+
+test("following opens a connection anew on which a gateway has gone silent", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const line = (state: string) => `event: line\ndata: {"state":"${state}"}\n\n`;
+  // The first goes silent; the second has nothing but the beats of an idle stream for a while.
+  const connections = [
+    [line("running")],
+    [line("running"), ...Array.from({ length: 9 }, () => ":\n\n"), line("idle"), "end"],
+  ];
+  const openedAt: number[] = [];
+  const answer = async (_address: unknown, { signal }: RequestInit = {}) => {
+    const chunks = connections[openedAt.length] ?? [];
+    openedAt.push(Date.now());
+    const body = new ReadableStream({
+      async pull(stream) {
+        const chunk = chunks.shift();
+        if (chunk === undefined) {
+          signal?.addEventListener("abort", () => stream.error(signal.reason));
+          return await new Promise(() => {});
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20_000));
+        if (chunk === "end") stream.close();
+        else stream.enqueue(new TextEncoder().encode(chunk));
+      },
+    });
+    return new Response(body);
+  };
+  const heddle = new HeddleClient({ url: "http://127.0.0.1:8420", fetch: answer });
+  const states: unknown[] = [];
+  const following = (async () => {
+    for await (const event of heddle.follow("abc")) states.push(event.event === "line" && event.line?.state);
+  })();
+  await vi.advanceTimersByTimeAsync(600_000);
+  await following;
+  expect(states).toEqual(["running", "running", "idle"]);
+  expect(openedAt.map((at) => at - (openedAt[0] ?? 0))).toEqual([0, 81_000]);
+});
