@@ -132,7 +132,7 @@ export class HeddleClient {
 
   /** Stops what runs or waits; the receipt is the end of the turn in {@link follow}. */
   stop(thread: string, options: RequestOptions = {}): Promise<Result> {
-    return this.#json("POST", `${pathOf(thread)}/stop`, options, {});
+    return this.#json("POST", `/sessions/${encodeURIComponent(thread)}/stop`, options, {});
   }
 
   /** The workspace; `truncated` where it has more. */

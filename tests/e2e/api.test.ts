@@ -83,6 +83,16 @@ test("the client of the package starts, follows, reads and stops", { timeout: pa
     endings.push(...event.entries.filter(({ kind }) => kind === "turn-end"));
   }
   expect(endings).toMatchObject([{ ended: "stopped", detail: expect.any(String) }]);
+
+  // By its address, which an answer may have named, as well.
+  const { thread } = await heddle.start("Sleep for ten minutes");
+  expect(await heddle.say(thread, "And then for ten more")).toMatchObject({ kind: "accepted", thread });
+  expect(await heddle.stop(thread)).toMatchObject({ kind: "stopping" });
+  const ended: unknown[] = [];
+  for await (const event of heddle.follow(thread))
+    if (event.event === "entries") ended.push(...event.entries.flatMap((entry) => entry.ended ?? []));
+  expect(new Set(ended)).toEqual(new Set(["stopped"]));
+
   const refused = new HeddleClient({ ...settings, token: "heddle_wrong" });
   await expect(refused.read(id)).rejects.toMatchObject({ name: "HeddleError", status: 401 });
 });

@@ -16,7 +16,7 @@ import { githubAppRoutes } from "./github-app-routes.ts";
 import { setupRoutes } from "./setup-routes.ts";
 import { outlineRoutes } from "./outline-routes.ts";
 import { type ApiCall, matchRoute, replyNotFound, type Route } from "./route.ts";
-import { toWholeThread } from "../conversations/refs.ts";
+import { toConsoleId, toWholeThread } from "../conversations/refs.ts";
 import { findRefused, refuse } from "./role-check.ts";
 import { status as statusSchema } from "./schemas/conversation.ts";
 import type { Services, SignedIn } from "../services.ts";
@@ -108,8 +108,8 @@ export async function answerApi(
   for (const route of routes) {
     const found = route.method === method ? matchRoute(route, path) : undefined;
     if (!found) continue;
-    const [thread = "", ...rest] = found;
-    const parameters = takesAnyThread(route) ? [toWholeThread(thread), ...rest] : found;
+    const [thread, ...rest] = found;
+    const parameters = thread === undefined ? [] : [toThreadOf(route, thread), ...rest];
     const call = { request, response, query: url.searchParams, parameters, person, by };
     const refusal = refuse(services, route, call);
     if (refusal) return refusal;
@@ -126,6 +126,12 @@ export async function answerApi(
 /** Pages that were opened before an upgrade, and programs of the version before, ask without the version. */
 function toCurrentPath(path: string): string {
   return path.startsWith("/api/v1/") ? path : path.replace(/^\/api\//, "/api/v1/");
+}
+
+/** A thread as its route knows it, whichever of its two names is given. Other things than threads stay as they are. */
+function toThreadOf(route: Route, id: string): string {
+  if (takesAnyThread(route)) return toWholeThread(id);
+  return conversationRoutes.includes(route) ? toConsoleId(id) : id;
 }
 
 /** Whether the first segment with a colon is a thread of any platform. */

@@ -29,3 +29,9 @@ export function isSession(id: string): boolean {
 export function toWholeThread(id: string): string {
   return isThreadId(id) ? threadId(consoleThread(id)) : id;
 }
+
+/** The id of a console thread by its last part alone; any other as it is. */
+export function toConsoleId(id: string): string {
+  const last = id.split(":").at(-1) ?? "";
+  return id === toWholeThread(last) ? last : id;
+}
