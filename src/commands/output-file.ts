@@ -82,7 +82,8 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
-function cannotWrite(path: string, error: unknown): UsageError {
+/** What to tell of a file, or a folder for files, that could not be written. */
+export function cannotWrite(path: string, error: unknown): UsageError {
   const why = error instanceof Error ? error.message : String(error);
   return new UsageError(`Nothing can be written to ${path} (${why}): name another file.`);
 }

@@ -23,7 +23,7 @@ import { followLive } from "../queue/outbox/live-events.ts";
 import { explainRefusal, RedisUnavailable } from "../queue/redis/unavailable.ts";
 import { whileAnswering } from "../queue/redis/while-answering.ts";
 import type { Workspaces } from "../sandbox/sandbox.ts";
-import { createCommandContext } from "./context.ts";
+import { createCommandContext, UsageError } from "./context.ts";
 import { type GivenAnswer, giveTask } from "./run/give-task.ts";
 import { readTaskInput } from "./run/task-input.ts";
 import { type CopyTarget, copyWorkspace, prepareTarget } from "./run/workspace-copy.ts";
@@ -254,11 +254,18 @@ async function showFiles(
   if (found?.folder)
     process.stderr.write(`${asTyped(`Its files: heddle workspaces export ${id}`)} (${found.folder})\n`);
   if (!target) return true;
-  const isCopied = await copyWorkspace(workspaces, id, target);
-  process.stderr.write(
-    isCopied
-      ? `Copied to ${target.path}\n`
-      : "heddle: --out: this machine has no files of this thread: a worker elsewhere did the task, or no command ran.\n",
-  );
-  return isCopied;
+  try {
+    const isCopied = await copyWorkspace(workspaces, id, target);
+    process.stderr.write(
+      isCopied
+        ? `Copied to ${target.path}\n`
+        : "heddle: --out: this machine has no files of this thread: a worker elsewhere did the task, or no command ran.\n",
+    );
+    return isCopied;
+  } catch (error) {
+    // The task itself is done: how to go on with it is still to be said.
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`heddle: --out: ${error.message}\n`);
+    return false;
+  }
 }

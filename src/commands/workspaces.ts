@@ -4,7 +4,7 @@ import { openSandboxBackend, readCleanPolicy } from "../app/sandbox.ts";
 import type { Config } from "../config/load.ts";
 import type { CleanReport, Workspaces } from "../sandbox/sandbox.ts";
 import { createCommandContext, UsageError } from "./context.ts";
-import { checkOutput } from "./output-file.ts";
+import { cannotWrite, checkOutput } from "./output-file.ts";
 import { printResult } from "./print-result.ts";
 
 /** Lists the workspaces of this host. */
@@ -69,8 +69,10 @@ export async function exportWorkspace(
 ): Promise<number> {
   return await withWorkspaces(async (workspaces) => {
     const target = await checkOutput(file ?? `${thread.replaceAll(/[^A-Za-z0-9._-]/g, "-")}.tar`);
-    if (!(await workspaces.export(thread, target)))
-      throw new UsageError(`There is no workspace of ${thread}; see heddle workspaces list.`);
+    const isThere = await workspaces.export(thread, target).catch((error: unknown) => {
+      throw cannotWrite(target, error);
+    });
+    if (!isThere) throw new UsageError(`There is no workspace of ${thread}; see heddle workspaces list.`);
     printResult(json, { thread, file: target }, target);
     return 0;
   });

@@ -1,8 +1,10 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { prepareTarget } from "../../../src/commands/run/workspace-copy.ts";
+import { copyWorkspace, prepareTarget } from "../../../src/commands/run/workspace-copy.ts";
+import type { Workspaces } from "../../../src/sandbox/sandbox.ts";
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "heddle-out-"));
@@ -32,4 +34,23 @@ test("a folder in /proc is refused: making one there never ends", async () => {
       name: "UsageError",
       message: `--out ${path} cannot be used: nothing can be made in /proc.`,
     });
+});
+
+test("what cannot be copied when the task is done is told in a sentence, and not as a defect", async () => {
+  const [folder, file] = [newFolder(), join(newFolder(), "file")];
+  writeFileSync(file, "in the way");
+  const pack = async (_thread: string, archive: string) => {
+    execFileSync("tar", ["-cf", archive, "-C", folder, "."], { stdio: "ignore" });
+    return true;
+  };
+  // Of a host's workspaces it asks for nothing else.
+  const workspaces = { export: pack } as unknown as Workspaces;
+  const copy = (kind: "archive" | "folder", path: string) =>
+    copyWorkspace(workspaces, "local:console:main:12345678", { kind, path });
+  expect(await copy("folder", newFolder())).toBe(true);
+  await expect(copy("folder", file)).rejects.toMatchObject({
+    name: "UsageError",
+    message: expect.stringMatching(/^Nothing can be written to \S+file \(tar: .*Not a directory\): name/),
+  });
+  await expect(copy("archive", join(file, "x.tar"))).rejects.toMatchObject({ name: "UsageError" });
 });
