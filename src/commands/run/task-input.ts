@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
@@ -49,7 +50,9 @@ export async function readTaskInput(given: Given): Promise<TaskInput> {
     throw new UsageError(
       `What is piped in has more than ${textBytes.toLocaleString("en-US")} bytes or is no text: say what to do with it, as in heddle run "explain this" < file.`,
     );
-  if (words === "") return { text: piped.toString("utf8").trim(), files };
+  // What is in none of today's encodings is most often in that of Windows, which has one for every byte.
+  const encoding = isUtf8(piped) ? "utf-8" : "windows-1252";
+  if (words === "") return { text: new TextDecoder(encoding).decode(piped).trim(), files };
   if (piped.length > 0) {
     const mediaType = piped.includes(0) ? "application/octet-stream" : "text/plain";
     files.push({ name: "stdin.txt", mediaType, data: piped });

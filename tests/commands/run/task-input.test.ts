@@ -23,6 +23,11 @@ test("what is piped in is the task, or goes along with it as a file", async () =
   expect(files).toEqual([{ name: "stdin.txt", mediaType: "text/plain", data: Buffer.from("one\ntwo\n") }]);
 });
 
+test("a task that is piped in keeps its umlauts, also from a file that is not in UTF-8", async () => {
+  expect((await read([], piped(Buffer.from("Grüße an Zoë", "latin1"))).input).text).toBe("Grüße an Zoë");
+  expect((await read([], piped("\uFEFFGrüße aus 東京\n")).input).text).toBe("Grüße aus 東京");
+});
+
 test("a terminal is not read, and nothing piped is nothing that goes along", async () => {
   const terminal = Object.assign(new PassThrough(), { isTTY: true });
   expect(await read(["Go"], terminal).input).toEqual({ text: "Go", files: [] });
