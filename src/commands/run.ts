@@ -185,13 +185,15 @@ export async function runTask(words: readonly string[], values: RunOptions): Pro
     if (values.json)
       process.stdout.write(`${JSON.stringify({ type: "thread", thread: threadId(thread) })}\n`);
     let presses = 0;
-    process.on("SIGINT", () => {
+    const stop = () => {
       presses += 1;
       if (presses > 1) process.exit(130);
       intake
         .stop(thread, consoleAuthor())
         .catch((error: unknown) => setup.log.error({ err: error }, "the task could not be stopped"));
-    });
+    };
+    // Whoever only dies leaves the task to the next worker, which goes on with it.
+    process.on("SIGINT", stop).on("SIGTERM", stop);
     const given = await giveTask(task, { context, thread, model: values.model, prompt });
     if (given) return tell(given, view, setup.masker);
     const look = watchTask(context.redis, threadId(thread), from, (event) =>

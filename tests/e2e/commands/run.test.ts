@@ -57,7 +57,10 @@ describe("heddle run", () => {
     expect(events.at(-1)).toBe("turn-end");
   });
 
-  test("is stopped by Ctrl-C with nothing left, and exits with 130", async () => {
+  test.each([
+    ["Ctrl-C", "SIGINT"],
+    ["the program timeout", "SIGTERM"],
+  ] as const)("is stopped by %s with nothing left, and exits with 130", async (_by, signal) => {
     const model = await startFakeAnthropic();
     const { command, seconds } = uniqueSleep();
     model.push({ content: [{ type: "tool_use", name: "bash", input: { command } }] });
@@ -65,7 +68,7 @@ describe("heddle run", () => {
       ...modelEnvironment(model),
     });
     await running(command);
-    program.signal("SIGINT");
+    program.signal(signal);
     expect(await program.ended).toBe(130);
     expect(program.output()).toContain("0 left alive");
     expect(processesWith(seconds)).toEqual([]);
