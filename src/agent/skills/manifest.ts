@@ -20,10 +20,9 @@ export type ParsedManifest =
 const fieldsSchema = z.looseObject({
   name: z.string().trim().min(1),
   description: z.string().trim().min(1),
-  "allowed-tools": z
-    .union([z.string(), z.array(z.string()).transform((tools) => tools.join(" "))])
-    .default(""),
 });
+
+const toolsSchema = z.union([z.string(), z.array(z.string()).transform((tools) => tools.join(" "))]);
 
 /** The rule of the Agent Skills specification. */
 const specifiedName = /^(?!.{65})[\p{Ll}\p{Lo}\p{N}]+(?:-[\p{Ll}\p{Lo}\p{N}]+)*$/u;
@@ -51,7 +50,8 @@ export function parseManifest(text: string, folder: string): ParsedManifest {
     return { ok: false, reason: `Its front matter has no usable ${wrong.map(String).join(" and ")}.` };
   }
   const name = fields.data.name.normalize("NFKC");
-  const { description, "allowed-tools": expectedTools } = fields.data;
+  const { description, "allowed-tools": toolsField = "" } = fields.data;
+  const tools = toolsSchema.safeParse(toolsField);
   if (!usableName.test(name)) {
     return {
       ok: false,
@@ -59,7 +59,14 @@ export function parseManifest(text: string, folder: string): ParsedManifest {
     };
   }
   const instructions = (parts["body"] ?? "").trim();
-  const warnings = [
+  const manifest = { name, description, expectedTools: tools.data ?? "", instructions };
+  const oddTools = tools.success ? [] : ["Its allowed-tools is neither a text nor a list of texts."];
+  return { ok: true, manifest, warnings: [...listFlaws(manifest, folder), ...oddTools] };
+}
+
+/** What of a usable skill breaks the specification, a sentence each. */
+function listFlaws({ name, description, instructions }: Manifest, folder: string): string[] {
+  return [
     specifiedName.test(name) ? "" : `Its name ${name} should be at most 64 of a-z, 0-9 and single hyphens.`,
     name === folder.normalize("NFKC") ? "" : `Its name ${name} is not that of its folder, ${folder}.`,
     description.length <= 1_024 ? "" : "Its description is longer than 1024 characters.",
@@ -70,7 +77,6 @@ export function parseManifest(text: string, folder: string): ParsedManifest {
       ? ""
       : `It has ${instructions.length} characters, which the agent loads in pages of ${pageChars}; move details to files beside it.`,
   ].filter((warning) => warning !== "");
-  return { ok: true, manifest: { name, description, expectedTools, instructions }, warnings };
 }
 
 function parseFront(text: string): { ok: true; value: unknown } | { ok: false; reason: string } {

@@ -96,6 +96,14 @@ describe("a flaw is a warning", () => {
     expect(parsed).toMatchObject({ ok: true, warnings: [expect.stringMatching(/at most 64/)] });
   });
 
+  test("when what it says of tools is no list of names", () => {
+    const odd = front("name: tea\ndescription: d\nallowed-tools:\n  Bash: git add\n  Read: all");
+    expect(parse(odd)).toMatchObject({
+      manifest: { expectedTools: "" },
+      warnings: ["Its allowed-tools is neither a text nor a list of texts."],
+    });
+  });
+
   test("when it is long", () => {
     const long = front(`name: tea\ndescription: ${"d".repeat(1_025)}`, "line\n".repeat(600));
     expect(parse(long)).toMatchObject({
