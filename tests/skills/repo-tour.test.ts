@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { repositoryWith, runCommand, runScript, workspace } from "./script.ts";
@@ -63,9 +63,39 @@ describe("map", () => {
 
   test("runs nothing that the repository has planted", async () => {
     const folder = await project();
-    writeFileSync(join(folder, "monitor.sh"), `#!/bin/sh\ntouch ${folder}/planted\n`, { mode: 0o755 });
-    await runCommand("git", ["config", "core.fsmonitor", join(folder, "monitor.sh")], folder);
+    const program = join(folder, "planted.sh");
+    writeFileSync(program, `#!/bin/sh\ntouch ${folder}/planted\n`, { mode: 0o755 });
+    const git = async (...args: string[]) => (await runCommand("git", args, folder)).stdout.trim();
+    // A signed commit, so that there is something to look at with the program for signatures.
+    const [tree, parent] = [await git("rev-parse", "HEAD^{tree}"), await git("rev-parse", "HEAD")];
+    const signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----";
+    const who = "Ann <a@example.com> 1795000000 +0000";
+    writeFileSync(
+      join(folder, "commit.txt"),
+      `tree ${tree}\nparent ${parent}\nauthor ${who}\ncommitter ${who}\n${signature}\n\nSign\n`,
+    );
+    await git("reset", "--soft", await git("hash-object", "-t", "commit", "-w", "commit.txt"));
+    for (const [key, value] of [
+      ["core.fsmonitor", program],
+      ["log.showSignature", "true"],
+      ["gpg.program", program],
+    ] as const)
+      await git("config", key, value);
     expect(await runScript(script, ["map", folder], workspace())).toMatchObject({ code: 0 });
+    expect(existsSync(join(folder, "planted"))).toBe(false);
+
+    // What is missing is said to be had from a program.
+    const file = await git("rev-parse", "HEAD:README.md");
+    rmSync(join(folder, ".git/objects", file.slice(0, 2), file.slice(2)));
+    for (const [key, value] of [
+      ["core.repositoryFormatVersion", "1"],
+      ["extensions.partialClone", "origin"],
+      ["remote.origin.promisor", "true"],
+      ["remote.origin.url", folder],
+      ["remote.origin.uploadpack", program],
+    ] as const)
+      await git("config", key, value);
+    await runScript(script, ["who", folder, "README.md"], workspace());
     expect(existsSync(join(folder, "planted"))).toBe(false);
   });
 });

@@ -6,11 +6,17 @@ import { fail } from "./command.mts";
 /** Questions whose answer may be that there is none. */
 const quiet = ["describe", "rev-parse"];
 /** What a repository configures itself is not run, and paths come as they are. */
-const settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "--no-pager"];
+const settings = [
+  ...["-c", "core.fsmonitor=false", "-c", "log.showSignature=false"],
+  ...["-c", "core.quotePath=false", "--no-pager"],
+];
+/** Nor is what it lacks fetched, for which it may name a program too. */
+const env = { ...process.env, GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none" };
 
 /** What git prints, run without a shell; undefined when it fails, which it then explains on stderr. */
 export function askGit(repository: string, ...args: string[]): string | undefined {
   const { error, status, stdout } = spawnSync("git", ["-C", repository, ...settings, ...args], {
+    env,
     maxBuffer: Infinity,
     stdio: ["inherit", "pipe", quiet.includes(args[0] ?? "") ? "ignore" : "inherit"],
   });
