@@ -11,7 +11,7 @@ export interface ClientOptions {
   /** Where the console is, e.g. `http://127.0.0.1:8420`. */
   url: string;
   /** From `heddle tokens create`; not needed where the console asks for none. */
-  token?: string;
+  token?: string | undefined;
   fetch?: typeof fetch;
 }
 
