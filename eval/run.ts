@@ -3,7 +3,8 @@
  * `--only id,id` some, `--most n` no more than n, `--model provider/model` another model, `--out file.json` the results.
  * Without a key nothing is evaluated: the tasks are checked.
  */
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -53,6 +54,9 @@ async function run(): Promise<number> {
   );
   const model = await openConfiguredModel(config);
   const folder = await mkdtemp(join(tmpdir(), "heddle-eval-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  // The tasks that are done have been written.
+  process.once("SIGINT", () => process.exit(130));
   // Commands may run as a user of their own, who has to reach what is in it.
   await chmod(folder, 0o711);
   const agent = await openEvalAgent(config, folder);
@@ -65,7 +69,6 @@ async function run(): Promise<number> {
     return model ? await evaluateAll(agent, tasks, model) : await checkAll(agent, tasks);
   } finally {
     await agent.close();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text as read } from "node:stream/consumers";
@@ -86,6 +86,21 @@ test.each([
   const [said, [code]] = await Promise.all([read(child.stderr), once(child, "exit")]);
   expect({ code, said }).toEqual({ code: 2, said: expect.stringMatching(sentence) });
   expect(service.requests.filter(({ method }) => method === "POST")).toEqual([]);
+});
+
+test("An evaluation that is ended by Ctrl-C leaves nothing behind", async () => {
+  const temporary = join(folder, "tmp");
+  mkdirSync(temporary, { mode: 0o711 });
+  const run = resolve(import.meta.dirname, "../../eval/run.ts");
+  const child = spawn(process.execPath, [run], {
+    ...{ cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
+    env: { PATH: process.env["PATH"], TMPDIR: temporary },
+  });
+  await once(child.stdout, "data");
+  expect(readdirSync(temporary)).toHaveLength(1);
+  child.kill("SIGINT");
+  expect((await once(child, "exit"))[0]).toBe(130);
+  expect(readdirSync(temporary)).toEqual([]);
 });
 
 test("The report aligns figures under their heading, and sums them up", () => {
