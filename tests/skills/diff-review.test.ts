@@ -95,6 +95,23 @@ describe("summary", () => {
     expect(stdout).toMatch(/src\/b\.ts +\+0 +-0 {2}renamed from src\/a\.ts\n/);
     expect(stdout).toMatch(/a b\/c\.ts +\+1 +-0\n/);
   });
+
+  test("names files by their letters, which git writes as numbers", async () => {
+    const folder = await repositoryWith([
+      { subject: "One", files: { "src/größe.ts": "1\n", "alt\\東.ts": "1\n2\n3\n", 'a"b\n.ts': "1\n" } },
+      { subject: "Two", files: { "src/größe.ts": "1\neval(x)\n", 'a"b\n.ts': "2\n" } },
+    ]);
+    await runCommand("git", ["mv", "alt\\東.ts", "neu.ts"], folder);
+    const { stdout: patch } = await runCommand("git", ["diff", "HEAD~1"], folder);
+    const { stdout } = await review(["summary", "-"], patch);
+    expect(stdout).toMatch(/^ {2}src\/größe\.ts +\+1 +-0$/m);
+    expect(stdout).toMatch(/^ {2}neu\.ts +\+0 +-0 {2}renamed from alt\\東\.ts$/m);
+    expect(stdout).toMatch(/^ {2}a"b\\n\.ts +\+1 +-1$/m);
+    expect(stdout).toContain("should  src/größe.ts:2  text run as code");
+    expect((await review(["lines", "-", "src/größe.ts"], patch)).stdout).toBe(
+      "     1   1\n     2 + eval(x)\n",
+    );
+  });
 });
 
 describe("lines", () => {

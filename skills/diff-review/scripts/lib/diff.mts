@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readBytes, readLines } from "./lines.mts";
 
 /** A line of a file's new side. */
@@ -62,13 +63,14 @@ class Parser {
   #takeHeader(line: string): void {
     const [, before, after] = /^diff --git "?a\/(.+?)"? "?b\/(.+?)"?$/s.exec(line) ?? [];
     if (before !== undefined && after !== undefined) {
-      this.#open(after, before, true);
+      this.#open(unquote(after), unquote(before), true);
       return;
     }
     const old = /^--- (?:"?a\/)?(.+?)"?(?:\t.*)?$/s.exec(line)?.[1];
     if (old !== undefined) {
       // Without a git header a file begins here.
-      const file = this.#file && this.#isGit && !this.#hasNew ? this.#file : this.#open(old, old, false);
+      const path = unquote(old);
+      const file = this.#file && this.#isGit && !this.#hasNew ? this.#file : this.#open(path, path, false);
       if (old === "/dev/null") file.status = "added";
       return;
     }
@@ -96,7 +98,7 @@ class Parser {
     if (path !== undefined) {
       this.#hasNew = true;
       if (path === "/dev/null") file.status = "deleted";
-      else file.path = path;
+      else file.path = unquote(path);
       return;
     }
     const hunk = /^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
@@ -115,5 +117,17 @@ function takeGitHeader(file: ChangedFile, line: string): void {
   if (line.startsWith("deleted file mode")) file.status = "deleted";
   if (/^(?:Binary files|GIT binary patch)/.test(line)) file.isBinary = true;
   const from = /^rename from (.+)/s.exec(line)?.[1];
-  if (from !== undefined) [file.status, file.from] = ["renamed", from];
+  if (from !== undefined) [file.status, file.from] = ["renamed", unquote(from.replaceAll(/^"|"$/g, ""))];
+}
+
+/** A path as git writes it in quotes, with its letters; what would break a line stays an escape. */
+function unquote(path: string): string {
+  if (!path.includes("\\")) return path;
+  const bytes = Buffer.from(path)
+    .toString("latin1")
+    .replaceAll(/\\(?:([2-3][0-7]{2})|(["\\]))/g, (_, octal: string | undefined, sign: string) =>
+      octal === undefined ? sign : String.fromCharCode(Number.parseInt(octal, 8)),
+    );
+  const name = Buffer.from(bytes, "latin1");
+  return isUtf8(name) ? name.toString() : path;
 }
