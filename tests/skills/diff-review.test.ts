@@ -112,6 +112,16 @@ describe("summary", () => {
       "     1   1\n     2 + eval(x)\n",
     );
   });
+
+  test("refuses what git shows of a merge, in which it would find nothing", async () => {
+    const combined =
+      "diff --cc a.ts\nindex 1,2..0\n--- a/a.ts\n+++ b/a.ts\n@@@ -1,1 -1,1 +1,2 @@@\n++<<<<<<< HEAD\n";
+    const { code, stderr } = await review(["summary", "-"], combined);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining("combined diff of a merge; make one against"),
+    ]);
+  });
 });
 
 describe("lines", () => {

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { fail } from "./command.mts";
 import { readBytes, readLines } from "./lines.mts";
 
 /** A line of a file's new side. */
@@ -61,6 +62,8 @@ class Parser {
   }
 
   #takeHeader(line: string): void {
+    if (/^diff --(?:cc|combined) /.test(line))
+      fail("this is the combined diff of a merge; make one against a single commit, as in: git diff HEAD");
     const [, before, after] = /^diff --git "?a\/(.+?)"? "?b\/(.+?)"?$/s.exec(line) ?? [];
     if (before !== undefined && after !== undefined) {
       this.#open(unquote(after), unquote(before), true);
