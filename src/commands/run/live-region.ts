@@ -1,4 +1,5 @@
 import type { WriteStream } from "node:tty";
+import { countCells } from "../../adapters/discord/markdown/table.ts";
 
 export type Output = Pick<WriteStream, "write"> & Partial<Pick<WriteStream, "isTTY" | "columns" | "rows">>;
 
@@ -29,16 +30,18 @@ export function createLiveRegion(output: Output): LiveRegion {
   };
 }
 
-/** Columns that a text takes, where wide characters take two. */
-export function measureWidth(text: string): number {
-  return [...text].reduce((sum, sign) => sum + (sign > "\u10ff" ? 2 : 1), 0);
+/** Columns that a line takes, with its tabs. */
+export function measureWidth(line: string): number {
+  const [first = "", ...rest] = line.split("\t");
+  return rest.reduce((width, part) => width - (width % 8) + 8 + countCells(part), countCells(first));
 }
 
 function cutToWidth(text: string, columns: number): string {
   let width = 0;
   let cut = "";
   for (const sign of text) {
-    width += measureWidth(sign);
+    // Behind another sign it makes that an emoji, which is wide.
+    width += sign === "\uFE0F" ? 1 : countCells(sign);
     if (width > columns) return cut;
     cut += sign;
   }

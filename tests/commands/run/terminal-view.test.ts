@@ -57,6 +57,8 @@ test.each([
   ["a", "\r\u001b[J"],
   ["one line and\nanother", "\r\u001b[2A\u001b[J"],
   ["日本語日本語", "\r\u001b[1A\u001b[J"],
+  ["“a” – b…", "\r\u001b[J"],
+  ["a\tb\tc", "\r\u001b[1A\u001b[J"],
   ["\n".repeat(8), "\n\n"],
 ])("What was streamed is taken off the screen before the final answer stands there (%j)", (delta, after) => {
   const { written, view } = terminal(true);

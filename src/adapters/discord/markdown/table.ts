@@ -40,7 +40,7 @@ const emoji = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}|.\uFE0F)/u;
 const invisible = /^(?:\p{Mn}|\p{Me}|\p{Cf}|\p{Cc})+$/u;
 
 /** How many cells of a fixed-width font the text takes. */
-function countCells(text: string): number {
+export function countCells(text: string): number {
   if (/^[\x20-\x7E]*$/.test(text)) return text.length;
   let cells = 0;
   for (const { segment } of graphemes.segment(text)) {
