@@ -23,8 +23,12 @@ export interface FileDifference {
  * name that its maker chooses. What a checkpoint costs is what has changed since the one before.
  */
 export interface Checkpoints {
-  /** Keeps the files as they are, unless that name was kept before. It takes no place of those that turns have. */
-  keep(threadId: string, name: string): Promise<KeptFiles>;
+  /**
+   * Keeps the files as they are, unless that name was kept before. It takes no place of those that turns have.
+   *
+   * @param beside what is kept by that name stays; where both have no room, of these files no more than their names are kept
+   */
+  keep(threadId: string, name: string, beside?: string): Promise<KeptFiles>;
   /** Undefined where nothing was kept by that name. */
   find(threadId: string, name: string): Promise<KeptFiles | undefined>;
   /** What bringing back `to` would do to the files that were kept as `from`. */

@@ -228,6 +228,35 @@ describe("the room for what is kept", () => {
     expect((await checkpoints.find(thread, "turn"))?.lost).toContain("only the newest 1 are kept");
   });
 
+  test.each([
+    ["and both can be brought back", 900_000, undefined],
+    [
+      "also where the files of now have none beside them",
+      1_200_000,
+      expect.stringContaining("undo.megabytes"),
+    ],
+  ])("is taken from no turn by a look at what its undo would change, %s", async (_, bytes, lost) => {
+    const { sandbox, checkpoints } = await open({ bytes: 2 * mebibyte });
+    const change = `head -c ${bytes} /dev/urandom >big`;
+    for (const turn of ["earlier", "turn"]) {
+      await output(sandbox, change);
+      sandbox.noteFiles(turn);
+      await output(sandbox, "true");
+    }
+    const before = await output(sandbox, look);
+    await output(sandbox, `${change}; echo 1 >new`);
+    const now = await output(sandbox, look);
+    expect((await checkpoints.keep(thread, "present", "turn")).lost).toEqual(lost);
+    expect(await checkpoints.isCurrent(thread, "present")).toBe(true);
+    expect(await checkpoints.compare(thread, "present", "turn")).toEqual({
+      ...{ restored: ["big"], removed: ["new"], bytes },
+    });
+    expect(await checkpoints.restore(thread, "turn")).toEqual({ ok: true });
+    expect(await output(sandbox, look)).toBe(before);
+    expect(await checkpoints.restore(thread, "present")).toMatchObject({ ok: lost === undefined });
+    expect(await output(sandbox, look)).toBe(lost === undefined ? now : before);
+  });
+
   test("is made by dropping the oldest, and what is left can still be brought back", async () => {
     const { sandbox, checkpoints } = await open({ bytes: 3 * mebibyte });
     await output(sandbox, "head -c 1000000 /dev/urandom >constant");

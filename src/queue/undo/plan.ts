@@ -46,7 +46,7 @@ export async function planUndo(
   };
   if (files.name === undefined) return { plan, turns, difference: undefined, isKept: true };
   const present = `undo-${order.id}`;
-  const kept = await checkpoints.keep(thread, present);
+  const kept = await checkpoints.keep(thread, present, files.name);
   const difference = await checkpoints.compare(thread, present, files.name);
   if (!difference)
     return `I cannot undo this, as I cannot tell what it would change: ${kept.lost ?? "the lists of files are gone"}.`;

@@ -36,6 +36,8 @@ interface KeepOptions {
   signal?: AbortSignal | undefined;
   /** Not for a turn. */
   onDemand?: boolean;
+  /** As of `Checkpoints.keep`. */
+  beside?: string | undefined;
 }
 
 const restoreMs = 10 * 60_000;
@@ -49,10 +51,14 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
   /** Of each thread one at a time. */
   const keeping = new Map<string, Promise<KeptFiles>>();
 
+  async function find(key: string, name: string): Promise<CheckpointRecord | undefined> {
+    return (await store.records(key)).findLast((record) => record.name === name);
+  }
+
   async function keepNow(
     folder: ThreadFolder,
     name: string,
-    { signal, onDemand = false }: KeepOptions,
+    { signal, onDemand = false, beside }: KeepOptions,
   ): Promise<KeptFiles> {
     const at = now();
     const record = { name, at, packs: [], ...(onDemand && { onDemand }) };
@@ -67,8 +73,8 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
         return { at, files, bytes, lost };
       }
       await store.add(folder.key, facts, await contents.pack(folder, entries, signal));
-      await store.prune(folder.key, limits, at);
-      return { at, files, bytes };
+      await store.prune(folder.key, limits, at, beside);
+      return describe((await find(folder.key, name)) ?? facts);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       log(`the files of ${folder.path} could not be kept for an undo: ${why}`);
@@ -83,7 +89,7 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
     async keep(folder, name, options = {}) {
       const before = keeping.get(folder.key) ?? Promise.resolve();
       const kept = before.then(async () => {
-        const known = (await store.records(folder.key)).findLast((record) => record.name === name);
+        const known = await find(folder.key, name);
         return known ? describe(known) : keepNow(folder, name, options);
       });
       keeping.set(folder.key, kept);
@@ -146,6 +152,6 @@ function describeExcess(entries: number, bytes: number, limits: CheckpointLimits
   return `the workspace has ${has} MB, and up to ${may} MB are kept (undo.megabytes)`;
 }
 
-export function describe({ at, files, bytes, lost }: CheckpointRecord): KeptFiles {
+export function describe({ at, files, bytes, lost }: KeptFiles | CheckpointRecord): KeptFiles {
   return { at, files, bytes, ...(lost !== undefined && { lost }) };
 }

@@ -27,7 +27,8 @@ export interface CheckpointStore {
   replaceList(key: string, record: CheckpointRecord, entries: readonly Entry[], at: number): Promise<void>;
   assemble(key: string, entries: readonly Entry[], file: string): Promise<void>;
   findSame(key: string, file: string, pieces: readonly Piece[]): Promise<(Content | undefined)[]>;
-  prune(key: string, limits: CheckpointLimits, now: number): Promise<void>;
+  /** @param beside as of `Checkpoints.keep`, which has just kept the newest */
+  prune(key: string, limits: CheckpointLimits, now: number, beside?: string): Promise<void>;
   keys(): Promise<string[]>;
   remove(key: string): Promise<void>;
 }
@@ -50,13 +51,18 @@ export function createCheckpointStore(folder: string): CheckpointStore {
       const kept = open(key);
       await kept.writeRecord({ ...record, ...(await kept.writeList(entries)), listedAt });
     },
-    prune: (key, limits, now) => prune(open(key), limits, now),
+    prune: (key, limits, now, beside) => prune(open(key), limits, now, beside),
     keys: () => listNames(folder),
     remove: (key) => rm(join(folder, key), { recursive: true, force: true }),
   };
 }
 
-async function prune(kept: KeptFolder, limits: CheckpointLimits, now: number): Promise<void> {
+async function prune(
+  kept: KeptFolder,
+  limits: CheckpointLimits,
+  now: number,
+  beside: string | undefined,
+): Promise<void> {
   const present = (await kept.records()).filter(({ lost }) => lost === undefined);
   // Apart: a look at what an undo would change must not cost the checkpoint that it would bring back.
   for (const onDemand of [true, false]) {
@@ -69,13 +75,18 @@ async function prune(kept: KeptFolder, limits: CheckpointLimits, now: number): P
     }
   }
   await sweep(kept);
-  if ((await kept.measure()) > limits.bytes) await makeRoom(kept, limits.bytes);
+  if ((await kept.measure()) > limits.bytes) await makeRoom(kept, limits.bytes, beside);
 }
 
 /** Forgets the content of a checkpoint; why it is not there is remembered for a while. */
-async function lose(kept: KeptFolder, record: CheckpointRecord, lost: string): Promise<void> {
+async function lose(
+  kept: KeptFolder,
+  record: CheckpointRecord,
+  lost: string,
+  keepsList = false,
+): Promise<void> {
   const { list: _, ...rest } = record;
-  await kept.writeRecord({ ...rest, packs: [], lost });
+  await kept.writeRecord({ ...(keepsList ? record : rest), packs: [], lost });
 }
 
 async function sweep(kept: KeptFolder): Promise<void> {
@@ -88,20 +99,28 @@ interface Listed {
   entries: Entry[];
 }
 
-/** Drops the oldest until what the others need has room, and then the content that none of them needs. */
-async function makeRoom(kept: KeptFolder, bytes: number): Promise<void> {
+/**
+ * Drops the oldest until what the others need has room, and then the content that none of them needs. The newest may
+ * have all the room that what stays `beside` it leaves, and keeps its list where that is too little.
+ */
+async function makeRoom(kept: KeptFolder, bytes: number, beside: string | undefined): Promise<void> {
   const contents = new Map<string, Content>();
   const listed: Listed[] = [];
   let needed = 0;
   let isFull = false;
-  for (const record of (await kept.records()).toReversed()) {
-    if (record.lost !== undefined) continue;
-    const entries = isFull ? undefined : await kept.list(record);
+  const present = (await kept.records()).filter(({ lost }) => lost === undefined).toReversed();
+  const [newest] = present;
+  const stays = ({ name }: CheckpointRecord) => name === beside;
+  for (const record of [...present.filter(stays), ...present.filter((each) => !stays(each))]) {
+    const entries: Entry[] | undefined = isFull ? undefined : await kept.list(record);
     const fresh = listContents(entries ?? []).filter((content) => !contents.has(nameOf(content)));
     const more = fresh.reduce((sum, { length }) => sum + length, 0);
-    if (listed.length > 0 && needed + more > bytes * roomFactor) isFull = true;
-    if (!entries || isFull) {
-      await lose(kept, record, "the room for what is kept (undo.megabytes) was needed for later turns");
+    const room = record === newest ? bytes : bytes * roomFactor;
+    const fits = listed.length === 0 || needed + more <= room;
+    if (!entries || !fits) {
+      if (!fits && record !== newest) isFull = true;
+      const why = "the room for what is kept (undo.megabytes) was needed for later turns";
+      await lose(kept, record, why, record === newest);
       continue;
     }
     for (const content of fresh) contents.set(nameOf(content), content);

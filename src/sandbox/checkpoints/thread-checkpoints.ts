@@ -113,8 +113,8 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
   }
 
   return {
-    async keep(threadId, name) {
-      return snapshots.keep(await lifecycle.open(threadId), name, { onDemand: true });
+    async keep(threadId, name, beside) {
+      return snapshots.keep(await lifecycle.open(threadId), name, { onDemand: true, beside });
     },
     async find(threadId, name) {
       const record = await findRecord(threadId, name);

@@ -215,6 +215,32 @@ describe("an undo", () => {
     );
   });
 
+  test.each([
+    [
+      "can be taken back where there is room for both",
+      900_000,
+      "Until the next message you can take the undo back",
+    ],
+    ["says that it cannot be taken back where there is not", 1_200_000, "**This cannot be taken back**"],
+  ])("of large files is possible after its preview, and %s", async (_, bytes, told) => {
+    const host = await open({ checkpoints: { bytes: 2_097_152 } });
+    for (const name of ["one", "two", "three"]) {
+      await host.says(`make ${name}`, [
+        bash(`head -c ${bytes} /dev/urandom >big; echo ${name} >name`),
+        { text: "Made." },
+      ]);
+      await host.run();
+    }
+    await host.says("!undo");
+    await host.run();
+    expect(host.last()).toContain("- **Files**: 2 files revert to their earlier content (`big`, `name`;");
+    expect(host.last()).toContain(told);
+    await host.presses("Undo");
+    await host.run();
+    expect(host.last()).toContain("↩️ **Undone** by Ada: “make three”. Files: 2 files reverted");
+    expect(await host.shell("cat name")).toBe("two");
+  });
+
   test("of a turn that wrote nothing leaves the files alone", async () => {
     const host = await afterTwoTurns();
     await host.says("just talk", [{ text: "Hello." }]);
