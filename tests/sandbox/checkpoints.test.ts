@@ -111,14 +111,31 @@ describe("the files of a turn", () => {
   });
 
   test("are kept no longer than until a stop, which ends the command that waits for them", async () => {
-    const { sandbox, checkpoints } = await open({ create: createUnconfinedBackend, bytes: 512 * mebibyte });
+    const { sandbox } = await open({ create: createUnconfinedBackend, bytes: 512 * mebibyte });
     await output(sandbox, "truncate -s 200M one two");
     sandbox.noteFiles("t1");
     const running = sandbox.exec({ command: "touch ran" });
     await sandbox.killAll();
     expect(await running).toMatchObject({ end: "stopped" });
-    expect(await checkpoints.find(thread, "t1")).toMatchObject({ lost: expect.stringContaining("stopped") });
     expect(await output(sandbox, "ls")).toBe("one\ntwo");
+  });
+
+  test("are kept by the worker that goes on with a turn whose first one had to end before they were", async () => {
+    const first = await open({ create: createUnconfinedBackend, bytes: 512 * mebibyte });
+    await output(first.sandbox, "truncate -s 200M one two");
+    first.sandbox.noteFiles("t1");
+    const running = first.sandbox.exec({ command: "touch ran" });
+    await first.sandbox.killAll();
+    expect(await running).toMatchObject({ end: "stopped" });
+    const next = await open({
+      create: createUnconfinedBackend,
+      bytes: 512 * mebibyte,
+      dataDir: first.dataDir,
+    });
+    next.sandbox.noteFiles("t1");
+    await output(next.sandbox, "touch ran");
+    expect(await next.checkpoints.restore(thread, "t1")).toEqual({ ok: true });
+    expect(await output(next.sandbox, "ls")).toBe("one\ntwo");
   });
 
   test("cost what has changed", async () => {

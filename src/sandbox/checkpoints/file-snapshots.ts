@@ -22,7 +22,7 @@ export interface FileSnapshotDeps {
 
 /** Keeps the files of folders, and makes folders of what is kept. */
 export interface FileSnapshots extends Pick<Contents, "isEqual"> {
-  /** Never rejects: what could not be kept is remembered with the reason. */
+  /** Never rejects: what could not be kept is remembered with the reason, unless it was stopped. */
   keep(folder: ThreadFolder, name: string, options?: KeepOptions): Promise<KeptFiles>;
   /**
    * Fills the empty workspace of a folder with these, kept for the thread of that key.
@@ -79,7 +79,8 @@ export function createFileSnapshots(deps: FileSnapshotDeps): FileSnapshots {
       const why = error instanceof Error ? error.message : String(error);
       log(`the files of ${folder.path} could not be kept for an undo: ${why}`);
       const failed = { at, files: 0, bytes: 0, lost: `they could not be kept: ${why}` };
-      await store.add(folder.key, { ...record, ...failed }).catch(() => {});
+      // Whoever goes on with what was stopped has written nothing yet, and keeps them then.
+      if (!signal?.aborted) await store.add(folder.key, { ...record, ...failed }).catch(() => {});
       return failed;
     }
   }
