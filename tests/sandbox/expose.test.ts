@@ -130,6 +130,22 @@ test("The files of a folder are served, and nothing beside it", async () => {
   expect(await get(site, "/", "HEAD")).toMatchObject({ status: 200, body: "" });
 });
 
+test("What is no file is not there, and keeps nothing else from being served", async () => {
+  await threads.sandbox.exec({
+    command: [
+      "mkdir -p odd/page odd/deep/index.html; mkfifo -m 600 odd/pipe odd/page/index.html",
+      "ln -s pipe odd/link; echo text >odd/file",
+    ].join("; "),
+  });
+  const site = await exposed(threads.sandbox, { folder: "odd" });
+  const paths = ["/pipe", "/link", "/pipe", "/link", "/page/", "/deep/"];
+  for (const method of ["GET", "HEAD"]) {
+    const answers = await Promise.all(paths.map(async (path) => (await get(site, path, method)).status));
+    expect(answers).toEqual(paths.map(() => 404));
+  }
+  expect(await get(site, "/file")).toMatchObject({ status: 200, body: "text\n" });
+});
+
 test("A file that somebody has stopped loading is not held open", async () => {
   const folder = dataFolder();
   const [file, socket] = [join(folder, "film.mp4"), join(folder, ".socket")];

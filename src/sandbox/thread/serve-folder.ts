@@ -72,8 +72,8 @@ export function serveFolder(folder: string, socket: string): void {
         return answer(405, "Only GET and HEAD.\n");
       }
       const found = find(address);
-      const status = found === undefined ? undefined : fs.statSync(found);
-      if (found === undefined || status === undefined) return answer(404, "There is no such file.\n");
+      if (found === undefined) return answer(404, "There is no such file.\n");
+      const status = fs.statSync(found);
       const { pathname, search } = new URL(address, "http://folder");
       if (status.isDirectory() && !pathname.endsWith("/")) {
         // A relative address: an absolute one that begins with two slashes would lead to another host.
@@ -82,12 +82,24 @@ export function serveFolder(folder: string, socket: string): void {
       }
       const file = status.isDirectory() ? find(`${pathname}index.html`) : found;
       if (file === undefined) return answer(200, list(found, address), types["html"]);
-      const { size } = fs.statSync(file);
-      const type = types[path.extname(file).slice(1).toLowerCase()] ?? "application/octet-stream";
-      response.writeHead(200, { "content-type": type, "content-length": size, "cache-control": "no-cache" });
-      if (request.method === "HEAD") return response.end();
+      // A pipe would never open, and a few of them would keep all other files from opening.
+      const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+      const opened = fs.fstatSync(fd);
       // No more than was told: the file may grow meanwhile.
-      return pipeline(fs.createReadStream(file, { end: Math.max(0, size - 1) }), response, () => {});
+      const content = fs.createReadStream("", { fd, start: 0, end: Math.max(0, opened.size - 1) });
+      if (!opened.isFile()) {
+        content.destroy();
+        return answer(404, "There is no such file.\n");
+      }
+      const type = types[path.extname(file).slice(1).toLowerCase()] ?? "application/octet-stream";
+      response.writeHead(200, {
+        "content-type": type,
+        "content-length": opened.size,
+        "cache-control": "no-cache",
+      });
+      if (request.method === "GET") return pipeline(content, response, () => {});
+      content.destroy();
+      return response.end();
     } catch {
       return response.headersSent ? response.destroy() : answer(500, "The file could not be read.\n");
     }
