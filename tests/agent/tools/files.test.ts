@@ -354,6 +354,13 @@ describe("search_files", () => {
     expect(kept.slice(1).filter((line) => !/^all\.txt:\d+:a needle, then 234$/.test(line))).toEqual([]);
   });
 
+  test("waits for no pipe that the path names", async () => {
+    const { use, sandbox } = await workspace();
+    await sandbox.exec({ command: "mkfifo -m 600 pipe" });
+    const { text } = await use("search_files", { pattern: "x", path: "pipe" });
+    expect(text).toBe("No line matches.");
+  });
+
   test("tells no match from a wrong pattern", async () => {
     const { use, put } = await workspace();
     await put("a.txt", "x\n");
