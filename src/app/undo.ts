@@ -29,6 +29,11 @@ export function createUndoDeps(
         openThread({ platform, workspace, channel }, markdown, key, since, title),
       );
     },
+    async editOpening({ ref }, markdown, signal) {
+      const surface = surfaceOf(ref.platform);
+      const edit = () => surface.edit(ref, { kind: "notice", markdown });
+      await output.write(surface, ref, "question", signal, edit, "edits");
+    },
     addressOf: (thread) => surfaceOf(thread.platform).addressOf?.(thread),
     mask: (text) => masker.mask(text),
     onError,

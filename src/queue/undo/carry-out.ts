@@ -53,6 +53,7 @@ export async function carryOutUndo(session: HeldSession, deps: UndoDeps): Promis
 }
 
 function nothingDone({ do: ordered }: UndoOrder): string {
+  if (ordered === "fork") return "Nothing was forked";
   return ordered === "redo" ? "Nothing was redone" : "Nothing was undone";
 }
 

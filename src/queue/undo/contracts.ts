@@ -16,6 +16,8 @@ export interface UndoDeps {
     opening: { markdown: string; key: string; since: number; title: string },
     signal: AbortSignal,
   ): Promise<OpenedThread | { why: string }>;
+  /** Replaces what a thread of `openThread` begins with. */
+  editOpening(opened: OpenedThread, markdown: string, signal: AbortSignal): Promise<void>;
   /** As of `ChatSurface.addressOf`; undefined where the platform has no such addresses. */
   addressOf(thread: ThreadRef): string | undefined;
   /** Hides secrets in what is shown. */

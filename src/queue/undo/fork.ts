@@ -1,7 +1,8 @@
 import { cutText } from "../../agent/text/text.ts";
 import { untilAborted } from "../../agent/until-aborted.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
-import { parseThreadId, threadId, type ThreadId } from "../../chat/threads.ts";
+import type { OpenedThread } from "../../chat/surface.ts";
+import { parseThreadId, threadId, type ThreadId, type ThreadRef } from "../../chat/threads.ts";
 import type { Checkpoints } from "../../sandbox/checkpoints.ts";
 import { keys } from "../redis/keys.ts";
 import { claimSession } from "../session/claim.ts";
@@ -44,19 +45,23 @@ export async function fork(
   order: UndoOrder,
   checkpoints: Checkpoints,
 ): Promise<string> {
-  const { lease, options } = session;
+  const { options } = session;
   const point = await findForkPoint(session, order, checkpoints);
   if (typeof point === "string") return point;
   const title = deps.mask(await makeForkTitle(session));
   const target = await openTarget(session, deps, order, { ...point, title });
   if ("why" in target) return target.why;
-  const { thread } = target;
+  const thread = threadId(target.thread);
   const [begunBy, status] = await options.redis.hmget(keys.head(thread), "forkOf", "status");
   if (begunBy !== order.id || status !== "idle") {
     if (begunBy !== order.id && (await options.redis.exists(keys.head(thread))) === 1)
       return "Nothing was forked: somebody has already begun something in the new thread.";
-    const copied = await checkpoints.copy(lease.thread, point.files, thread, session.job);
-    if (!copied.ok) return `I cannot fork this: ${copied.why}.`;
+    const failed = await copyFiles(session, deps, checkpoints, { files: point.files, target: thread });
+    if (failed !== undefined) {
+      await closeTarget(session, deps, order, { target, why: failed });
+      return `I cannot fork this: ${failed}. The thread that I have begun for it stays empty.`;
+    }
+    await rememberMessages(options.redis, thread, [target.ref]);
     await beginSession(session, thread, order, { ...point, title });
   }
   const place = parseThreadId(thread);
@@ -107,25 +112,61 @@ async function findForkPoint(
 }
 
 async function openTarget(
-  { lease, options, job }: HeldSession,
+  { lease, job }: HeldSession,
   deps: UndoDeps,
   order: UndoOrder,
   { about, title }: NamedForkPoint,
-): Promise<{ thread: ThreadId } | { why: string }> {
+): Promise<OpenedThread | { why: string }> {
   const place = parseThreadId(lease.thread);
-  const link = deps.addressOf(place);
-  const origin = link === undefined ? "another thread" : `[another thread](${link})`;
   const markdown = deps.mask(
-    `⑂ **Fork** by ${escapeMarkdown(order.by.name)}: this goes on from ${origin}, ${about}.`,
+    `⑂ **Fork** by ${escapeMarkdown(order.by.name)}: this goes on from ${linkOrigin(deps, place)}, ${about}.`,
   );
   const key = `fork:${order.id}`;
   const opening = deps.openThread(place, { markdown, key, since: order.at, title }, job);
   // A platform that does not answer holds up no worker that ends: the next one finds what was opened, by its key.
-  const opened = await untilAborted(opening, job);
-  if ("why" in opened) return opened;
-  const thread = threadId(opened.thread);
-  await rememberMessages(options.redis, thread, [opened.ref]);
-  return { thread };
+  return untilAborted(opening, job);
+}
+
+function linkOrigin({ addressOf }: UndoDeps, place: ThreadRef): string {
+  const link = addressOf(place);
+  return link === undefined ? "another thread" : `[another thread](${link})`;
+}
+
+/** @returns why the new thread has not all of the files */
+async function copyFiles(
+  { lease, job }: HeldSession,
+  { onError }: UndoDeps,
+  checkpoints: Checkpoints,
+  { files, target }: { files: string; target: ThreadId },
+): Promise<string | undefined> {
+  try {
+    const copied = await checkpoints.copy(lease.thread, files, target, job);
+    return copied.ok ? undefined : copied.why;
+  } catch (error) {
+    // Whoever gets the thread next goes on with it.
+    if (job.aborted) throw error;
+    onError(error);
+    return "its files could not be copied, because of an error that the log of this host tells of";
+  }
+}
+
+/** Says in the opened thread that it is no fork. */
+async function closeTarget(
+  { lease, job }: HeldSession,
+  deps: UndoDeps,
+  { by }: UndoOrder,
+  { target, why }: { target: OpenedThread; why: string },
+): Promise<void> {
+  const origin = linkOrigin(deps, parseThreadId(lease.thread));
+  const markdown = deps.mask(
+    `⑂ **No fork** by ${escapeMarkdown(by.name)}: ${why}. I know nothing here of ${origin}, where the work goes on.`,
+  );
+  try {
+    await untilAborted(deps.editOpening(target, markdown, job), job);
+  } catch (error) {
+    if (job.aborted) throw error;
+    deps.onError(error);
+  }
 }
 
 /** Lets the thread begin with what the conversation was at that point. */

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { keys } from "../../../src/queue/redis/keys.ts";
 import { createOverview } from "../../../src/queue/session/lists/overview.ts";
 import { shutdown } from "../../../src/queue/turns/turn-worker.ts";
 import { startRedis, type TestRedis } from "../../fakes/redis.ts";
@@ -91,6 +92,45 @@ describe("a fork", () => {
     expect(await host.shell("ls", host.forked())).toBe("a\nb");
     expect(host.problems).toEqual([]);
   });
+
+  test.each([
+    [
+      "the disk is full",
+      { ok: false, why: "the disk of this host is nearly full" },
+      "the disk of this host is nearly full",
+    ],
+    [
+      "it throws",
+      new Error("It is broken."),
+      "its files could not be copied, because of an error that the log of this host tells of",
+    ],
+  ])(
+    "whose files cannot be copied leaves no half of it, and says so in both threads, as where %s",
+    async (_, fails, why) => {
+      const host = await afterTwoTurns();
+      const { checkpoints } = host.backend;
+      host.backend.checkpoints = async () => ({
+        ...((await checkpoints?.()) ?? expect.fail()),
+        copy: async () => {
+          if (fails instanceof Error) throw fails;
+          return fails;
+        },
+      });
+      await host.says("!fork");
+      await host.run();
+      const [opening, told] = host.chat.shown.slice(-2);
+      expect(told?.message.markdown).toBe(
+        `I cannot fork this: ${why}. The thread that I have begun for it stays empty.`,
+      );
+      expect(opening?.message.markdown).toBe(
+        `⑂ **No fork** by Ada: ${why}. I know nothing here of another thread, where the work goes on.`,
+      );
+      const thread = `memory:w:${host.place.channel}:${opening?.ref.message}`;
+      expect(await host.redis.keys(`*${thread}*`)).toEqual([]);
+      expect(await host.redis.exists(keys.reference(opening?.ref ?? expect.fail()))).toBe(0);
+      expect(host.problems).toEqual(fails instanceof Error ? [fails] : []);
+    },
+  );
 
   test("answers in its thread with what it knows", async () => {
     const host = await afterTwoTurns();
