@@ -65,6 +65,10 @@ describe("read_file", () => {
     expect((await use("read_file", { path: "a.txt" })).text).toBe(
       "     1|one\n     2|two\n[lines end in CRLF]",
     );
+    await put("b.txt", "one\r\ntwo\n");
+    expect((await use("read_file", { path: "b.txt" })).text).toBe(
+      "     1|one\n     2|two\n[some lines end in CRLF]",
+    );
   });
 
   test("reads the text of a PDF page by page", async ({ skip }) => {

@@ -243,6 +243,17 @@ describe("edit_file with a patch", () => {
     expect(stdout.toString()).toMatch(/^b\n.*No such file.*\n.*No such file/);
   });
 
+  test("leaves the line ends of other lines where they are mixed, and gives its own those of their place", async () => {
+    const { use, content, put } = await workspace();
+    await put("mixed.txt", "one\r\ntwo\nthree\r\nfour\n");
+    const update = envelope(
+      ...["*** Update File: mixed.txt", " one", "-two", "+2", " three", "+new", " four", "@@", "+end"],
+      "*** End of File",
+    );
+    expect(await use("edit_file", { patch: update })).toMatchObject({ status: "ok" });
+    expect(await content("mixed.txt")).toBe("one\r\n2\nthree\r\nnew\r\nfour\nend\n");
+  });
+
   test("takes what git diff prints", async () => {
     const { use, content, sandbox } = await filled();
     const { stdout } = await sandbox.exec({

@@ -99,8 +99,7 @@ function findPlace(searched: Searched, hunk: Hunk, from: number): Place | string
 
 /** New lines only: behind the named place, at the numbered one or at the end. */
 function findInsertion(lines: readonly string[], hunk: Hunk, start: number): Place | string {
-  const added = hunk.lines.map(({ text }) => text);
-  const put = (at: number) => ({ start: at, end: at, lines: added });
+  const put = (at: number) => ({ start: at, end: at, lines: replaceLines(lines, hunk.lines, at) });
   if (hunk.atEnd || lines.length === 0) return put(lines.length);
   if (hunk.anchors.length > 0) return put(start);
   // As diff counts, the line behind which they come.
@@ -160,7 +159,9 @@ function describeTooLong({ length }: readonly string[]): string {
 function replaceLines(lines: readonly string[], changes: readonly HunkLine[], start: number): string[] {
   let at = start;
   return changes.flatMap(({ sign, text }) => {
-    if (sign === "+") return [text];
+    // Where some lines of a file end in CRLF, as the line does that it stands for, or one beside it.
+    const beside = lines[at > start ? at - 1 : at] ?? lines[at - 1];
+    if (sign === "+") return [beside?.endsWith("\r") ? `${text}\r` : text];
     at += 1;
     return sign === " " ? [lines[at - 1] ?? text] : [];
   });

@@ -1,5 +1,5 @@
 import { fits, truncate } from "../../context/truncate.ts";
-import { decodeText, encodeText, toLf } from "./file-text.ts";
+import { decodeUtf8, placeInFile, type Replaced, toLf } from "./file-text.ts";
 import { countBreaks } from "./numbered-lines.ts";
 
 export interface Edit {
@@ -10,10 +10,7 @@ export interface Edit {
 
 type Edited = { ok: true; data: Uint8Array; diff: string } | { ok: false; problem: string };
 
-interface Span {
-  start: number;
-  end: number;
-  replacement: string;
+interface Span extends Replaced {
   /** Which edit it belongs to, from 1. */
   edit: number;
 }
@@ -29,17 +26,18 @@ const maxNamed = 20;
 
 /**
  * Makes all edits in a file's content or none. Every edit is looked for in the original, so none can change what
- * another one made. Whatever no edit touches stays byte for byte, a byte order mark included. Where all lines
- * end in CRLF, edits may be written with LF and get CRLF.
+ * another one made. Whatever no edit touches stays byte for byte, a byte order mark included. In a file with CRLF an
+ * edit is found as its text is shown, with LF, and its lines get the ends of those that they stand for.
  */
 export function applyEdits(content: Uint8Array, edits: readonly Edit[]): Edited {
-  const decoded = decodeText(content);
-  if (decoded === undefined) return { ok: false, problem: "this is not UTF-8 text; use bash to change it." };
-  const { text, crlf } = decoded;
+  const raw = decodeUtf8(content);
+  if (raw === undefined) return { ok: false, problem: "this is not UTF-8 text; use bash to change it." };
+  const hasCrlf = raw.includes("\r\n");
+  const text = hasCrlf ? toLf(raw) : raw;
 
   const spans: Span[] = [];
   for (const [index, edit] of edits.entries()) {
-    const wanted = crlf ? { ...edit, old_text: toLf(edit.old_text), new_text: toLf(edit.new_text) } : edit;
+    const wanted = hasCrlf ? { ...edit, old_text: toLf(edit.old_text) } : edit;
     const found = find(text, wanted, index + 1);
     if (typeof found === "string") return { ok: false, problem: `edit ${index + 1}: ${found}` };
     if (spans.length + found.length > maxPlaces) {
@@ -59,12 +57,11 @@ export function applyEdits(content: Uint8Array, edits: readonly Edit[]): Edited 
       };
     }
   }
-  const result = splice(text, spans, 0, text.length);
-  return {
-    ok: true,
-    data: encodeText(result, crlf),
-    diff: diff(text, spans),
-  };
+  if (!hasCrlf)
+    return { ok: true, data: Buffer.from(splice(raw, spans, 0, raw.length)), diff: diff(raw, spans) };
+  const result = splice(raw, placeInFile(raw, spans), 0, raw.length);
+  const shown = spans.map((span) => ({ ...span, replacement: toLf(span.replacement) }));
+  return { ok: true, data: Buffer.from(result), diff: diff(text, shown) };
 }
 
 /** The places that an edit replaces, or what is wrong with it. */
@@ -94,7 +91,7 @@ function find(text: string, { old_text, new_text, replace_all }: Edit, edit: num
 }
 
 /** `text` from `from` to `to` with the spans in it replaced. */
-function splice(text: string, spans: readonly Span[], from: number, to: number): string {
+function splice(text: string, spans: readonly Replaced[], from: number, to: number): string {
   let result = "";
   let at = from;
   for (const { start, end, replacement } of spans) {

@@ -100,7 +100,7 @@ export function readFile(known: FileKnowledge, counter: TokenCounter): Tool {
       }
       if (read.size === 0) return { status: "ok", text: `${path} is empty.` };
 
-      const remarks = read.data.includes("\r\n") ? ["lines end in CRLF"] : [];
+      const remarks = describeLineEnds(read.data);
       if (!isText(read.data, read.truncated)) remarks.push(notUtf8);
       const cut = `only the first ${read.data.length} of ${read.size} bytes were read; use bash for the rest`;
       const shown = { offset, limit, remarks, ...(read.truncated && { cut }) };
@@ -118,6 +118,11 @@ function readDocument(
   if (data.toString("latin1", 0, pdfStart.length) === pdfStart) return readPdfText(path, context);
   if (data.toString("latin1", 0, zipStart.length) === zipStart) return readOfficeText(path, context);
   return Promise.resolve(undefined);
+}
+
+function describeLineEnds(data: Buffer): string[] {
+  if (!data.includes("\r\n")) return [];
+  return [/(?<!\r)\n/.test(data.toString("latin1")) ? "some lines end in CRLF" : "lines end in CRLF"];
 }
 
 const notUtf8 =

@@ -30,8 +30,24 @@ describe("edits are made", () => {
     expect(result("\uFEFFone\r\ntwo\r\n", edit("one\ntwo", "1\n2\n3"))).toBe("\uFEFF1\r\n2\r\n3\r\n");
   });
 
-  test("exactly as written where line ends are mixed", () => {
-    expect(result("one\r\ntwo\nthree\r\n", edit("two\n", "2\n"))).toBe("one\r\n2\nthree\r\n");
+  test.each([
+    ["two\n", "2\n", "one\r\n2\nthree\r\nfour\n"],
+    ["one\ntwo\nthree\n", "1\n2\n3\n", "1\r\n2\n3\r\nfour\n"],
+    ["one\ntwo\nthree", "one\ntwo\nnew\nthree", "one\r\ntwo\nnew\nthree\r\nfour\n"],
+    ["one\ntwo\nthree", "one\nthree", "one\r\nthree\r\nfour\n"],
+    ["two\nthree\nfour", "two\nfour", "one\r\ntwo\nfour\n"],
+    ["three", "three\nnew", "one\r\ntwo\nthree\r\nnew\r\nfour\n"],
+    ["three\nfour", "new\nthree\nfour", "one\r\ntwo\nnew\r\nthree\r\nfour\n"],
+    ["three\nfour\n", "3\r\n4\n5\n", "one\r\ntwo\n3\r\n4\n5\n"],
+    ["one\r\ntwo", "1\n2", "1\r\n2\nthree\r\nfour\n"],
+    ["\ntwo\n", " ", "one three\r\nfour\n"],
+  ])("where line ends are mixed, found as they are shown: %j becomes %j", (old_text, new_text, expected) => {
+    expect(result("one\r\ntwo\nthree\r\nfour\n", edit(old_text, new_text))).toBe(expected);
+  });
+
+  test("where line ends are mixed, at each place with the ends of its own lines", () => {
+    expect(result("a\r\nb\na\nb\r\na\nb", edit("a\nb", "1\n2", true))).toBe("1\r\n2\n1\n2\r\n1\n2");
+    expect(result("a\r\nb\r\nc", edit("c", "c\nd"), edit("a", "0\na"))).toBe("0\r\na\r\nb\r\nc\r\nd");
   });
 
   test("at the end of a file without a line end", () => {
@@ -81,6 +97,12 @@ describe("edits are refused", () => {
     ],
     ["text that matches over itself", "aaa", edit("aa", "b"), "2 matches"],
     ["empty text", "foo", edit("", "x"), "old_text is empty"],
+    [
+      "what is shown twice, with one line end and another",
+      "a\r\nb\na\nb\n",
+      edit("a\nb", "c"),
+      "2 matches at lines 1, 3",
+    ],
     ["text that does not occur", "foo", edit("baz", "x"), "does not occur"],
     ["what changes nothing", "foo", edit("foo", "foo"), "nothing would change"],
   ])("for %s", (_, text, wrong, problem) => {
@@ -146,5 +168,21 @@ test("a replacement of all is what a plain replacement of a string gives, in any
         );
       },
     ),
+  );
+});
+
+test("no edit changes the line ends of other lines, whatever they are", () => {
+  const line = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 2 });
+  const lines = fc.array(fc.tuple(line, fc.constantFrom("\n", "\r\n")), { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(lines, lines, lines, (before, replaced, after) => {
+      const write = (all: typeof lines extends fc.Arbitrary<infer Type> ? Type : never) =>
+        all.flat().join("");
+      const middle = `«${write(replaced)}»`;
+      const content = `${write(before)}${middle}${write(after)}`;
+      const shown = middle.replaceAll("\r\n", "\n");
+      expect(result(content, edit(shown, `x${shown}`))).toBe(`${write(before)}x${middle}${write(after)}`);
+      expect(result(content, edit(shown, "x"))).toBe(`${write(before)}x${write(after)}`);
+    }),
   );
 });
