@@ -33,6 +33,18 @@ describe("read_file", () => {
     });
   });
 
+  test("reads hyphens and tabs of a Word file, and no tab stops of its paragraphs", async () => {
+    const stops =
+      '<w:pPr><w:tabs><w:tab w:val="left" w:pos="720"/><w:tab w:val="right" w:pos="9000"/></w:tabs></w:pPr>';
+    const line =
+      '<w:r><w:t>e</w:t><w:noBreakHyphen/><w:t>mail</w:t><w:tab/><w:t>co</w:t><w:softHyphen/><w:t>ordinate</w:t><w:ptab w:alignment="right"/><w:t>7</w:t></w:r>';
+    const document = `<w:document><w:body><w:p>${stops}${line}</w:p></w:body></w:document>`;
+    expect((await read({ "word/document.xml": document })).text).toBe("e-mail\tcoordinate\t7");
+    const slide = `<p:sld><a:p><a:pPr><a:tabLst><a:tab pos="7200"/></a:tabLst></a:pPr><a:r><a:t>one</a:t></a:r></a:p></p:sld>`;
+    const parts = { "ppt/presentation.xml": "<p:presentation/>", "ppt/slides/slide1.xml": slide };
+    expect((await read(parts)).text).toBe("--- slide 1 of 1 ---\none");
+  });
+
   test("reads tables within tables of a Word file, in the cells that they stand in", async () => {
     const cell = (...parts: string[]) => `<w:tc>${parts.join("")}</w:tc>`;
     const row = (...cells: string[]) => `<w:tr>${cells.join("")}</w:tr>`;

@@ -147,7 +147,9 @@ function* readParagraphs(xml: string): Generator<string> {
     else if (isRepeated) continue;
     else if (kind === "text") line += isText ? rest : "";
     else if (name === "t" || name === "delText") isText = kind === "open" && name === "t";
-    else if (name === "tab" && kind === "empty") line += "\t";
+    // With attributes it is where a tab stop of the paragraph is, and no sign of its text.
+    else if (name === "ptab" || (name === "tab" && !rest.trim())) line += kind === "close" ? "" : "\t";
+    else if (name === "noBreakHyphen") line += "-";
     else if (name === "br" || name === "cr") line += cell ? " " : "\n";
     else if (name === "pStyle") prefix = headingOf(attribute(rest, "\\w+:val") ?? "");
     else if (name === "numPr" && kind === "open") prefix ||= "- ";
