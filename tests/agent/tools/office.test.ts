@@ -45,6 +45,19 @@ describe("read_file", () => {
     expect((await read(parts)).text).toBe("--- slide 1 of 1 ---\none");
   });
 
+  test("reads a Word file with tracked changes as it is with them", async () => {
+    const before =
+      '<w:pPrChange w:id="1"><w:pPr><w:pStyle w:val="Heading1"/><w:numPr><w:ilvl w:val="0"/></w:numPr></w:pPr></w:pPrChange>';
+    const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`;
+    const mark = '<w:pPr><w:rPr><w:moveFrom w:id="2"/></w:rPr></w:pPr>';
+    const document = `<w:document><w:body>
+      <w:p><w:pPr><w:pStyle w:val="Normal"/>${before}</w:pPr>${run("plain")}</w:p>
+      <w:p>${mark}<w:moveFrom w:id="3">${run("moved")}</w:moveFrom></w:p>
+      <w:p><w:ins w:id="4">${run("new")}</w:ins></w:p>
+      <w:p><w:moveTo w:id="5">${run("moved")}</w:moveTo></w:p></w:body></w:document>`;
+    expect((await read({ "word/document.xml": document })).text).toBe("plain\nnew\nmoved");
+  });
+
   test("reads tables within tables of a Word file, in the cells that they stand in", async () => {
     const cell = (...parts: string[]) => `<w:tc>${parts.join("")}</w:tc>`;
     const row = (...cells: string[]) => `<w:tr>${cells.join("")}</w:tr>`;

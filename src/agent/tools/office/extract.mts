@@ -140,11 +140,10 @@ function* readParagraphs(xml: string): Generator<string> {
   let cell: string[] | undefined;
   let depth = 0;
   let isText = false;
-  let isRepeated = false;
+  let leftOut = 0;
   for (const { name, kind, rest } of tokenize(xml)) {
-    // What older programs are shown instead is there twice.
-    if (name === "Fallback") isRepeated = kind === "open";
-    else if (isRepeated) continue;
+    if (repeated.has(name)) leftOut = Math.max(0, leftOut + depthChange[kind]);
+    else if (leftOut > 0) continue;
     else if (kind === "text") line += isText ? rest : "";
     else if (name === "t" || name === "delText") isText = kind === "open" && name === "t";
     // With attributes it is where a tab stop of the paragraph is, and no sign of its text.
@@ -170,6 +169,11 @@ function* readParagraphs(xml: string): Generator<string> {
   if (line.trim()) yield line;
 }
 
+/**
+ * What is shown to older programs instead; and with tracked changes what was moved, where it stood before, and how a
+ * paragraph was formatted.
+ */
+const repeated = new Set(["Fallback", "moveFrom", "pPrChange"]);
 const depthChange = { open: 1, close: -1, empty: 0, text: 0 };
 
 /** What stands in the cell of the outer table for a tag of an inner one. */
