@@ -134,6 +134,32 @@ test("No turn's files are lost, however turns and clean-ups of several workers o
   );
 });
 
+test("An export has what another worker has saved since the thread was here, and what was written here since", async () => {
+  const root = closedFolder();
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const store = createFolderStore(join(root, "store"));
+  const [here, there] = ["here", "there"].map((name) =>
+    createLifecycle(join(root, name), store, { shared: true, now: Date.now }),
+  );
+  const file = join(root, "exported");
+  const exported = async () => {
+    expect(await here?.export(thread, file)).toBe(true);
+    return Object.keys(JSON.parse(readFileSync(file, "utf8"))).toSorted();
+  };
+  const write = async (lifecycle: typeof here, name: string) => {
+    const { path } = (await lifecycle?.open(thread)) ?? { path: "" };
+    writeFileSync(join(path, name), name);
+  };
+  await write(here, "first");
+  expect(await exported()).toEqual(["first"]);
+  await here?.save(thread);
+  await write(there, "second");
+  await there?.save(thread);
+  expect(await exported()).toEqual(["first", "second"]);
+  await write(here, "third");
+  expect(await exported()).toEqual(["first", "second", "third"]);
+});
+
 test("Of several saves that follow the same one, a store takes one, and keeps nothing of the others", async () => {
   const folder = closedFolder();
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -55,10 +55,8 @@ export function createWorkspaceLifecycle<Kind extends Folder>(
       const record = records.read(key);
       // First of all, so that a clean-up that is under way lets go of it.
       records.write(key, { ...record, threadId, usedAt: now() });
-      const isHere = existsSync(placeOf(key));
-      const saved = isHere && !shared ? undefined : await store.find(key);
-      if (saved && !(isHere && saved.version === record?.version))
-        await transfer.restore(key, threadId, saved.version);
+      const newer = await transfer.findNewer(key);
+      if (newer !== undefined) await transfer.restore(key, threadId, newer);
       return tools.folderOf(threadId);
     },
 
@@ -91,9 +89,9 @@ export function createWorkspaceLifecycle<Kind extends Folder>(
 
     async export(threadId, file) {
       const key = tools.key(threadId);
-      const saved = existsSync(placeOf(key)) ? undefined : await store.find(key);
-      if (saved !== undefined) {
-        await store.get(key, saved.version, file);
+      const newer = await transfer.findNewer(key);
+      if (newer !== undefined) {
+        await store.get(key, newer, file);
         return true;
       }
       if (!existsSync(placeOf(key))) return false;

@@ -5,6 +5,8 @@ import type { Staging } from "./staging.ts";
 
 /** Moves workspaces between this host and the store. */
 export interface Transfer {
+  /** The save that is newer than what is here, if anything is. */
+  findNewer(key: string): Promise<string | undefined>;
   /** Saves the workspace. Undefined where another worker has saved it since this one fetched or saved it. */
   save(key: string, threadId: string): Promise<string | undefined>;
   /** Puts the saved workspace in the place of what is here. */
@@ -44,11 +46,10 @@ export function createTransfer<Kind extends Folder>(
     });
   }
 
-  /** The save of another worker that is newer than what is here. */
   async function findNewer(key: string): Promise<string | undefined> {
-    const known = records.read(key)?.version;
-    const saved = shared ? await store.find(key) : undefined;
-    return saved?.version === known ? undefined : saved?.version;
+    const isHere = existsSync(placeOf(key));
+    const saved = isHere && !shared ? undefined : await store.find(key);
+    return isHere && saved?.version === records.read(key)?.version ? undefined : saved?.version;
   }
 
   /** Whether the workspace was opened since it was looked at, to be saved as this version. */
@@ -62,6 +63,7 @@ export function createTransfer<Kind extends Folder>(
   }
 
   return {
+    findNewer,
     save,
     async restore(key, threadId, version) {
       // Filled elsewhere: nobody must take half a workspace for the whole, not even after a crash.
