@@ -50,11 +50,17 @@ export interface Checkpoints {
     commit?: () => Promise<boolean>,
     signal?: AbortSignal,
   ): Promise<{ ok: true } | { ok: false; why: string }>;
-  /** Fills the workspace of a new thread with what was kept of this one. @throws what `signal` was aborted with */
+  /**
+   * Fills the workspace of a new thread with what was kept of this one.
+   *
+   * @param commit as of `restore`
+   * @throws what `signal` was aborted with
+   */
   copy(
     threadId: string,
     name: string,
     target: string,
+    commit?: () => Promise<boolean>,
     signal?: AbortSignal,
   ): Promise<{ ok: true } | { ok: false; why: string }>;
 }

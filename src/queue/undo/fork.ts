@@ -54,12 +54,13 @@ export async function fork(
   const thread = threadId(target.thread);
   const [begunBy, status] = await options.redis.hmget(keys.head(thread), "forkOf", "status");
   if (begunBy !== order.id || status !== "idle") {
-    if (begunBy !== order.id && (await options.redis.exists(keys.head(thread))) === 1)
-      return "Nothing was forked: somebody has already begun something in the new thread.";
-    const failed = await copyFiles(session, deps, checkpoints, { files: point.files, target: thread });
-    if (failed !== undefined) {
-      await closeTarget(session, deps, order, { target, why: failed });
-      return `I cannot fork this: ${failed}. The thread that I have begun for it stays empty.`;
+    // Asked again and again: its first message is there to be answered while the files are copied.
+    const isFree = async () => begunBy === order.id || (await options.redis.exists(keys.head(thread))) === 0;
+    const copied = await copyFiles(session, deps, checkpoints, { files: point.files, thread, isFree });
+    const why = (await isFree()) ? copied : "somebody has already begun something in the new thread";
+    if (why !== undefined) {
+      await closeTarget(session, deps, order, { target, why });
+      return `I cannot fork this: ${why}. The thread that I have begun for it is no fork.`;
     }
     await rememberMessages(options.redis, thread, [target.ref]);
     await beginSession(session, thread, order, { ...point, title });
@@ -137,10 +138,10 @@ async function copyFiles(
   { lease, job }: HeldSession,
   { onError }: UndoDeps,
   checkpoints: Checkpoints,
-  { files, target }: { files: string; target: ThreadId },
+  { files, thread, isFree }: { files: string; thread: ThreadId; isFree(): Promise<boolean> },
 ): Promise<string | undefined> {
   try {
-    const copied = await checkpoints.copy(lease.thread, files, target, job);
+    const copied = await checkpoints.copy(lease.thread, files, thread, isFree, job);
     return copied.ok ? undefined : copied.why;
   } catch (error) {
     // Whoever gets the thread next goes on with it.

@@ -73,7 +73,7 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
   ): ReturnType<Checkpoints["restore"]> {
     const kept = await readKept(from, name);
     if (typeof kept === "string") return { ok: false, why: kept };
-    const made = host.folderOf(to, await openPlace(host.keyOf(to)));
+    const made = host.folderOf(to, await openPlace(deps, host.keyOf(to)));
     try {
       let entries: Entry[];
       try {
@@ -87,21 +87,6 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
     } finally {
       await staging.discard(made.path);
     }
-  }
-
-  /**
-   * A new place to make files in. Whoever stood still in an earlier attempt finds its own gone: it must not put its files
-   * in the place of what was written since.
-   */
-  async function openPlace(key: string): Promise<string> {
-    const [folder, prefix] = [join(host.root, "staging"), `restore-${key}-`];
-    for (const name of await readdir(folder)) {
-      if (!name.startsWith(prefix)) continue;
-      const gone = staging.newPath();
-      await rename(join(folder, name), gone).catch(() => undefined);
-      await staging.discard(gone);
-    }
-    return join(folder, `${prefix}${randomBytes(6).toString("hex")}`);
   }
 
   /** What was there goes with the folder in which the files were made. */
@@ -144,9 +129,11 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
         return undefined;
       });
     },
-    async copy(threadId, name, target, signal) {
+    async copy(threadId, name, target, commit = async () => true, signal?: AbortSignal) {
       return make({ from: threadId, name, to: target, signal }, async (made) => {
-        await swap(await lifecycle.open(target), made);
+        const place = await lifecycle.open(target);
+        if (!(await commit())) return "it was called off";
+        await swap(place, made);
         await lifecycle.save(target);
         return undefined;
       });
@@ -156,4 +143,22 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
       for (const key of await store.keys()) await store.prune(key, limits, now());
     },
   };
+}
+
+/**
+ * A new place to make files in. Whoever stood still in an earlier attempt finds its own gone: it must not put its files
+ * in the place of what was written since.
+ */
+async function openPlace(
+  { host, staging }: Pick<ThreadCheckpointDeps, "host" | "staging">,
+  key: string,
+): Promise<string> {
+  const [folder, prefix] = [join(host.root, "staging"), `restore-${key}-`];
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(prefix)) continue;
+    const gone = staging.newPath();
+    await rename(join(folder, name), gone).catch(() => undefined);
+    await staging.discard(gone);
+  }
+  return join(folder, `${prefix}${randomBytes(6).toString("hex")}`);
 }

@@ -120,7 +120,7 @@ describe("a fork", () => {
       await host.run();
       const [opening, told] = host.chat.shown.slice(-2);
       expect(told?.message.markdown).toBe(
-        `I cannot fork this: ${why}. The thread that I have begun for it stays empty.`,
+        `I cannot fork this: ${why}. The thread that I have begun for it is no fork.`,
       );
       expect(opening?.message.markdown).toBe(
         `⑂ **No fork** by Ada: ${why}. I know nothing here of another thread, where the work goes on.`,
@@ -131,6 +131,31 @@ describe("a fork", () => {
       expect(host.problems).toEqual(fails instanceof Error ? [fails] : []);
     },
   );
+
+  test("is none where somebody has begun something in its thread before the files were there", async () => {
+    const host = await afterTwoTurns();
+    const { checkpoints } = host.backend;
+    host.backend.checkpoints = async () => {
+      const own = (await checkpoints?.()) ?? expect.fail();
+      return {
+        ...own,
+        async copy(...request) {
+          const thread = host.forked().split(":").at(-1);
+          await host.says("be quick", [bash("echo mine >mine"), { text: "I was." }], "Bea", thread);
+          await host.run(host.forked());
+          return own.copy(...request);
+        },
+      };
+    };
+    await host.says("!fork");
+    await host.run();
+    const thread = `memory:w:${host.place.channel}:${host.chat.shown.find(({ message }) => message.markdown.startsWith("⑂"))?.ref.message}`;
+    expect(JSON.stringify(await host.conversation(thread))).toContain("I was.");
+    expect(await host.shell("ls", thread)).toBe("mine");
+    expect(host.last()).toBe(
+      "I cannot fork this: somebody has already begun something in the new thread. The thread that I have begun for it is no fork.",
+    );
+  });
 
   test("answers in its thread with what it knows", async () => {
     const host = await afterTwoTurns();
