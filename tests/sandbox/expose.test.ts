@@ -130,6 +130,16 @@ test("The files of a folder are served, and nothing beside it", async () => {
   expect(await get(site, "/", "HEAD")).toMatchObject({ status: 200, body: "" });
 });
 
+test("Of a large folder the first names are listed, and how many others there are", async () => {
+  await threads.sandbox.exec({
+    command: "mkdir large && cd large && seq -w 2500 -1 1 | xargs touch && touch .hidden",
+  });
+  const { body } = await get(await exposed(threads.sandbox, { folder: "large" }), "/");
+  const names = [...body.matchAll(/<a href="\.\/(\d+)">/g)].map(([, name]) => Number(name));
+  expect(names).toEqual(Array.from({ length: 1_000 }, (_, index) => index + 1));
+  expect(body).toContain("and 1500 more");
+});
+
 test("What is no file is not there, and keeps nothing else from being served", async () => {
   await threads.sandbox.exec({
     command: [

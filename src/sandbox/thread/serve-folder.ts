@@ -50,14 +50,14 @@ export function serveFolder(folder: string, socket: string): void {
     const names = fs
       .readdirSync(found, { withFileTypes: true })
       .filter(({ name }) => !name.startsWith("."))
-      .slice(0, 1_000)
       .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
       .toSorted();
     const title = escape(decodeURIComponent(new URL(address, "http://folder").pathname));
-    const links = names.map(
-      (name) => `<li><a href="./${encodeURIComponent(name).replace("%2F", "/")}">${escape(name)}</a>`,
-    );
-    return `<!doctype html><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><ul>${links.join("")}</ul>`;
+    const links = names
+      .slice(0, 1_000)
+      .map((name) => `<li><a href="./${encodeURIComponent(name).replace("%2F", "/")}">${escape(name)}</a>`);
+    const more = names.length > links.length ? `<p>and ${names.length - links.length} more` : "";
+    return `<!doctype html><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><ul>${links.join("")}</ul>${more}`;
   };
 
   const server = http.createServer((request, response) => {
