@@ -93,12 +93,13 @@ describe("read_file", () => {
       "xl/sharedStrings.xml": `<sst><si><t>name</t></si><si><r><t>to</t></r><r><t>tal, all</t></r></si></sst>`,
       "xl/worksheets/sheet1.xml": `<worksheet><sheetData>
         <row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row>
-        <row r="3"><c r="A3" t="inlineStr"><is><t>own</t></is></c><c r="B3"><f>A1*2</f><v>42.5</v></c></row>
+        <row r="3"><c r="A3" t="inlineStr"><is><t>own</t></is></c><c r="B3"><f>A1*2</f><v>42.5</v></c>
+          <c r="C3" t="b"><v>1</v></c><c r="D3" t="b"><v>0</v></c></row>
       </sheetData></worksheet>`,
     };
     expect(await read(parts)).toEqual({
       status: "ok",
-      text: ["--- sheet Q1 & Q2 ---", '1: name,,"total, all"', "3: own,42.5"].join("\n"),
+      text: ["--- sheet Q1 & Q2 ---", '1: name,,"total, all"', "3: own,42.5,TRUE,FALSE"].join("\n"),
     });
     expect((await read(parts, { offset: 2, limit: 1 })).text).toMatch(/^1: name.*\n\[lines 2 to 2 of 3/);
   });

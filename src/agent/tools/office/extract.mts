@@ -343,6 +343,8 @@ interface Book {
 /** What a cell shows. */
 function showCell(value: string, type: string, style: number, { strings, formats, is1904 }: Book): string {
   if (type === "s") return strings[Number(value)] ?? "";
+  // A boolean (18.18.11).
+  if (type === "b" && value !== "") return /^(?:1|true)$/.test(value) ? "TRUE" : "FALSE";
   const format = type === "" || type === "n" ? formats.get(style) : undefined;
   return format ? formatSerial(value, format, is1904) : value;
 }
