@@ -49,11 +49,13 @@ describe("read_file", () => {
     const before =
       '<w:pPrChange w:id="1"><w:pPr><w:pStyle w:val="Heading1"/><w:numPr><w:ilvl w:val="0"/></w:numPr></w:pPr></w:pPrChange>';
     const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`;
+    const gone =
+      '<w:del w:id="6"><w:r><w:tab/><w:delText>e</w:delText><w:noBreakHyphen/><w:delText>mail</w:delText><w:br/></w:r></w:del>';
     const mark = '<w:pPr><w:rPr><w:moveFrom w:id="2"/></w:rPr></w:pPr>';
     const document = `<w:document><w:body>
       <w:p><w:pPr><w:pStyle w:val="Normal"/>${before}</w:pPr>${run("plain")}</w:p>
       <w:p>${mark}<w:moveFrom w:id="3">${run("moved")}</w:moveFrom></w:p>
-      <w:p><w:ins w:id="4">${run("new")}</w:ins></w:p>
+      <w:p><w:ins w:id="4">${run("new")}</w:ins>${gone}</w:p>
       <w:p><w:moveTo w:id="5">${run("moved")}</w:moveTo></w:p></w:body></w:document>`;
     expect((await read({ "word/document.xml": document })).text).toBe("plain\nnew\nmoved");
   });

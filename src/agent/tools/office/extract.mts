@@ -142,7 +142,7 @@ function* readParagraphs(xml: string): Generator<string> {
   let isText = false;
   let leftOut = 0;
   for (const { name, kind, rest } of tokenize(xml)) {
-    if (repeated.has(name)) leftOut = Math.max(0, leftOut + depthChange[kind]);
+    if (passedOver.has(name)) leftOut = Math.max(0, leftOut + depthChange[kind]);
     else if (leftOut > 0) continue;
     else if (kind === "text") line += isText ? rest : "";
     else if (name === "t" || name === "delText") isText = kind === "open" && name === "t";
@@ -170,10 +170,10 @@ function* readParagraphs(xml: string): Generator<string> {
 }
 
 /**
- * What is shown to older programs instead; and with tracked changes what was moved, where it stood before, and how a
- * paragraph was formatted.
+ * What is shown to older programs instead; and with tracked changes what was deleted, what was moved, where it stood
+ * before, and how a paragraph was formatted.
  */
-const repeated = new Set(["Fallback", "moveFrom", "pPrChange"]);
+const passedOver = new Set(["Fallback", "del", "moveFrom", "pPrChange"]);
 const depthChange = { open: 1, close: -1, empty: 0, text: 0 };
 
 /** What stands in the cell of the outer table for a tag of an inner one. */
