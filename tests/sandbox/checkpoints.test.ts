@@ -7,6 +7,7 @@ import type { Checkpoints } from "../../src/sandbox/checkpoints.ts";
 import { insideProgram, unpackFiles } from "../../src/sandbox/checkpoints/inside.ts";
 import type { RestoreStep } from "../../src/sandbox/checkpoints/thread-checkpoints.ts";
 import { createUnconfinedBackend } from "../../src/sandbox/plain/backend.ts";
+import { createFolderStore } from "../../src/sandbox/workspaces/store.ts";
 import type { Sandbox, SandboxBackend } from "../../src/sandbox/sandbox.ts";
 import { dataFolder, output } from "./two-threads.ts";
 
@@ -205,6 +206,27 @@ describe("the files of a turn", () => {
     expect(await output(other, look)).toBe(await output(sandbox, look));
     expect(await output(other, "echo mine >src/a; cat hard")).toBe("one");
   });
+});
+
+test("files of another thread that cannot be saved for other workers are not left on this host", async () => {
+  const dataDir = dataFolder();
+  const store = createFolderStore(join(dataDir, "store"));
+  const put: typeof store.put = async (key, of, ...rest) => {
+    if (of !== thread) throw new Error("The store is full.");
+    return store.put(key, of, ...rest);
+  };
+  const checkpoints = { most: 20, bytes: 64 * mebibyte, ageMs: 7 * day };
+  const backend = createUnconfinedBackend({ dataDir, store: { ...store, put }, checkpoints });
+  leftovers.push(async () => {
+    await backend.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  await output(await backend.open(thread), "echo secret >file");
+  const kept = (await backend.checkpoints?.()) ?? expect.fail();
+  await kept.keep(thread, "fork");
+  await expect(kept.copy(thread, "fork", "local:test:undo:2")).rejects.toThrow("The store is full.");
+  expect((await (await backend.workspaces()).list()).map(({ threadId }) => threadId)).toEqual([thread]);
+  expect(await output(await backend.open("local:test:undo:2"), "ls")).toBe("");
 });
 
 describe("the room for what is kept", () => {

@@ -134,7 +134,14 @@ export function createThreadCheckpoints(deps: ThreadCheckpointDeps): ThreadCheck
         const place = await lifecycle.open(target);
         if (!(await commit())) return "it was called off";
         await swap(place, made);
-        await lifecycle.save(target);
+        const at = now();
+        try {
+          await lifecycle.save(target);
+        } catch (error) {
+          // Unless somebody has begun something there.
+          await lifecycle.remove(target, at).catch(() => false);
+          throw error;
+        }
         return undefined;
       });
     },
