@@ -58,24 +58,25 @@ function createFixedMasker(secrets: readonly string[]): Masker {
     return at === 0 ? text : result + text.slice(at);
   }
 
-  function find(text: string): Span[] {
+  function find(text: string, lines = partLines(text)): Span[] {
     const spans = [
       ...findNeedles(text, needles),
       ...findHex(text, hex),
-      ...findNamedSecrets(text),
-      ...findShapes(text),
+      ...findNamedSecrets(lines),
+      ...findShapes(lines),
     ];
     return spans.length === 0 ? spans : mergeSpans(spans);
   }
 
   /** How much of the text no later chunk can turn into a part of a secret. */
   function measureSettled(text: string): number {
-    const spans = find(text);
+    const lines = partLines(text);
+    const spans = find(text, lines);
     const settled = Math.min(
-      startOfWord(text),
+      startOfWord(lines),
       findKeyStart(text),
       startOfNeedle(text),
-      findOpenName(text),
+      findOpenName(lines),
       findHexTail(text, longestHex),
     );
     const cut = spans.find(({ start, end }) => end === text.length || (start < settled && settled < end));
@@ -109,6 +110,14 @@ function createFixedMasker(secrets: readonly string[]): Masker {
 const unseen = /[\r\n\p{Default_Ignorable_Code_Point}]+|\x1b\[[0-9;]{0,16}[A-Za-z]/gu;
 /** Between the bytes of a hex dump; `0x` before each is a form of its own. */
 const hexBreak = /[\s:,-]+/g;
+
+/**
+ * The text, as long as it was, with no letter where JSON and programs write a line break or a tab as `\n`, `\r` or `\t`:
+ * it would be a part of the word behind it, and of no known name or token.
+ */
+function partLines(text: string): string {
+  return text.includes("\\") ? text.replace(/\\[nrt]/g, "\\\0") : text;
+}
 
 function findShapes(text: string): Span[] {
   // Most texts have none, and to look for all at once makes another expression for each text.
@@ -172,9 +181,9 @@ function findHexTail(text: string, longest: number): number {
   return tail ? from + tail.index : text.length;
 }
 
-/** Where the word at the text's end begins: it may grow into a token. */
+/** Where the word at the text's end begins: it may grow into a token. So may a backslash that becomes a line break. */
 function startOfWord(text: string): number {
-  return text.length - (/[\w.~+/=-]{0,256}$/.exec(text.slice(-256))?.[0].length ?? 0);
+  return text.length - (/(?:[\w.~+/=-]{0,256}|\\)$/.exec(text.slice(-256))?.[0].length ?? 0);
 }
 
 /** Where a private key that is not closed yet may have begun. */

@@ -194,8 +194,8 @@ const shapes = [
   /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/,
 ];
 
-/** Line breaks and blanks, also inside a JSON string. */
-const keySpace = String.raw`(?:\\[nr]|\s)`;
+/** Line breaks and blanks, also inside a JSON string, whose letters are taken out before. */
+const keySpace = String.raw`(?:\\\0|\s)`;
 
 const keyHeader = "(?:Proc-Type|DEK-Info|Version|Comment):";
 const keyFile = String.raw`(?:(?!-?${keyHeader})[\w./-]{1,200}:){1,2}`;

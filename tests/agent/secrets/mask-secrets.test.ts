@@ -112,6 +112,12 @@ describe("well-known shapes", () => {
     expect(masker.mask(`backup_ghp_${letters}`)).toBe("backup_[masked]");
   });
 
+  test.each(["\n", "\r\n", "\t"])("a token behind %j is masked in JSON, and in JSON in JSON", (before) => {
+    const line = `the key:${before}ghp_${letters} and more`;
+    for (const json of [JSON.stringify({ line }), JSON.stringify(JSON.stringify({ line }))])
+      expect(masker.mask(json)).toBe(json.replace(`ghp_${letters}`, "[masked]"));
+  });
+
   const body = `${letters}${letters}\n${letters}\nab==`;
   test("a private key is masked whole, also with its line breaks escaped", () => {
     const key = `-----BEGIN RSA PRIVATE KEY-----\n${body}\n-----END RSA PRIVATE KEY-----`;
@@ -200,6 +206,7 @@ describe("a stream", () => {
       encodeURIComponent(secret),
       token,
       key,
+      JSON.stringify(`the key:\nghp_${"aB3d".repeat(9)}\n`),
       "word ",
       "line\n",
       "pa55",
