@@ -15,7 +15,7 @@ interface NamedSecret extends Span {
  * which is not read again, or ends at the next quote, blank or line.
  */
 const name =
-  /(?:[Pp]ass(?:[Ww]or[dt]|[Ww]d|[Pp]hrase)?|PASS(?:WORD|WD|PHRASE)?|PASSWORT|[Pp]wd|PWD|[Ss]ecret|SECRET|[Tt]oken|TOKEN|(?:[Aa]pi|API|[Aa]ccess|ACCESS|[Pp]rivate|PRIVATE|[Aa]ccount|ACCOUNT|[Aa]uth|AUTH|[Ss]igning|SIGNING|[Ee]ncryption|ENCRYPTION|[Mm]aster|MASTER|[Ss]ession|SESSION|[Aa]pp|APP)[_-]?(?:[Kk]ey|KEY)|[Cc]redentials?|CREDENTIALS?|(?<=_)auth|(?<=")auth(?="))(?:s?[_-][A-Za-z0-9]{1,20}|[A-Z][a-z0-9]{1,20}|[0-9]{1,3}){0,3}/;
+  /(?:[Pp]ass(?:[Ww]or[dt]|[Ww]d|[Pp]hrase)?|PASS(?:WORD|WD|PHRASE)?|PASSWORT|[Pp]wd|PWD|[Ss]ecret|SECRET|[Tt]oken|TOKEN|(?:[Aa]pi|API|[Aa]ccess|ACCESS|[Pp]rivate|PRIVATE|[Aa]ccount|ACCOUNT|[Aa]uth|AUTH|[Ss]igning|SIGNING|[Ee]ncryption|ENCRYPTION|[Mm]aster|MASTER|[Ss]ession|SESSION|[Aa]pp|APP)[_-]?(?:[Kk]ey|KEY)|[Cc]redentials?|CREDENTIALS?|(?<=_)auth|(?<=")auth(?=\\{0,3}"))(?:s?[_-][A-Za-z0-9]{1,20}|[A-Z][a-z0-9]{1,20}|[0-9]{1,3}){0,3}/;
 
 const matchQuoted = (quote: string) =>
   `\\\\{0,3}${quote}(?:[^${quote}\\\\\\r\\n]|\\\\[^${quote}\\r\\n])*(?:\\\\{0,3}${quote}|$)`;
@@ -23,6 +23,8 @@ const value = `(${matchQuoted('"')}|${matchQuoted("'")}|[^\\s"'\`,;<>(){}\\[\\]\
 /** With what stands before the next line where its number is shown, as by `read_file`, or its file, as by `grep`. */
 const lineEnd = `\\r?\\n(?:[ \\t]{0,8}\\d{1,7}[|\\t]|(?:[\\w./-]{1,200}:){1,2})?`;
 const end = `\\\\{0,3}["']?\\]?`;
+/** As JSON writes one, too. */
+const openingQuote = `\\\\{0,3}["']?`;
 
 /** Each with the value, and what follows it. Tried only where a trigger is. */
 const patterns = {
@@ -40,7 +42,7 @@ const patterns = {
     `(?:[Aa]uthorization|AUTHORIZATION)${end}[ \\t]{0,4}[:=][ \\t]{0,4}(?!\\\\{0,3}["']?(?:[Bb]earer|[Bb]asic) )\\\\{0,3}["']?(?:[A-Za-z]{1,20} {1,4})?${value}`,
   ),
   cookie: sticky(
-    `[Cc]ookie\\\\{0,3}["']?[ \\t]{0,4}:[ \\t]{0,4}\\\\{0,3}["']?([\\w.-]{1,64}=[^\\r\\n"']{4,})()`,
+    `[Cc]ookie\\\\{0,3}["']?[ \\t]{0,4}:[ \\t]{0,4}\\\\{0,3}["']?([\\w.-]{1,64}=[^\\r\\n"'\\\\]{4,})()`,
   ),
   url: sticky(`:\\/\\/[^\\s:/@"'<>]{0,128}:([^\\s/@"'<>\`]{1,256})(?=@)()`),
   // As a netrc file writes it, or people do. It has no context: a stream cannot look back.
@@ -48,13 +50,13 @@ const patterns = {
   // The options by which programs take a password beside or without a name for it.
   command: sticky(
     `(?:${[
-      `curl[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])(?:-[uU]|--user|--proxy-user)[ \\t=]{0,2}["']?[^\\s:"']{1,64}:`,
-      `(?:mysql(?:dump|admin|import)?|mariadb(?:-dump)?)[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p["']?`,
-      `(?:sshpass|mongosh|mongodump)[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p[ \\t]{0,2}["']?`,
-      `(?:docker|podman|registry|az)[ \\t]+login[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p[ \\t]{0,2}["']?`,
-      `redis-cli[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-a[ \\t]{1,2}["']?`,
-      `smbclient[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-U[ \\t]{0,2}["']?[^\\s%"']{1,64}%`,
-    ].join("|")})([^\\s"'\`|;&-][^\\s"'\`|;&]*)()`,
+      `curl[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])(?:-[uU]|--user|--proxy-user)[ \\t=]{0,2}${openingQuote}[^\\s:"']{1,64}:`,
+      `(?:mysql(?:dump|admin|import)?|mariadb(?:-dump)?)[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p${openingQuote}`,
+      `(?:sshpass|mongosh|mongodump)[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p[ \\t]{0,2}${openingQuote}`,
+      `(?:docker|podman|registry|az)[ \\t]+login[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-p[ \\t]{0,2}${openingQuote}`,
+      `redis-cli[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-a[ \\t]{1,2}${openingQuote}`,
+      `smbclient[ \\t][^\\r\\n|;&]{0,96}?(?<=[ \\t])-U[ \\t]{0,2}${openingQuote}[^\\s%"']{1,64}%`,
+    ].join("|")})((?!-)(?:[^\\s"'\`|;&\\\\]|\\\\[^\\s"'\\0])+)()`,
   ),
 };
 type Kind = keyof typeof patterns;

@@ -46,6 +46,8 @@ describe("A secret is masked by its name, which stays,", () => {
     ["a header in JSON", `{"Authorization":"Bearer ${letters(24)}"}`],
     ["a header of curl", `curl -H "X-Api-Key: ${letters(24)}" https://a`],
     ["a cookie", `Cookie: theme=dark; sid=${letters(24)}`],
+    ["a quoted cookie", `curl -H "Cookie: sid=${letters(24)}" https://a`],
+    ["a quoted option of one letter", `bash -c "sshpass -p ${letters(14)}"`],
     ["a cookie that is set", `Set-Cookie: sid=${letters(24)}; Path=/`],
     ["an address of a database", `postgres://user:${password}@host:5432/db`],
     ["an address of any scheme", `amqps://u:${letters(12)}@queue/x`],
@@ -78,6 +80,16 @@ describe("A secret is masked by its name, which stays,", () => {
     const beginning = line.slice(0, line.search(/[=: ]/));
     expect(masked).toContain(beginning);
     expect(mask(masked)).toBe(masked);
+  });
+
+  const single = lines.filter(([, line]) => !line.includes("\n"));
+  test.each(single)("in a line of a text in JSON, which stays JSON: %s", (_, line) => {
+    const masked = mask(JSON.stringify({ text: `before\n${line}\nafter` }));
+    expect(JSON.parse(masked)).toEqual({ text: expect.stringMatching(/^before\n[^]*\nafter$/) });
+    expect(masked).toContain("[masked]");
+    expect(masked).not.toContain(password.slice(2, -2));
+    expect(masked).not.toContain(letters(12));
+    expect(masked).not.toContain(digits(12));
   });
 
   test("whichever way a stream is cut", () => {
