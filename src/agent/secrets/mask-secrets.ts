@@ -1,7 +1,7 @@
 import type { Masker } from "./masker.ts";
 import { createMaskedStream } from "./masked-stream.ts";
 import { findNamedSecrets, findOpenName, type Span } from "./named-secrets.ts";
-import { listSecretForms, secretShapes } from "./secret-forms.ts";
+import { listNumberForms, listSecretForms, secretShapes } from "./secret-forms.ts";
 
 const replacement = "[masked]";
 
@@ -38,11 +38,11 @@ export interface GrowingMasker extends Masker {
 }
 
 function createFixedMasker(secrets: readonly string[]): Masker {
-  const needles = [...new Set(secrets.filter((secret) => secret.length >= 8).flatMap(listSecretForms))];
+  const known = [...new Set(secrets)].filter((secret) => secret.length >= 8);
+  const needles = [...new Set(known.flatMap(listSecretForms))];
   const longest = needles.reduce((length, needle) => Math.max(length, needle.length), 0);
-  const hex = secrets
-    .filter((secret) => secret.length >= 8)
-    .map((secret) => Buffer.from(secret).toString("hex"));
+  const numbers = known.flatMap(listNumberForms);
+  const hex = known.map((secret) => Buffer.from(secret).toString("hex"));
   const longestHex = hex.reduce((length, needle) => Math.max(length, needle.length), 0);
   const byFirst = Map.groupBy(needles, (needle) => needle[0]);
 
@@ -62,6 +62,7 @@ function createFixedMasker(secrets: readonly string[]): Masker {
     const spans = [
       ...findNeedles(text, needles),
       ...findHex(text, hex),
+      ...findNumbers(text, numbers),
       ...findNamedSecrets(lines),
       ...findShapes(lines),
     ];
@@ -77,7 +78,7 @@ function createFixedMasker(secrets: readonly string[]): Masker {
       findKeyStart(text),
       startOfNeedle(text),
       findOpenName(lines),
-      findHexTail(text, longestHex),
+      findNumberTail(text, longestHex),
     );
     const cut = spans.find(({ start, end }) => end === text.length || (start < settled && settled < end));
     return Math.min(settled, cut?.start ?? settled);
@@ -108,8 +109,13 @@ function createFixedMasker(secrets: readonly string[]): Masker {
  */
 // oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
 const unseen = /[\r\n\p{Default_Ignorable_Code_Point}]+|\x1b\[[0-9;]{0,16}[A-Za-z]/gu;
-/** Between the bytes of a hex dump; `0x` before each is a form of its own. */
-const hexBreak = /[\s:,-]+/g;
+/** Between the bytes of a hex dump, over lines too. */
+const hexBreak = /[\s:,-]+(?:0x)?/g;
+/** Between the numbers of a list, over lines too, and with colours. */
+// oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
+const numberBreak = /(?:[\s,\p{Default_Ignorable_Code_Point}]|\x1b\[[0-9;]{0,16}[A-Za-z])+/gu;
+/** As many numbers in a row as the shortest secret has bytes. */
+const numberList = new RegExp(`\\d(?:${numberBreak.source}\\d{1,3}){7}`, "u");
 
 /**
  * The text, as long as it was, with no letter where JSON and programs write a line break or a tab as `\n`, `\r` or `\t`:
@@ -136,10 +142,16 @@ function findNeedles(text: string, needles: readonly string[]): Span[] {
 function findHex(text: string, needles: readonly string[]): Span[] {
   if (
     needles.length === 0 ||
-    !/[0-9a-fA-F]{2}[\s:,-]{1,2}[0-9a-fA-F]{2}|[a-f][0-9]*[A-F]|[A-F][0-9]*[a-f]/.test(text)
+    !/[0-9a-fA-F]{2}[\s:,-]+(?:0x)?[0-9a-fA-F]{2}|[a-f][0-9]*[A-F]|[A-F][0-9]*[a-f]/.test(text)
   )
     return [];
   return findWithout(text, hexBreak, needles, (joined) => joined.toLowerCase());
+}
+
+/** A secret as the numbers of its bytes, in decimal or octal, as `od` prints them and programs their lists. */
+function findNumbers(text: string, needles: readonly string[]): Span[] {
+  if (needles.length === 0 || !numberList.test(text)) return [];
+  return findWithout(text, numberBreak, needles, (joined) => joined);
 }
 
 function findWithout(
@@ -174,16 +186,26 @@ function mapKept(text: string, length: number, between: RegExp): Uint32Array {
   return kept;
 }
 
-/** Where the hex digits at the text's end begin, as far as they may be the beginning of a secret. */
-function findHexTail(text: string, longest: number): number {
-  const from = Math.max(0, text.length - 3 * Math.min(longest, 512));
-  const tail = /(?:(?<![0-9a-zA-Z])[0-9a-fA-F]{2,8}[\s:,-]{1,2})+[0-9a-fA-F]{0,8}$/.exec(text.slice(from));
+/** Where the bytes at the text's end begin, in any base, as far as they may be the beginning of a secret. */
+function findNumberTail(text: string, longest: number): number {
+  const from = Math.max(0, text.length - Math.min(6 * longest, 1_536));
+  // oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
+  const colours = /\x1b(?:\[[0-9;]{0,16}[A-Za-z]?)?|\p{Default_Ignorable_Code_Point}/gu;
+  const plain = text.slice(from).replace(colours, ({ length }) => " ".repeat(length));
+  const tail = /(?:(?<![0-9a-zA-Z])(?:0x)?[0-9a-fA-F]{2,8}[\s:,-]{1,24})+(?:0x)?[0-9a-fA-F]{0,8}$/.exec(
+    plain,
+  );
   return tail ? from + tail.index : text.length;
 }
 
-/** Where the word at the text's end begins: it may grow into a token. So may a backslash that becomes a line break. */
+/**
+ * Where the word at the text's end begins: it may grow into a token. With the control sequence before it, whose end it may
+ * be; so is a backslash, which may become a line break.
+ */
 function startOfWord(text: string): number {
-  return text.length - (/(?:[\w.~+/=-]{0,256}|\\)$/.exec(text.slice(-256))?.[0].length ?? 0);
+  // oxlint-disable-next-line no-control-regex -- control sequences are what it looks for
+  const open = /(?:(?:\x1b\[[0-9;]{0,16})?[\w.~+/=-]{0,256}|\x1b|\\)$/;
+  return text.length - (open.exec(text.slice(-256))?.[0].length ?? 0);
 }
 
 /** Where a private key that is not closed yet may have begun. */

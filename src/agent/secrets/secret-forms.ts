@@ -1,7 +1,7 @@
 /**
  * The ways in which a secret shows up in text: itself, reversed, in base64 (also in the middle of a longer text, at each
  * of the three alignments, and that once more in base64), base64url, hex, URL encoding (also of every byte), JSON, and
- * as escapes of a program's text (\\x41, \\u0041, \\101) or numbers of its bytes. Without line breaks.
+ * as escapes of a program's text (\\x41, \\u0041, \\101). Without line breaks.
  */
 export function listSecretForms(secret: string): string[] {
   const bytes = Buffer.from(secret);
@@ -29,12 +29,16 @@ export function listSecretForms(secret: string): string[] {
 function listByteForms(bytes: Buffer): string[] {
   const all = [...bytes];
   return [
-    ...["%", "\\x", "0x", " 0x", ", 0x", ",0x"].flatMap((before) => spell(all, before, 16, 2)),
+    ...["%", "\\x", "0x"].flatMap((before) => spell(all, before, 16, 2)),
     ...spell(all, "\\", 8, 3),
     ...spell(all, "\\0", 8, 3),
-    ...[" ", ",", ", "].map((between) => all.join(between)),
-    ...[" ", ",", ", "].map((between) => all.map((byte) => byte.toString(8).padStart(3, "0")).join(between)),
-  ].map((form) => form.replace(/^[ ,]+/, ""));
+  ];
+}
+
+/** The numbers of its bytes, in decimal and in octal, without what stands between them in a list. */
+export function listNumberForms(secret: string): string[] {
+  const all = [...Buffer.from(secret)];
+  return [all.join(""), all.map((byte) => byte.toString(8).padStart(3, "0")).join("")];
 }
 
 const utf16 = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
@@ -6,6 +7,62 @@ import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 const slackBot = "xoxb";
 const secret = "pa55/word+with=odd&chars?";
 const masker = createMasker([secret, "another-secret-value"]);
+
+const inLines = (numbers: readonly string[], line: number, between: string, start = "") =>
+  numbers.map((number, at) => (at % line === 0 ? `\n${start}` : between) + number).join("");
+const padTo = (width: number) => (byte: number) => String(byte).padStart(width);
+const inHex = (byte: number) => byte.toString(16).padStart(2, "0");
+
+/** Lists of bytes as programs print them. */
+const lists: [string, (bytes: readonly number[]) => string][] = [
+  ["od -An -tu1", (bytes) => inLines(bytes.map(padTo(4)), 16, "")],
+  [
+    "od -An -to1",
+    (bytes) =>
+      inLines(
+        bytes.map((byte) => ` ${byte.toString(8).padStart(3, "0")}`),
+        16,
+        "",
+      ),
+  ],
+  [
+    "od -An -tx1",
+    (bytes) =>
+      inLines(
+        bytes.map((byte) => ` ${inHex(byte)}`),
+        16,
+        "",
+      ),
+  ],
+  [
+    "xxd -i",
+    (bytes) =>
+      inLines(
+        bytes.map((byte) => `0x${inHex(byte)},`),
+        12,
+        " ",
+        "  ",
+      ),
+  ],
+  ["JSON", (bytes) => JSON.stringify(bytes)],
+  ["JSON with a number on each line", (bytes) => JSON.stringify(bytes, undefined, 4)],
+  ["Python", (bytes) => `[${bytes.join(", ")}]`],
+  [
+    "Node, in columns",
+    (bytes) =>
+      `[${inLines(
+        bytes.map((byte) => `${padTo(3)(byte)},`),
+        12,
+        " ",
+        "  ",
+      )}\n]`,
+  ],
+  [
+    "Node, with colours",
+    (bytes) => `[\n  ${bytes.map((byte) => `\u001b[33m${byte}\u001b[39m`).join(", ")}\n]`,
+  ],
+  ["a number on each line", (bytes) => inLines(bytes.map(String), 1, "")],
+];
 
 describe("known values", () => {
   test("are masked, and the text around them stays", () => {
@@ -40,6 +97,12 @@ describe("known values", () => {
     expect(Buffer.from(masked.replace("[masked]", "").replace(/\s/g, ""), "base64").toString()).not.toContain(
       "word",
     );
+  });
+
+  test.each(lists)("are masked as a list of bytes: %s", (_, write) => {
+    const text = `before\n${write([...bytes])}\nafter 1, 2, 3, 4, 5, 6, 7, 8, 9\n`;
+    const masked = stripVTControlCharacters(masker.mask(text));
+    expect(masked).toMatch(/^before\s*(?:\[\s*)?(?:0x)?\[masked\][^\d]*after 1, 2, 3, 4, 5, 6, 7, 8, 9\n$/);
   });
 
   test("of fewer than 8 characters are ignored", () => {
@@ -173,6 +236,9 @@ describe("hostile text", () => {
     ["names after a key header", `-----BEGIN PRIVATE KEY-----\n${"a/.".repeat(large / 3)}`],
     ["numbers after a key header", `-----BEGIN PRIVATE KEY-----${"\n1:".repeat(large / 3)}`],
     ["SG. with dashes", "-SG.".repeat(large / 4)],
+    ["numbers", "12, ".repeat(large / 4)],
+    ["numbers and blanks", `1${" ".repeat(large / 8)}`.repeat(8)],
+    ["a number and line breaks", `1${"\n".repeat(large)}x`],
     ["one letter", "a".repeat(large)],
   ])("of 256 KB made of %s takes no more than a moment", (_, text) => {
     expect(masker.mask(text)).not.toBe("");
@@ -206,6 +272,8 @@ describe("a stream", () => {
       encodeURIComponent(secret),
       token,
       key,
+      ...lists.map(([, write]) => write([...Buffer.from(secret)])),
+      "7, 8, 9\n",
       JSON.stringify(`the key:\nghp_${"aB3d".repeat(9)}\n`),
       "word ",
       "line\n",
