@@ -9,6 +9,8 @@ export interface TextLimits {
   lines: number;
   /** Size of the whole result, notice included, in the unit of `measure`. */
   size: number;
+  /** Characters of each line; what a longer one has more is left out without a notice. Default: as many as it has. */
+  lineChars?: number;
   /** Default: bytes in UTF-8. It may be approximate (tokens): the final result is measured as a whole. */
   measure?(text: string): number;
 }

@@ -45,6 +45,9 @@ export interface ToolResult {
   inner?: InnerCalls;
 }
 
+/** How much text of a result reaches the model where its tool says nothing else. */
+export const defaultLimits: TextLimits = { lines: 2_000, size: 51_200 };
+
 /** What all tools of a turn share: whatever a tool can reach comes through here. */
 export interface ToolServices {
   /** The thread's sandbox. Absent where commands cannot be isolated: see {@link defineSandboxTool}. */

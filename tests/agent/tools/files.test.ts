@@ -365,6 +365,15 @@ describe("search_files", () => {
     expect(text).toBe("No line matches.");
   });
 
+  test("cuts a long line only behind its secrets, which are masked", async () => {
+    const { use, put } = await workspace();
+    const token = `ghp_${"aB3d".repeat(9)}`;
+    await put("a.js", `${"x".repeat(370)} "${token}" ${"y".repeat(100)}\n`);
+    const { text } = await use("search_files", { pattern: "ghp_" });
+    expect(text).toMatch(/^a\.js:1:x+ "\[masked\]" y+…$/);
+    expect(text).toHaveLength(400);
+  });
+
   test("tells no match from a wrong pattern", async () => {
     const { use, put } = await workspace();
     await put("a.txt", "x\n");

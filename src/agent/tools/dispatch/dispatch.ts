@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { TextLimits } from "../../context/truncate.ts";
 import type { InnerCalls } from "../../events.ts";
 import type { Masker } from "../../secrets/masker.ts";
 import type { ToolCall, ToolMessage } from "../../messages.ts";
@@ -15,7 +14,7 @@ import { readNamedFiles } from "../files/named-files.ts";
 import { createReviews } from "./review-call.ts";
 import { limitOutput } from "../files/output-file.ts";
 import { type CallRun, createFailure, pickAccount, runTool, type RunToolDeps } from "./run-tool.ts";
-import type { Tool, ToolServices } from "../tool.ts";
+import { defaultLimits, type Tool, type ToolServices } from "../tool.ts";
 
 /** Runs every tool call of a turn, each through the same steps: check, policy, circuit breaker, run, mask, cut. */
 export interface Dispatcher {
@@ -84,8 +83,6 @@ export interface DispatcherOptions {
   /** How long an aborted tool may take to say what it did, in milliseconds. Default 1,000. */
   graceMs?: number;
 }
-
-const defaultLimits: TextLimits = { lines: 2_000, size: 51_200 };
 
 /** Throws when a tool's name is illegal or taken twice, or when its input is not an object. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {

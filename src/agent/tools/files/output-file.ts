@@ -1,13 +1,14 @@
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { fits, type TextLimits, truncate } from "../../context/truncate.ts";
 import type { ToolCall } from "../../messages.ts";
+import { cutText } from "../../text/text.ts";
 
 /**
  * The text within its limits. What is longer is cut in the middle, and kept whole in a file of the workspace where
  * there is one.
  */
 export async function limitOutput(
-  text: string,
+  whole: string,
   limits: TextLimits,
   options: {
     call: ToolCall;
@@ -16,10 +17,19 @@ export async function limitOutput(
     onError(error: unknown): void;
   },
 ): Promise<string> {
+  const text = cutLines(whole, limits);
   if (fits(text, limits)) return text;
   const path = await writeOutputFile(text, options);
   const more = path ? `All of it is in ${path}: use read_file or search_files.` : "The rest was not kept.";
   return truncate(text, limits, { keep: "both", more });
+}
+
+function cutLines(text: string, { lineChars }: TextLimits): string {
+  if (lineChars === undefined) return text;
+  return text
+    .split("\n")
+    .map((line) => cutText(line, lineChars))
+    .join("\n");
 }
 
 /** Keeps the full text in the workspace. Not after an abort: a stopped thread starts no process. */

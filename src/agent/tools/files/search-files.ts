@@ -1,12 +1,9 @@
 import { z } from "zod";
 import { globToRegex, walkFunction } from "../../../sandbox/walk.ts";
-import { cutSigns, cutText } from "../../text/text.ts";
+import { cutSigns } from "../../text/text.ts";
 import { cutToWholeLines } from "../jobs.ts";
 import { quoteArgument } from "../quote.ts";
-import { defineSandboxTool } from "../tool.ts";
-
-/** Longer lines are cut: one line of a bundle would fill the result. */
-const maxLineChars = 400;
+import { defaultLimits, defineSandboxTool } from "../tool.ts";
 
 /**
  * grep, run in the sandbox: the pattern comes from the model, and one that takes for ever is ended there. Each
@@ -24,6 +21,8 @@ export const searchFiles = defineSandboxTool({
     ignored: z.boolean().default(false).describe("Also in what .gitignore names"),
   }),
   effect: "read",
+  // One line of a bundle would fill the result.
+  limits: { ...defaultLimits, lineChars: 400 },
   async run({ pattern, path, files, ignore_case, ignored }, { sandbox, signal }) {
     const command = searchCommand({ pattern, path, files, ignored, ignoreCase: ignore_case });
     const { end, exitCode, stdout, stderr, droppedBytes, problem } = await sandbox.exec({
@@ -32,11 +31,7 @@ export const searchFiles = defineSandboxTool({
       signal,
     });
     const isCut = droppedBytes > 0;
-    const lines = (isCut ? cutToWholeLines(stdout) : stdout)
-      .toString()
-      .split("\n")
-      .map((line) => cutText(line, maxLineChars))
-      .join("\n");
+    const lines = (isCut ? cutToWholeLines(stdout) : stdout).toString();
     if (end === "failed")
       return { status: "error", text: problem ?? "The search could not be run.", outage: true };
     if (end === "stopped") return { status: "stopped", text: lines };
