@@ -2,7 +2,7 @@ import { z } from "zod";
 import { consumeEvents } from "../consume-events.ts";
 import type { ContextWindow } from "../context/compaction.ts";
 import type { AgentEvent, CallEvent, StepEvent, TurnOutcome } from "../events.ts";
-import type { Speaker, ToolCall } from "../messages.ts";
+import type { Speaker } from "../messages.ts";
 import type { LanguageModel } from "../model.ts";
 import { cutText } from "../text/text.ts";
 import type { Dispatcher } from "../tools/dispatch/dispatch.ts";
@@ -21,6 +21,8 @@ export interface SubAgentOptions {
   /** Creates the tools for each sub-agent anew: what its tools know about the files is its own. */
   tools(): readonly Tool[];
   createDispatcher(tools: readonly Tool[]): Dispatcher;
+  /** Hides secrets in the arguments of its calls, before these are cut. */
+  mask(text: string): string;
   /** See `Turn`. */
   meter?(model: LanguageModel): LanguageModel;
   /** See `Turn`. */
@@ -100,14 +102,14 @@ export function createTaskTool(options: SubAgentOptions): Tool {
         now,
       });
       const log: string[] = [];
-      const calls = collectInnerCalls();
+      const calls = collectInnerCalls(options.mask);
       const outcome = await consumeEvents(
         turn,
         (reason) => ending.abort(reason),
         async (event) => {
           calls.add(event);
           if (isWork(event)) await options.onEvent?.(callId, event);
-          const line = describeEvent(event);
+          const line = describeEvent(event, options.mask);
           if (line === undefined) return;
           log.push(line);
           output(`${line}\n`);
@@ -128,10 +130,10 @@ function isWork(event: AgentEvent): event is StepEvent | CallEvent {
 }
 
 /** What the thread sees of a sub-agent's work, and the agent when that was cut short. */
-function describeEvent(event: AgentEvent): string | undefined {
+function describeEvent(event: AgentEvent, mask: SubAgentOptions["mask"]): string | undefined {
   switch (event.type) {
     case "tool-start":
-      return `▸ ${describeCall(event.call)}`;
+      return `▸ ${event.call.name} ${toOneLine(mask(JSON.stringify(event.call.input)))}`;
     case "tool-end": {
       const { status, text } = event.message;
       return status === "ok" ? undefined : `  ${status}: ${toOneLine(text)}`;
@@ -167,10 +169,6 @@ function reportOutcome(outcome: TurnOutcome, log: readonly string[]): ToolResult
     case "lost-lease":
       return { status: "stopped", text: done, usage };
   }
-}
-
-function describeCall(call: ToolCall): string {
-  return `${call.name} ${toOneLine(JSON.stringify(call.input))}`;
 }
 
 function toOneLine(text: string): string {

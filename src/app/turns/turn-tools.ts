@@ -21,7 +21,7 @@ import { type ChannelSettings, isListed } from "../channel-settings.ts";
 export interface TurnToolsOptions {
   /** What the turn's calls and those of its sub-agents share. */
   dispatch: Omit<DispatcherOptions, "tools" | "output">;
-  subAgent: Omit<SubAgentOptions, "tools" | "createDispatcher" | "onEvent" | "system">;
+  subAgent: Omit<SubAgentOptions, "tools" | "createDispatcher" | "mask" | "onEvent" | "system">;
   skills: readonly Skill[];
   /** What the turn's model takes. */
   limits: ModelLimits;
@@ -68,6 +68,7 @@ export function createTurnTools(options: TurnToolsOptions): (servers: ServerPart
       tools: () => [...makeTools(), ...tools].filter(isAllowed),
       onEvent: (callId, event) => emit({ type: "helper", callId, event }),
       createDispatcher: (given) => open(given, subAgent.model.limits),
+      mask: (text) => dispatch.masker.mask(text),
     });
     return open([...[...own, ...tools, askUser, task].filter(isAllowed), options.proposePlan], limits, {
       output: (callId, chunk) => void emit({ type: "tool-output", callId, chunk }),

@@ -137,6 +137,7 @@ describe("A turn that somebody pays for", () => {
       ...{ model, context: createContextWindow({ model, counter }), meter, system: "system" },
       tools: () => [],
       createDispatcher: (tools) => dispatcherOf({ tools }),
+      mask: (text) => text,
     });
     const { outcome } = await run({ model, meter, tools: [task] });
     expect(outcome.kind).toBe("answered");

@@ -6,6 +6,7 @@ import { createTaskTool, type SubAgentOptions } from "../../../src/agent/loop/su
 import type { Message } from "../../../src/agent/messages.ts";
 import type { LanguageModel, ModelRequest } from "../../../src/agent/model.ts";
 import { createSessionTools } from "../../../src/agent/tools/built-in.ts";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
 import { type Reply, scriptedModel } from "../../fakes/scripted-model.ts";
 import { dispatcherOf } from "../tools/services.ts";
@@ -56,9 +57,12 @@ function taskTool(model: LanguageModel, tools: readonly Tool[], more: Partial<Su
     system: "system",
     tools: () => tools,
     createDispatcher: (given) => dispatcherOf({ tools: given }),
+    mask,
     ...more,
   });
 }
+
+const { mask } = createMasker([]);
 
 /** What a sub-agent was asked. */
 function textOfTask(messages: readonly Message[]): string {
@@ -112,6 +116,22 @@ describe("A sub-agent", () => {
     });
     expect(JSON.stringify(asked.parent)).not.toContain("3 files");
   });
+
+  test.each([80, 270])(
+    "shows no half of a secret in a call that is cut, behind %i characters",
+    async (before) => {
+      const token = `ghp_${"aB3d".repeat(9)}`;
+      const { output, result } = await runWithTask({
+        tools: [look],
+        child: [
+          { calls: [{ name: "look", input: { x: `${"a ".repeat(before / 2)}${token} and more` } }] },
+          { text: "There are 3." },
+        ],
+      });
+      expect(output).toContain("▸ look");
+      expect(JSON.stringify([output, result])).not.toContain("aB3d");
+    },
+  );
 
   test("leaves the last of many calls there, and how many were before them", async () => {
     const calls = (step: number) =>

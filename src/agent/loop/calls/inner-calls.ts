@@ -5,15 +5,18 @@ import { cutText } from "../../text/text.ts";
 const keptCalls = 60;
 const keptChars = 300;
 
-/** Collects the calls of one sub-agent from its events. */
-export function collectInnerCalls(): { add(event: AgentEvent): void; read(): InnerCalls | undefined } {
+/** Collects the calls of one sub-agent from its events. @param mask for arguments; results come masked */
+export function collectInnerCalls(mask: (text: string) => string): {
+  add(event: AgentEvent): void;
+  read(): InnerCalls | undefined;
+} {
   const calls: { id: string; call: InnerCall }[] = [];
   let omitted = 0;
   return {
     add(event) {
       if (event.type === "tool-start") {
         const { id, name, input, malformed } = event.call;
-        const text = malformed ?? JSON.stringify(input) ?? "";
+        const text = mask(malformed ?? JSON.stringify(input) ?? "");
         calls.push({
           id,
           call: { name, input: cutText(text, keptChars), status: "unknown", text: "", durationMs: 0 },
