@@ -9,6 +9,7 @@ import { asTyped } from "../app/process/package-info.ts";
 import { openRedis } from "../app/redis.ts";
 import { openThreadRemoval } from "../app/remove-thread.ts";
 import { makeTitle } from "../chat/title.ts";
+import type { Mask } from "../operations/excerpt.ts";
 import { describeCall } from "../progress/describe.ts";
 import { keys } from "../queue/redis/keys.ts";
 import { readBackward, readForward } from "../queue/session/journal/journal.ts";
@@ -25,7 +26,7 @@ const shown = { records: 1_000, chars: 5_000_000 };
 
 /** Lists the sessions, the latest first, with what each began with. */
 export async function printThreads({ limit, json }: { limit: number; json?: true }): Promise<number> {
-  return await withRedis(async (redis) => {
+  return await withRedis(async (redis, mask) => {
     const [sessions, known] = await Promise.all([
       createOverview(redis).lines(limit),
       redis.zcard(keys.threads),
@@ -33,7 +34,7 @@ export async function printThreads({ limit, json }: { limit: number; json?: true
     if (json) return `${JSON.stringify({ threads: sessions, known })}\n`;
     if (sessions.length === 0) return "There are no threads yet.\n";
     const more = known > limit ? `${limit} of ${known} threads; --limit ${known} lists them all.\n` : "";
-    return sessions.map(describeSession).join("") + more;
+    return sessions.map((session) => describeSession(session, mask)).join("") + more;
   });
 }
 
@@ -46,7 +47,7 @@ export async function printThread(
   thread: string,
   { before = Infinity, json }: { before?: number; json?: true },
 ): Promise<number> {
-  return await withRedis(async (redis) => {
+  return await withRedis(async (redis, mask) => {
     const { records, from } = await readPart(redis, thread, before - 1);
     if (records.length === 0) {
       const isKnown = before === Infinity && (await createOverview(redis).line(thread)) !== undefined;
@@ -58,7 +59,7 @@ export async function printThread(
     }
     if (json) return `${JSON.stringify({ thread, first: from + 1, records })}\n`;
     const older = from > 0 ? asTyped(`(older: heddle threads show ${thread} --before ${from + 1})\n`) : "";
-    return `${older}${renderTranscript(records)}\n`;
+    return `${older}${renderTranscript(records, mask)}\n`;
   });
 }
 
@@ -107,21 +108,25 @@ export async function deleteThreadByName(thread: string, { json }: { json?: true
   }
 }
 
-/** Prints what `work` gives, without secrets and nothing that steers the terminal. */
-async function withRedis(work: (redis: Redis) => Promise<string>): Promise<number> {
+/**
+ * Prints what `work` gives, without secrets and nothing that steers the terminal. What is cut is masked before: half a
+ * secret would not be recognised.
+ */
+async function withRedis(work: (redis: Redis, mask: Mask) => Promise<string>): Promise<number> {
   const setup = await createCommandContext("warn");
+  const mask = (text: string) => setup.masker.mask(text);
   const server = await openRedis(setup.config, setup.log, { adopts: false });
   try {
-    process.stdout.write(setup.masker.mask(stripControls(await work(server.connect()))));
+    process.stdout.write(mask(stripControls(await work(server.connect(), mask))));
     return 0;
   } finally {
     await server.close();
   }
 }
 
-function describeSession(session: SessionLine): string {
+function describeSession(session: SessionLine, mask: Mask): string {
   const { thread, activeAt, author, text } = session;
-  const began = [author, makeTitle(text, titleChars)].filter(Boolean).join(": ");
+  const began = [author, makeTitle(mask(text), titleChars)].filter(Boolean).join(": ");
   return `${new Date(activeAt).toISOString()}  ${stateOf(session).padEnd(11)} ${thread}  ${began}\n`;
 }
 
@@ -132,7 +137,7 @@ function stateOf({ status, questions, ended, unsaid }: SessionLine): string {
   return unsaid ? "unsaid" : (ended ?? status);
 }
 
-function renderTranscript(records: readonly JournalRecord[]): string {
+function renderTranscript(records: readonly JournalRecord[], mask: Mask): string {
   // Nothing of what the model sees in short is left out.
   const whole = records.filter(({ type }) => type !== "summary" && type !== "trim");
   return replay(whole)
@@ -145,7 +150,7 @@ function renderTranscript(records: readonly JournalRecord[]): string {
         case "tool":
           return `  ${message.status}: ${message.text.split("\n")[0] ?? ""}`;
         case "assistant":
-          return [textOf(message), ...toolCalls(message).map((call) => `  ▸ ${describeCall(call)}`)]
+          return [textOf(message), ...toolCalls(message).map((call) => `  ▸ ${describeCall(call, mask)}`)]
             .filter(Boolean)
             .join("\n");
       }

@@ -2,11 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { text } from "node:stream/consumers";
+import { text as read } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { keys } from "../../../src/queue/redis/keys.ts";
 import { deliver } from "../../../src/queue/session/mailbox/mailbox.ts";
 import { noonZone } from "../../fakes/noon.ts";
+import { call, calling } from "../../adapters/console/sessions.ts";
 import { useSetting } from "../hooks.ts";
 
 const here = useSetting();
@@ -50,7 +51,7 @@ describe("Other commands", () => {
     const program = spawn("sh", ["-c", 'exec "$@" >/dev/full', "sh", process.execPath, main, "usage"], {
       ...{ cwd: here.place.folder, env, stdio: ["ignore", "inherit", "pipe"] },
     });
-    const [said, [code]] = await Promise.all([text(program.stderr), once(program, "exit")]);
+    const [said, [code]] = await Promise.all([read(program.stderr), once(program, "exit")]);
     const sentence = "heddle: The output could not be written (ENOSPC): print it elsewhere.\n";
     expect([said, code]).toEqual([sentence, 1]);
 
@@ -115,6 +116,30 @@ describe("Other commands", () => {
     expect(lines.map((line): unknown => JSON.parse(line))).toHaveLength(3_000);
     const wrong = heddle(["threads", "show", thread, "--before", "yesterday"]);
     expect(await wrong.ended).toBe(2);
+  });
+
+  test("threads lists and shows no half of a secret where it cuts a text", async () => {
+    const author = { id: "U1", name: "Ada" };
+    const token = `ghp_${"aB3d".repeat(9)}`;
+    const tell = async (thread: string, before: number) => {
+      const text = `${"so ".repeat(before)}${token} and more`;
+      const records = [
+        { type: "turn-start", turn: "t", at: 1 },
+        { type: "user", message: { role: "user", id: "m", author, text, at: 1 } },
+        calling(1, [call("c", "bash", { command: text })]),
+      ];
+      await here.redis.client().rpush(keys.log(thread), ...records.map((record) => JSON.stringify(record)));
+      await here.redis.client().zadd(keys.threads, before, thread);
+      return thread;
+    };
+    const threads = await Promise.all([16, 36, 62].map((before, n) => tell(`slack:T1:C1:1.${n}`, before)));
+    const printed = [["list"], ["list", "--json"], ...threads.map((thread) => ["show", thread])];
+    for (const args of printed) {
+      const command = heddle(["threads", ...args]);
+      expect(await command.ended).toBe(0);
+      expect(command.output()).toContain("so so");
+      expect(command.output()).not.toContain("aB3d");
+    }
   });
 
   test("threads exports nothing of a thread in which no turn has started, and says so", async () => {
