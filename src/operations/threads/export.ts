@@ -38,8 +38,13 @@ async function* exportJson(
   let separator = "\n";
   for await (const { records } of readForward(redis, thread)) {
     for (const record of records) {
+      // Once more as a whole: names of fields may be secrets, and others are told by the name of theirs.
       yield separator +
-        JSON.stringify(record, (_name, value: unknown) => (typeof value === "string" ? mask(value) : value));
+        mask(
+          JSON.stringify(record, (_name, value: unknown) =>
+            typeof value === "string" ? mask(value) : value,
+          ),
+        );
       separator = ",\n";
     }
   }

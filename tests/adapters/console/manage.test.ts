@@ -84,6 +84,15 @@ test("a thread is saved as Markdown and as JSON, without its secrets", async () 
   expect(console.audited.at(-1)).toMatchObject({ action: "thread-exported", thread });
 });
 
+test("what is saved as JSON has no secret as the name of a field, nor under one that says so", async () => {
+  const thread = await makeThread();
+  const lease = await begin(redis, thread, "t2");
+  const password = ["Sup3r", "S3cret!"].join("");
+  await lease.append([calling(1, [call("c2", "http__post", { users: { [secret]: 1 }, password })])]);
+  const saved = await request(console.url, path(thread, "export?format=json"));
+  expect(JSON.stringify(saved.json())).toContain('{"users":{"[masked]":1},"password":"[masked]"}');
+});
+
 test("a secret at the place where Markdown cuts a result is saved in neither half", async () => {
   const thread = await makeThread();
   const lease = await begin(redis, thread, "t2");
