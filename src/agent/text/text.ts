@@ -34,6 +34,14 @@ export function cutText(text: string, characters: number): string {
     .trimEnd()}…`;
 }
 
+/**
+ * A text as searches compare it, whatever its case, and whether its accents are characters of their own, as in the names of
+ * files of a Mac. As long as `text.normalize()`, but for very few letters.
+ */
+export function foldText(text: string): string {
+  return text.normalize().toLowerCase();
+}
+
 /** A text on one line: every run of white space is one space. */
 export function toOneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();

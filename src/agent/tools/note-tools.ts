@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Note, noteScopes } from "../contracts/note-store.ts";
-import { cutText } from "../text/text.ts";
+import { cutText, foldText } from "../text/text.ts";
 import { defineTool, type ToolResult } from "./tool.ts";
 
 /** A scope with more is no memory any more: the agent tidies up instead. */
@@ -56,12 +56,12 @@ export const recallNotes = defineTool({
   async run({ scope, category, query = "" }, { notes }) {
     const all = await notes.list();
     if (all.length === 0) return { status: "ok", text: "There are no notes yet." };
-    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = foldText(query).split(/\s+/).filter(Boolean);
     const found = all.filter(
       (note) =>
         (scope === undefined || note.scope === scope) &&
         (category === undefined || note.category === category) &&
-        words.every((word) => note.text.toLowerCase().includes(word)),
+        words.every((word) => foldText(note.text).includes(word)),
     );
     if (found.length > 0) return { status: "ok", text: found.map(formatNote).join("\n") };
     const categories = [...new Set(all.map((note) => note.category))].join(", ");

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { JournalReader, JournalRecord } from "../journal/journal.ts";
 import { textOf, toolCalls } from "../messages.ts";
+import { foldText } from "../text/text.ts";
 import { defineTool } from "./tool.ts";
 
 const shownEntries = 20;
@@ -52,7 +53,7 @@ export const searchHistory = defineTool({
         ? { status: "ok", text: `${formatHead(found)}\n${found.text}` }
         : { status: "error", text: `There is no entry ${entry}; take a number from a search.` };
     }
-    const words = query.toLowerCase().split(/\s+/);
+    const words = foldText(query).split(/\s+/);
     const { lines, more } = await findEntries(history, words, before, isLate);
     if (lines.length === 0 && !more) lines.push("Nothing matches; try fewer or other words.");
     return { status: "ok", text: [...lines, ...(more ? [more] : [])].join("\n") };
@@ -90,7 +91,7 @@ async function findEntries(
 }
 
 function matches({ text }: Entry, words: readonly string[]): boolean {
-  const lower = text.toLowerCase();
+  const lower = foldText(text);
   return words.every((word) => lower.includes(word));
 }
 
@@ -193,8 +194,9 @@ function formatHead({ number, at }: Entry): string {
 }
 
 /** One line around the first place where the word stands. */
-function cutExcerpt(text: string, word: string): string {
-  const at = Math.max(0, text.toLowerCase().indexOf(word) - Math.floor(excerptCharacters / 3));
+function cutExcerpt(whole: string, word: string): string {
+  const text = whole.normalize();
+  const at = Math.max(0, foldText(text).indexOf(word) - Math.floor(excerptCharacters / 3));
   const piece = text
     .slice(at, at + excerptCharacters)
     .toWellFormed()

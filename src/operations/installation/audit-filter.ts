@@ -1,3 +1,4 @@
+import { foldText } from "../../agent/text/text.ts";
 import { parseThreadId } from "../../chat/threads.ts";
 import type { AuditEntry } from "../../telemetry/audit/chain.ts";
 import type { Mask } from "../excerpt.ts";
@@ -13,7 +14,7 @@ export type AuditFilter = Omit<AuditQuery, "before">;
  */
 export function createAuditFilter(filter: AuditFilter, mask: Mask): (entry: AuditEntry) => boolean {
   const { thread, channel, what, state, model, minCost = 0, since = 0, until = Infinity } = filter;
-  const person = filter.person?.trim().toLowerCase();
+  const person = foldText(filter.person?.trim() ?? "");
   return (entry) =>
     entry.at >= since &&
     entry.at < until &&
@@ -23,7 +24,7 @@ export function createAuditFilter(filter: AuditFilter, mask: Mask): (entry: Audi
     (channel === undefined || channel === readChannel(entry)) &&
     (model === undefined || readModels(entry).includes(model)) &&
     (minCost <= 0 || readCost(entry) >= minCost) &&
-    (!person || listPeople(entry).some((name) => mask(name).toLowerCase().includes(person)));
+    (!person || listPeople(entry).some((name) => foldText(mask(name)).includes(person)));
 }
 
 /** Everybody whom an entry names. */

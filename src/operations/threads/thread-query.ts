@@ -1,3 +1,4 @@
+import { foldText } from "../../agent/text/text.ts";
 import { parseThreadId } from "../../chat/threads.ts";
 import { channelIdOf } from "../names.ts";
 import type { ThreadFacets, ThreadPage, ThreadQuery } from "../finding.ts";
@@ -35,7 +36,7 @@ export function filterThreads(lines: readonly ThreadLine[], filter: Filter): Thr
 
 /** What a text is searched for: each of these has to be in it. */
 export function splitWords(text: string): string[] {
-  return text.toLowerCase().split(/\s+/).filter(Boolean);
+  return foldText(text).split(/\s+/).filter(Boolean);
 }
 
 /** What there is to filter by. */
@@ -99,7 +100,7 @@ function hasWords(line: ThreadLine, words: readonly string[]): boolean {
   if (words.length === 0) return true;
   const { platform, channel = "", author, title, thread } = line;
   const place = platform === "local" ? "console" : platform;
-  const text = `${title} ${thread} ${place} ${channel} ${author}`.toLowerCase();
+  const text = foldText(`${title} ${thread} ${place} ${channel} ${author}`);
   return words.every((word) => text.includes(word));
 }
 

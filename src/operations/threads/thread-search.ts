@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { textOf } from "../../agent/messages.ts";
+import { foldText, toOneLine } from "../../agent/text/text.ts";
 import { searchJournal } from "../../queue/session/journal/search-journal.ts";
 import type { Mask } from "../excerpt.ts";
 import type { SaidLine, SearchCursor, SearchPage } from "../finding.ts";
@@ -79,7 +80,7 @@ function createCandidateTest(words: readonly string[]): (json: string) => boolea
   const written = words.flatMap((word) => JSON.stringify(word).slice(1, -1).split("/"));
   return (json) => {
     if (unsaid.test(json)) return false;
-    const text = json.toLowerCase();
+    const text = foldText(json);
     return written.every((word) => text.includes(word));
   };
 }
@@ -99,8 +100,8 @@ function findExcerpt(
 }
 
 function cutExcerpt(said: string, words: readonly string[], mask: Mask): string | undefined {
-  const text = mask(said).replaceAll(/\s+/g, " ").trim();
-  const lower = text.toLowerCase();
+  const text = toOneLine(mask(said)).normalize();
+  const lower = foldText(text);
   if (!words.every((word) => lower.includes(word))) return undefined;
   const at = Math.max(0, lower.indexOf(words[0] ?? "") - excerptChars / 3);
   const part = text.slice(at, at + excerptChars).toWellFormed();

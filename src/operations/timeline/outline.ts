@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import { readFailedExit } from "../../agent/exit-code.ts";
 import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { textOf, toolCalls } from "../../agent/messages.ts";
+import { foldText } from "../../agent/text/text.ts";
 import { nameEnding } from "../../agent/silence.ts";
 import { makeTitle } from "../../chat/title.ts";
 import { readForward } from "../../queue/session/journal/journal.ts";
@@ -36,11 +37,11 @@ export function createOutlines(redis: Redis, mask: Mask): ThreadOutlines {
 
     async search(thread, query) {
       const found: FoundRecord[] = [];
-      const wanted = query.toLowerCase();
+      const wanted = foldText(query);
       for await (const { records, from } of readForward(redis, thread)) {
         for (const [index, record] of records.entries()) {
-          const text = mask(findSearchableText(record));
-          const at = text.toLowerCase().indexOf(wanted);
+          const text = mask(findSearchableText(record)).normalize();
+          const at = foldText(text).indexOf(wanted);
           if (at === -1) continue;
           if (found.length === foundRecords) return { found, hasMore: true };
           found.push({ position: from + index, excerpt: cutAround(text, at, wanted.length) });

@@ -185,6 +185,25 @@ describe("the list of all threads", () => {
     expect([all.length, new Set(all).size]).toEqual([449, 449]);
   });
 
+  test.each([
+    ["NFC", "NFD"],
+    ["NFD", "NFC"],
+  ])("finds words with accents that are written in %s by those in %s", async (said, asked) => {
+    const thread = newThread();
+    await write(redis, thread, `The CAFÉ in ${said}`.normalize(said));
+    const lease = await begin(redis, thread);
+    await lease.append([calling(1, [{ type: "text", text: `A crème brûlée in ${said}`.normalize(said) }])]);
+    await end(lease, answered(0.01));
+    const find = (words: string) => encodeURIComponent(`${words} ${said}`.normalize(asked));
+    expect(await get(`/api/sessions?words=${find("café")}`)).toMatchObject({ found: 1, lines: [{ thread }] });
+    const excerpt = `A crème brûlée in ${said}`;
+    const found = { found: [{ line: { thread }, excerpt }] };
+    expect(await get(`/api/search?words=${find("brûlée")}`)).toMatchObject(found);
+    const query = `/api/sessions/${encodeURIComponent(thread)}/search?query=`;
+    const inside = await get(`${query}${encodeURIComponent("Brûlée".normalize(asked))}`);
+    expect(inside).toMatchObject({ found: [{ excerpt }] });
+  });
+
   test("finds an address that was said in a message which Redis itself has written anew", async () => {
     const thread = "slack:T7:C1:1.5";
     const message = await write(redis, thread, "Look at the build");

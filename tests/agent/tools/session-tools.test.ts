@@ -27,6 +27,13 @@ describe("notes", () => {
     );
   });
 
+  test("are recalled by words with accents in either form", async () => {
+    const notes = session();
+    await run(notes, "record_note", { content: "The CAFÉ".normalize("NFD") });
+    for (const form of ["NFC", "NFD"])
+      expect((await run(notes, "recall_notes", { query: "café".normalize(form) })).text).toMatch(/^n1 /);
+  });
+
   test("are recalled by their scope", async () => {
     const notes = session();
     await run(notes, "record_note", { content: "of the thread" });

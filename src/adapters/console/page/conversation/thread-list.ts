@@ -3,6 +3,7 @@ import { threadAddress } from "../addresses.ts";
 import type { ThreadSummary } from "../../conversations/conversations.ts";
 import type { NeedSummary } from "../../streams/needs-feed.ts";
 import { type Attributes, element, icon, nameDay, timeElement } from "../dom.ts";
+import { foldText } from "../fold-text.ts";
 
 /** What a thread needs of a person, in its place. */
 const needWords = {
@@ -66,7 +67,7 @@ export class ThreadList {
 
   /** Shows those whose titles have all of these words. */
   search(text: string): void {
-    this.#words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    this.#words = foldText(text).split(/\s+/).filter(Boolean);
     this.#show();
   }
 
@@ -112,9 +113,7 @@ export class ThreadList {
     for (const { id } of all.slice(listed)) this.#threads.delete(id);
     const focused = [...this.#list.querySelectorAll("a")].find((link) => link === document.activeElement);
     this.#onCount(newest.length);
-    const found = newest.filter(({ title }) =>
-      this.#words.every((word) => title.toLowerCase().includes(word)),
-    );
+    const found = newest.filter(({ title }) => this.#words.every((word) => foldText(title).includes(word)));
     const rows = this.#withDays(found);
     if (rows.length === 0) rows.push(newest.length === 0 ? noThreads : notFound);
     if (newest.length >= listed) rows.push(olderThreads);

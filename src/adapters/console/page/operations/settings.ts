@@ -2,6 +2,7 @@
 import type { SettingLine, SettingOrigin, SettingsReport } from "../../../../operations/reports.ts";
 import { getSettings } from "../api.ts";
 import { type Child, element, timeElement } from "../dom.ts";
+import { foldText } from "../fold-text.ts";
 import { alert, type Column, emptyNote, facts, failure, section, table } from "./report.ts";
 
 const columns = ["Setting", "Value", "From"].map((name): Column => [name, false]);
@@ -47,11 +48,11 @@ export function openSettings(root: HTMLElement): () => void {
 
   function show(): void {
     if (!report) return;
-    const wanted = words.value.trim().toLowerCase();
+    const wanted = foldText(words.value.trim());
     const isWanted = ({ name, value, from }: SettingLine, place = "") =>
       // Whoever searches means all of them.
       (all.checked || wanted !== "" || !["default", "everywhere"].includes(from)) &&
-      [name, value, place].some((text) => text.toLowerCase().includes(wanted));
+      [name, value, place].some((text) => foldText(text).includes(wanted));
     const channels = report.channels.flatMap(({ id, name, settings }) => {
       const title = name === undefined ? id : `${name} · ${id}`;
       const lines = settings.filter((line) => isWanted(line, title));

@@ -3,6 +3,7 @@ import type { Outline } from "../../../../../operations/operations.ts";
 import { getOutline, searchRecords } from "../../api.ts";
 import { messageOf } from "../../transport.ts";
 import { type Child, element, icon, type IconName } from "../../dom.ts";
+import { foldText } from "../../fold-text.ts";
 import { pluralize } from "../../format.ts";
 import { onKeys } from "../../shortcuts.ts";
 import { announce, showToast } from "../../toast.ts";
@@ -112,8 +113,9 @@ export function timelineTools(thread: string, place: Place): { element: HTMLElem
 }
 
 function markFound(excerpt: string, query: string): Child[] {
-  const at = excerpt.toLowerCase().indexOf(query.toLowerCase());
+  const wanted = foldText(query);
+  const at = foldText(excerpt).indexOf(wanted);
   if (at === -1) return [excerpt];
-  const end = at + query.length;
+  const end = at + wanted.length;
   return [excerpt.slice(0, at), element("mark", {}, excerpt.slice(at, end)), excerpt.slice(end)];
 }
