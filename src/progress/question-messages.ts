@@ -64,7 +64,7 @@ export function renderDecision(
   decision?: Decision,
 ): OutboundMessage {
   const { markdown } = describeAsked(question, call, place);
-  const ending = describeOwnEnding(question, decision) ?? describeEnding(decision);
+  const ending = describeOwnEnding(question, decision, place.mask) ?? describeEnding(decision, place.mask);
   return { kind: "question", markdown: `${markdown}\n\n${ending}` };
 }
 
@@ -110,7 +110,7 @@ type Asked = Pick<OutboundMessage, "markdown" | "file">;
 function describeAsked(question: Question, call: ToolCall, { mask, messageChars }: QuestionPlace): Asked {
   switch (question.kind) {
     case "choice":
-      return showText(`❓ ${removeHidden(question.text)}`, messageChars - reservedChars);
+      return showText(`❓ ${removeHidden(mask(question.text))}`, messageChars - reservedChars);
     case "account":
       return { markdown: describeAccount(question) };
     case "input":
@@ -198,18 +198,18 @@ function showCut(text: string, characters: number): [lines: string[], isWhole: b
   return [[toCodeBlock(cut.start), omitted, toCodeBlock(cut.end)], false];
 }
 
-function describeEnding(decision: Decision | undefined): string {
+function describeEnding(decision: Decision | undefined, mask: QuestionPlace["mask"]): string {
   switch (decision?.kind) {
     case "approved":
       return decision.rules
         ? `✅ **Approved for this thread** by ${escapeMarkdown(decision.by.name)}. \`!approvals\` shows what is, and takes it back.`
         : `✅ **Approved** by ${escapeMarkdown(decision.by.name)}.`;
     case "denied":
-      return `🚫 **Denied** by ${escapeMarkdown(decision.by.name)}${decision.reason ? `: ${shorten(decision.reason)}` : "."}`;
+      return `🚫 **Denied** by ${escapeMarkdown(decision.by.name)}${decision.reason ? `: ${shorten(mask(decision.reason))}` : "."}`;
     case "answered":
       return decision.text === undefined
         ? `↩️ ${escapeMarkdown(decision.by.name)} answered below.`
-        : `↩️ ${escapeMarkdown(decision.by.name)}: **${shorten(decision.text)}**`;
+        : `↩️ ${escapeMarkdown(decision.by.name)}: **${shorten(mask(decision.text))}**`;
     case "unasked":
       return "🚫 This could not be asked.";
     case "expired":
@@ -228,20 +228,24 @@ function describeAccount({ requester, server, host }: Extract<Question, { kind: 
 }
 
 /** Where the words for other questions do not fit. */
-function describeOwnEnding(question: Question, decision: Decision | undefined): string | undefined {
-  if (question.kind === "account") return describeConnecting(decision);
+function describeOwnEnding(
+  question: Question,
+  decision: Decision | undefined,
+  mask: QuestionPlace["mask"],
+): string | undefined {
+  if (question.kind === "account") return describeConnecting(decision, mask);
   if (question.kind !== "input" || decision?.kind !== "answered") return undefined;
   const answer = inputAnswerSchema.safeParse(parseJson(decision.text ?? "")).data;
   const name = escapeMarkdown(decision.by.name);
   if (answer?.action !== "accept") return `🚫 **Declined** by ${name}.`;
   const said = Object.entries(answer.content ?? {}).map(([field, value]) => `${field}: ${String(value)}`);
-  return said.length > 0 ? `↩️ ${name}: **${shorten(said.join(", "))}**` : `↩️ ${name} has done it.`;
+  return said.length > 0 ? `↩️ ${name}: **${shorten(mask(said.join(", ")))}**` : `↩️ ${name} has done it.`;
 }
 
-function describeConnecting(decision: Decision | undefined): string {
+function describeConnecting(decision: Decision | undefined, mask: QuestionPlace["mask"]): string {
   if (decision?.kind === "approved") return `✅ **Connected** by ${escapeMarkdown(decision.by.name)}.`;
   if (decision?.kind === "denied") return `🚫 **Not connected**, said ${escapeMarkdown(decision.by.name)}.`;
-  return describeEnding(decision);
+  return describeEnding(decision, mask);
 }
 
 /** `intake/questions/question-decisions.ts` reads their ids. */

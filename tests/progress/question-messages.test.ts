@@ -191,6 +191,26 @@ describe("The question about a call", () => {
     }
   });
 
+  test("masks a secret before the agent's own question is cut, and the words of a decision", () => {
+    const mask = (text: string) => text.replaceAll("s3cret-token", "[secret]");
+    const choice: Question = { ...question, kind: "choice", text: "", choices: [] };
+    for (let at = 100; at < 1_400; at += 7) {
+      const words = `${"x".repeat(at)}s3cret-token${"y".repeat(2_000)}`;
+      const said: Decision = { kind: "denied", by: ada, reason: words, at: 1 };
+      const shown = [
+        renderQuestion({ ...choice, text: words }, bash("ls"), { ...place, mask }),
+        renderDecision(question, bash("ls"), { ...place, mask }, said),
+        renderDecision(
+          choice,
+          bash("ls"),
+          { ...place, mask },
+          { kind: "answered", by: ada, text: words, at: 1 },
+        ),
+      ];
+      expect(JSON.stringify(shown)).not.toMatch(/s3cret|token/);
+    }
+  });
+
   test("is plain to Slack where blocks of Markdown are refused: every piece of a long call is code", () => {
     const command = Array.from({ length: 400 }, (_, line) => `echo line ${line} && true`).join("\n");
     const wide = { ...place, messageChars: 11_500 };
