@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Speaker, UserMessage } from "../agent/messages.ts";
-import { cutText } from "../agent/text/text.ts";
+import { cutWords } from "../agent/text/text.ts";
 import { escapeMarkdown } from "../chat/escape-markdown.ts";
 import { type ChatSurface, SurfaceError } from "../chat/surface.ts";
 import { parseThreadId, threadId, type ThreadId } from "../chat/threads.ts";
@@ -166,7 +166,7 @@ export async function announce(
 }
 
 function describe(name: string, { author, text }: UserMessage): string {
-  const shown = cutText(text.split("\n").slice(2).join("\n"), shownChars);
+  const shown = cutWords(text.split("\n").slice(2).join("\n"), shownChars);
   const quoted = shown.split("\n").map((line) => `> ${escapeMarkdown(line)}`);
   return [`🔔 Trigger ${escapeMarkdown(name)}, for ${escapeMarkdown(author.name)}:`, ...quoted].join("\n");
 }

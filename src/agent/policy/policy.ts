@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { cutText } from "../text/text.ts";
+import { cutWords } from "../text/text.ts";
 import type { Tool, ToolEffect } from "../tools/tool.ts";
 import {
   type CommandPattern,
@@ -166,9 +166,6 @@ function explainByDefault(what: string): string {
   return `the operator's rules say so for “${quoteShort(what)}”.`;
 }
 
-/** Whole words: what is shown is masked later, and half a secret would not be recognised. */
 function quoteShort(what: string): string {
-  const words = what.slice(0, 400).replaceAll(/\s+/g, " ");
-  const cut = cutText(words, 80);
-  return cut === words ? cut : cut.replace(/ \S*$/, " …");
+  return cutWords(what.slice(0, 400).replaceAll(/\s+/g, " "), 80);
 }

@@ -35,6 +35,15 @@ export function cutText(text: string, characters: number): string {
 }
 
 /**
+ * The same without the beginning of a word at the cut, unless there is no other: of what is masked later, half a secret
+ * would not be recognised. A word is of the signs that secrets have: other scripts are cut anywhere.
+ */
+export function cutWords(text: string, characters: number): string {
+  const cut = cutText(text, characters);
+  return cut === text ? cut : cut.replace(/(?<=[^!-~])[!-~]+…$/, "…");
+}
+
+/**
  * A text as searches compare it, whatever its case, and whether its accents are characters of their own, as in the names of
  * files of a Mac. As long as `text.normalize()`, but for very few letters.
  */

@@ -1,5 +1,5 @@
 import type { UserMessage } from "../../agent/messages.ts";
-import { cutText } from "../../agent/text/text.ts";
+import { cutWords } from "../../agent/text/text.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import { handleOf } from "../../queue/session/mailbox/waiting-messages.ts";
 import type { WaitingThread } from "../../queue/turns/channel-queue.ts";
@@ -117,7 +117,7 @@ export function firstWords({ text, enclosed }: UserMessage): string {
 
 /** Of a text, on one line. */
 export function firstCharacters(text: string): string {
-  return cutText(text.replaceAll(/\s+/g, " ").trim(), shownChars);
+  return cutWords(text.replaceAll(/\s+/g, " ").trim(), shownChars);
 }
 
 export function formatAge(ms: number): string {

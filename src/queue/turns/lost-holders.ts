@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { OpenCall } from "../../agent/journal/history.ts";
 import { createStoredParser } from "../../agent/text/parse-stored.ts";
-import { cutText } from "../../agent/text/text.ts";
+import { cutWords } from "../../agent/text/text.ts";
 import type { ThreadId } from "../../chat/threads.ts";
 import type { KillReport } from "../../sandbox/sandbox.ts";
 import type { OutboxEntry } from "../outbox/contracts.ts";
@@ -162,7 +162,7 @@ export function nameCalls(open: readonly OpenCall[]): string[] {
     .map(({ call: { name, input } }) => {
       const command = typeof input === "object" && input !== null && "command" in input ? input.command : "";
       const [line = ""] = typeof command === "string" ? command.trim().split("\n") : [];
-      return cutText(line || name, commandCharacters);
+      return cutWords(line || name, commandCharacters);
     });
 }
 

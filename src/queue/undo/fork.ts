@@ -1,4 +1,4 @@
-import { cutText } from "../../agent/text/text.ts";
+import { cutWords } from "../../agent/text/text.ts";
 import { untilAborted } from "../../agent/until-aborted.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
 import type { OpenedThread } from "../../chat/surface.ts";
@@ -79,7 +79,7 @@ async function makeForkTitle({ lease: { thread, found }, options }: HeldSession)
   const first = await readFirstMessage(options.redis, thread);
   const origin = title || forkTitle || describeTurn({ asked: first ? [first] : [] });
   const number = readForks(found.head) + 1;
-  return `${cutText(origin, titleChars)} (${number === 1 ? "fork" : `fork ${number}`})`;
+  return `${cutWords(origin, titleChars)} (${number === 1 ? "fork" : `fork ${number}`})`;
 }
 
 function readForks({ forks }: Record<string, string>): number {

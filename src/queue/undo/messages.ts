@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { OutboundMessage } from "../../chat/outbound.ts";
 import { escapeMarkdown } from "../../chat/escape-markdown.ts";
-import { cutText } from "../../agent/text/text.ts";
+import { cutText, cutWords } from "../../agent/text/text.ts";
 import type { UserMessage } from "../../agent/messages.ts";
 import type { FileDifference } from "../../sandbox/checkpoints.ts";
 import type { PastTurn } from "./find-turns.ts";
@@ -34,7 +34,7 @@ const aboutChars = 80;
 /** The first words of what a turn began with. */
 export function describeTurn({ asked }: Pick<PastTurn, "asked">): string {
   const [first] = asked;
-  return first ? cutText(firstLine(first), aboutChars) : "a turn of its own accord";
+  return first ? cutWords(firstLine(first), aboutChars) : "a turn of its own accord";
 }
 
 function firstLine({ text, enclosed }: UserMessage): string {

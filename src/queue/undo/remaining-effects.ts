@@ -1,7 +1,7 @@
 import { openPullRequestName, openRepositoryName } from "../../agent/contracts/repositories.ts";
 import { findPush } from "../../agent/pushes.ts";
 import { proposePlanName } from "../../agent/planning.ts";
-import { cutText } from "../../agent/text/text.ts";
+import { cutWords } from "../../agent/text/text.ts";
 import { webFetchName, webSearchName } from "../../agent/contracts/web.ts";
 import type { PastTurn } from "./find-turns.ts";
 
@@ -39,7 +39,7 @@ export function listRemainingEffects(turns: readonly PastTurn[]): string[] {
     const command = name === "bash" ? readCommand(input) : undefined;
     if (name === "bash") {
       const pushed = command && findPush(command);
-      if (pushed !== undefined) pushes.add(cutText(pushed.replaceAll("`", "'"), commandChars));
+      if (pushed !== undefined) pushes.add(cutWords(pushed.replaceAll("`", "'"), commandChars));
     } else if (!undoable.has(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   const others = [...counts].map(

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createMasker } from "../../../src/agent/secrets/mask-secrets.ts";
 import type { UserMessage } from "../../../src/agent/messages.ts";
 import { describeQueue, formatAge, readQueueCommand } from "../../../src/intake/text-commands/queue.ts";
 
@@ -40,9 +41,18 @@ const nothing = {
 } as const;
 const thread = { platform: "slack", workspace: "T", channel: "C", thread: "1" };
 
+test("A queue shows no half of a secret, which is masked only with the whole answer", () => {
+  const { mask } = createMasker([]);
+  const token = `ghp_${"aB3d".repeat(9)}`;
+  for (let words = 5; words < 30; words += 1) {
+    const messages = [message(7, "Ada", `${"so ".repeat(words)}${token} and more`, 3)];
+    expect(mask(describeQueue({ ...nothing, messages }))).not.toContain("aB3d");
+  }
+});
+
 test("A queue is told by place, person, time and first words, of which none is markup or calls anybody", () => {
   const messages = [
-    message(7, "**Ada**", `check\nthe *build* ${"x".repeat(100)}`, 3),
+    message(7, "**Ada**", `check\nthe *build* ${"now ".repeat(50)}`, 3),
     message(undefined, "Bob", "from an older Heddle", 0),
   ];
   const others = [{ thread, first: message(1, "Cleo", "compare", 150), messages: 3 }];
@@ -50,7 +60,7 @@ test("A queue is told by place, person, time and first words, of which none is m
   expect(lines).toEqual([
     "**Waiting in this thread**",
     [
-      `1. \`m7\` · \\*\\*Ada\\*\\*, 3 min ago: check the \\*build\\* ${"x".repeat(61)}…`,
+      `1. \`m7\` · \\*\\*Ada\\*\\*, 3 min ago: check the \\*build\\* ${"now ".repeat(15)}…`,
       "2. Bob, just now: from an older Heddle",
     ].join("\n"),
     "**Waiting in other threads of this channel**",

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import { nameEnding, type TurnEnding } from "../../../agent/silence.ts";
+import { cutWords } from "../../../agent/text/text.ts";
 import type { ThreadId } from "../../../chat/threads.ts";
 import { keys } from "../../redis/keys.ts";
 import { readFirstMessage, readJournalSlice } from "../journal/journal.ts";
@@ -67,7 +68,7 @@ export function createOverview(redis: Redis): Overview {
     const message = await readFirstMessage(redis, thread);
     if (!message) return undefined;
     const files = message.enclosed?.files?.map(({ name }) => name).join(", ") ?? "";
-    const text = cutWords(message.text.trim() || files);
+    const text = cutWords(message.text.trim() || files, textChars);
     const oldest = beginnings.keys().next();
     if (beginnings.size >= remembered && !oldest.done) beginnings.delete(oldest.value);
     const beginning = { text, author: message.author.name };
@@ -152,9 +153,4 @@ export function listThreadsToDo(redis: Redis): Promise<ThreadId[]> {
 /** Where each thread of a queue stands in it, counted from 1. */
 export function placesOf(queue: readonly ThreadId[]): ReadonlyMap<ThreadId, number> {
   return new Map(queue.map((thread, index) => [thread, index + 1]));
-}
-
-/** Whole words, where there are any: what is shown is masked later, and half a secret would not be recognised. */
-function cutWords(text: string): string {
-  return text.length <= textChars ? text : text.slice(0, textChars).replace(/\s+\S*$/, "");
 }
