@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import { createCallIndex } from "../../src/operations/timeline/calls.ts";
+import { createOutlines } from "../../src/operations/timeline/outline.ts";
 import { makeExcerpt } from "../../src/operations/excerpt.ts";
 import { buildTimeline } from "../../src/operations/timeline/timeline.ts";
 import { begin, call, calling, write } from "../adapters/console/sessions.ts";
@@ -92,4 +93,22 @@ test("Others run between the long calls of a turn's list", async () => {
   counted.isOver = true;
   expect(calls).toHaveLength(6);
   expect(counted.most).toBeLessThan(100_000);
+});
+
+test("A search in a timeline masks what has the words alone, and others run between", async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const redis = server.client();
+  await write(redis, "slack:T1:C1:1.1", "Write it");
+  const lease = await begin(redis, "slack:T1:C1:1.1", "t1");
+  await lease.append([1, 2, 3, 4, 5, 6].map(written));
+  const counted = countHeldUp();
+  const { found } = await createOutlines(redis, counted.mask).search("slack:T1:C1:1.1", "XXX");
+  counted.isOver = true;
+  expect(found).toHaveLength(6);
+  expect(counted.most).toBeLessThan(100_000);
+  const masked = countMasked();
+  const none = await createOutlines(redis, masked.mask).search("slack:T1:C1:1.1", "y");
+  expect(none).toEqual({ found: [], hasMore: false });
+  expect(masked.chars).toBe(0);
 });

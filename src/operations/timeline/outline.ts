@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { readFailedExit } from "../../agent/exit-code.ts";
 import type { JournalRecord } from "../../agent/journal/journal.ts";
 import { textOf, toolCalls } from "../../agent/messages.ts";
@@ -40,7 +41,11 @@ export function createOutlines(redis: Redis, mask: Mask): ThreadOutlines {
       const wanted = foldText(query);
       for await (const { records, from } of readForward(redis, thread)) {
         for (const [index, record] of records.entries()) {
-          const text = mask(findSearchableText(record)).normalize();
+          const written = findSearchableText(record);
+          // Few texts have it, and to mask a long one takes milliseconds.
+          if (!foldText(written).includes(wanted) && !wanted.includes("masked")) continue;
+          const text = mask(written).normalize();
+          await yieldToOthers();
           const at = foldText(text).indexOf(wanted);
           if (at === -1) continue;
           if (found.length === foundRecords) return { found, hasMore: true };
