@@ -38,13 +38,37 @@ export class CommandList {
     const key = isPlain
       ? joined
       : `${[...assignments, "", ...writes, isOpen ? "…" : ""].join("\0")}\0\0${joined}`;
-    if (known.has(key)) return false;
+    const { size } = known;
     known.add(key);
-    this.#commands.push({ words, text: words.join(" "), assignments, writes, isOpen });
+    if (known.size === size) return false;
+    this.#commands.push(new Listed(words, of));
     return true;
   }
 
   commands(): ListedCommand[] {
     return this.#commands;
+  }
+}
+
+/** Its text is long and seldom asked for. */
+class Listed implements ListedCommand {
+  readonly words: readonly string[];
+  readonly assignments: readonly string[];
+  readonly writes: readonly string[];
+  readonly isOpen: boolean;
+  #text: string | undefined;
+
+  constructor(
+    words: readonly string[],
+    { assignments, writes, isOpen }: Omit<ListedCommand, "words" | "text">,
+  ) {
+    this.words = words;
+    this.assignments = assignments;
+    this.writes = writes;
+    this.isOpen = isOpen;
+  }
+
+  get text(): string {
+    return (this.#text ??= this.words.join(" "));
   }
 }

@@ -36,13 +36,21 @@ export function compileCommandPattern(pattern: string): CommandPattern {
   const equals = pattern.split("=").length - 1;
   const shows = ({ writes, assignments }: ListedCommand) =>
     writes.length <= redirections && assignments.length <= equals;
+  const [beginning = ""] = pattern.split("*");
+  const matchesText = (command: ListedCommand) => mayBegin(command, beginning) && matches(command.text);
   return {
     allows: (command) =>
       matchesEverything ||
-      (isPlain(command) ? matches(command.text) : shows(command) && matches(writeOut(command))),
+      (isPlain(command) ? matchesText(command) : shows(command) && matches(writeOut(command))),
     concerns: (command) =>
-      matches(command.text) || (!isPlain(command) && matches(writeOut(command))) || matchesLoosely(command),
+      matchesText(command) || (!isPlain(command) && matches(writeOut(command))) || matchesLoosely(command),
   };
+}
+
+/** Whether a command's text may begin so, by its first word alone: most patterns are about another program. */
+function mayBegin({ words }: ListedCommand, beginning: string): boolean {
+  const program = words[0] ?? "";
+  return program.startsWith(beginning) || beginning.startsWith(program);
 }
 
 function isPlain({ writes, assignments }: ListedCommand): boolean {
@@ -105,16 +113,16 @@ function compileWords(words: readonly string[], endsOpen: boolean): (command: Li
     isAny: word === "*",
     isName: /^[a-z][\w-]*\*?$/.test(word),
   }));
-  return ({ words: [program = "", ...rest], isOpen }) => {
-    if (!pattern[0]?.matches(program)) return false;
+  return (command) => {
+    if (!pattern[0]?.matches(command.words[0] ?? "")) return false;
     let met = meet(pattern, 1);
-    for (const word of describeWords(nameProgram(program), rest)) {
+    for (const word of describeWords(command.words)) {
       if (endsOpen && met.has(pattern.length)) return true;
       met = meetWord(pattern, met, word);
       if (met.size === 0) return false;
     }
     if (met.has(pattern.length)) return true;
-    return isOpen && [...met].some((count) => pattern.slice(count).every(({ isName }) => isName));
+    return command.isOpen && [...met].some((count) => pattern.slice(count).every(({ isName }) => isName));
   };
 }
 
@@ -145,11 +153,13 @@ interface DescribedWord {
   mayBeLeftOut: boolean;
 }
 
-/** What a program's words are, as far as it can be told. */
-function* describeWords(program: string, words: readonly string[]): Generator<DescribedWord, void> {
+/** What the words behind a command's program are, as far as it can be told. */
+function* describeWords(words: readonly string[]): Generator<DescribedWord, void> {
+  const program = nameProgram(words[0] ?? "");
   let option: string | undefined;
   let isBeforeSubcommand = true;
-  for (const text of words) {
+  for (let at = 1; at < words.length; at += 1) {
+    const text = words[at] ?? "";
     const isValue = option !== undefined && isBeforeSubcommand && takesValue(program, option);
     const isNextOption = isOption(text);
     if (!isValue && !isNextOption) isBeforeSubcommand = false;

@@ -1,3 +1,5 @@
+import { splitWords } from "./read-script.ts";
+
 /** Settings that name programs: what variables before a command, and `git -c`, make it run. */
 
 /** What runs besides the command itself: a script for a shell, or a command as words. */
@@ -38,10 +40,12 @@ function scriptOfSetting(value: string): string {
 
 /** What `git -c key=value …` runs: an alias where it is the subcommand, and programs that it sets. */
 export function* findConfigured(rest: readonly string[]): Generator<Configured, void> {
-  const known = new Set(rest);
   let found = 0;
+  // Made for the first alias. All words are not looked through for each of many.
+  let known: ReadonlySet<string> | undefined;
+  const isKnown = (alias: string) => (known ??= new Set(rest)).has(alias);
   for (const [index, word] of rest.entries()) {
-    const configured = rest[index - 1] === "-c" ? readSetting(word, rest, index, known) : undefined;
+    const configured = rest[index - 1] === "-c" ? readSetting(word, rest, index, isKnown) : undefined;
     if (configured) yield configured;
     // Its value stands in a variable, which counts as not told.
     const named = rest[index - 1] === "--config-env" ? word : /^--config-env=(.*)$/s.exec(word)?.[1];
@@ -59,11 +63,11 @@ function readSetting(
   word: string,
   rest: readonly string[],
   at: number,
-  known: ReadonlySet<string>,
+  isKnown: (alias: string) => boolean,
 ): Configured | undefined {
   const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
   const alias = /^alias\.(.+)$/i.exec(key)?.[1];
-  const used = alias !== undefined && known.has(alias) ? rest.indexOf(alias, at + 1) : -1;
+  const used = alias !== undefined && isKnown(alias) ? rest.indexOf(alias, at + 1) : -1;
   if (used >= 0) return fillAlias(value, rest.slice(used + 1));
   return programs.test(key) && !harmless.test(value) ? { script: value.replace(/^!/, "") } : undefined;
 }
@@ -78,5 +82,5 @@ const maxSettings = 16;
 
 function fillAlias(value: string, behind: readonly string[]): Configured {
   if (value.startsWith("!")) return { script: [value.slice(1), ...behind].join(" ") };
-  return { words: ["git", ...value.split(/\s+/).filter(Boolean), ...behind] };
+  return { words: ["git", ...splitWords(value), ...behind] };
 }

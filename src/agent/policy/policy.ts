@@ -67,7 +67,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
       return decide(
         mine.find((entry) => !entry.command),
         fallback,
-        tool.name,
+        () => tool.name,
       );
     }
     const { commands, isTold } = list(script);
@@ -75,7 +75,7 @@ export function createPolicy(rules: readonly ToolRule[], fallback: ToolAction): 
       decide(
         mine.find((entry) => isAbout(entry, command)),
         fallback,
-        command.text,
+        () => command.text,
       ),
     );
     if (!isTold) decisions.push(decideUntold(mine, fallback, script));
@@ -108,10 +108,10 @@ function isAbout({ rule, command }: CompiledRule, listed: ListedCommand): boolea
   return rule.action === "allow" ? command.allows(listed) : command.concerns(listed);
 }
 
-function decide(entry: CompiledRule | undefined, fallback: ToolAction, what: string): PolicyDecision {
+function decide(entry: CompiledRule | undefined, fallback: ToolAction, what: () => string): PolicyDecision {
   const action = entry?.rule.action ?? fallback;
   if (action === "allow") return { action };
-  const why = toSentence(entry?.rule.why ?? explainByDefault(what));
+  const why = toSentence(entry?.rule.why ?? explainByDefault(what()));
   return action === "ask" && entry?.asking ? { action, why, rules: [entry.asking] } : { action, why };
 }
 

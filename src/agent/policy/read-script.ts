@@ -28,6 +28,11 @@ export function readScript(script: string, depth: number): ParsedScript {
   return { commands: reader.commands, isCertain: reader.isCertain };
 }
 
+/** The words of a text without quotes. */
+export function splitWords(text: string): string[] {
+  return text.match(/\S+/g) ?? [];
+}
+
 class ScriptReader {
   readonly commands: ReadCommand[] = [];
   isCertain = true;
@@ -49,18 +54,23 @@ class ScriptReader {
         this.#endCommand(list);
         return;
       }
-      if (char === "&" && this.#script[this.#at + 1] === ">") {
+      const kind = tellKind(this.#script.charCodeAt(this.#at));
+      if (kind === "plain") list.command.add(this.#readPlain());
+      else if (kind === "separator") this.#readSeparator(char, list);
+      else if (kind === "sign") this.#readSign(char, list.command, depth);
+      else {
+        list.command.endWord();
         this.#at += 1;
-        this.#readRedirection(">", list.command);
-      } else if (/[;&|()\n]/.test(char)) {
-        this.#readSeparator(char, list);
-      } else {
-        this.#readPiece(char, list.command, depth);
       }
     }
   }
 
   #readSeparator(char: string, list: ListState): void {
+    if (char === "&" && this.#script[this.#at + 1] === ">") {
+      this.#at += 1;
+      this.#readRedirection(">", list.command);
+      return;
+    }
     this.#endCommand(list);
     if (char === "(") list.subshells += 1;
     if (char === ")") list.subshells = Math.max(0, list.subshells - 1);
@@ -70,16 +80,15 @@ class ScriptReader {
   }
 
   #endCommand(list: ListState): void {
-    const read: ReadCommand = { ...list.command.take(), fedBy: list.fedBy };
+    const read = list.command.take(list.fedBy);
+    if (!read) return;
     // The parentheses of its patterns have no partner.
     if (read.words.includes("case")) this.isCertain = false;
-    if (read.words.length === 0 && read.writes.length === 0) return;
     this.commands.push(read);
     list.last = read;
   }
 
-  /** Reads what belongs to a command, or parts its words. */
-  #readPiece(char: string, command: CommandWords, depth: number): void {
+  #readSign(char: string, command: CommandWords, depth: number): void {
     const next = this.#script[this.#at + 1];
     if (char === "#" && command.isBetweenWords) {
       this.#skipComment();
@@ -94,20 +103,25 @@ class ScriptReader {
       this.#readEscape(next, command);
     } else if (char === "<" || char === ">") {
       this.#readRedirection(char, command);
-    } else if (/\s/.test(char)) {
-      command.endWord();
-      this.#at += 1;
     } else {
-      command.add(this.#readRun(plainRun, char));
+      command.add(this.#readPlain());
     }
   }
 
-  /** Reads the characters that mean themselves, from here on; without any, the one that stands here. */
-  #readRun(run: RegExp, char: string): string {
-    run.lastIndex = this.#at;
-    const text = run.exec(this.#script)?.[0] ?? char;
-    this.#at += text.length;
-    return text;
+  /** Reads the character that stands here and those behind it that mean themselves. */
+  #readPlain(): string {
+    const from = this.#at;
+    do this.#at += 1;
+    while (this.#at < this.#script.length && tellKind(this.#script.charCodeAt(this.#at)) === "plain");
+    return this.#script.slice(from, this.#at);
+  }
+
+  /** Reads the characters that mean themselves in quotes, from here on; without any, the one that stands here. */
+  #readRun(run: RegExp): string {
+    const from = this.#at;
+    run.lastIndex = from;
+    this.#at = run.test(this.#script) ? run.lastIndex : from + 1;
+    return this.#script.slice(from, this.#at);
   }
 
   #skipComment(): void {
@@ -176,7 +190,7 @@ class ScriptReader {
     }
     if (kind === "double" && isSubstitution(char, next) && !"<>".includes(char))
       return this.#readSubstitution(depth);
-    return this.#readRun(quotedRuns[kind], char);
+    return this.#readRun(quotedRuns[kind]);
   }
 }
 
@@ -196,35 +210,55 @@ interface ListState {
 /** `ansi` is `$'…'`: the only single quotes in which a backslash may stand before the quote. */
 type Quotes = "single" | "double" | "ansi";
 
-/** Characters that mean themselves, read at once: one at a time takes four times as long. */
-const plainRun = /[^\s;&|()<>$`'"\\#]+/y;
+/** What a character outside quotes does: it stands for itself, parts words, parts commands, or something else. */
+type CharKind = "plain" | "blank" | "separator" | "sign";
+
+function tellKind(code: number): CharKind {
+  return asciiKinds[code] ?? findKind(String.fromCharCode(code));
+}
+
+function findKind(char: string): CharKind {
+  if (/[;&|()\n]/.test(char)) return "separator";
+  if (/\s/.test(char)) return "blank";
+  return /[<>$`'"\\#]/.test(char) ? "sign" : "plain";
+}
+
+const asciiKinds = Array.from({ length: 128 }, (_, code) => findKind(String.fromCharCode(code)));
+
+/** Characters that mean themselves in quotes, read at once: one at a time takes four times as long. */
 const quotedRuns: Readonly<Record<Quotes, RegExp>> = {
   single: /[^']+/y,
   double: /[^"\\$`]+/y,
   ansi: /[^'\\]+/y,
 };
 
-/** The words of the command that is being read, and apart from them the targets of its redirections. */
+/** The command that is being read, word by word. */
 class CommandWords {
   #words: string[] = [];
   #writes: string[] = [];
   #given: (string | undefined)[] = [];
-  /** The word that is being read, in the pieces that quotes and backslashes make of it; none between words. */
-  #pieces: string[] = [];
+  /** The word that is being read, up to the last quote or backslash inside it; undefined without any. */
+  #before: string | undefined;
+  /** The rest of that word; undefined between words. */
+  #piece: string | undefined;
   /** Whether a quote or a backslash ends the last piece. */
   #endsApart = false;
   /** The redirection whose target comes next. */
   #operator: string | undefined;
 
   get isBetweenWords(): boolean {
-    return this.#pieces.length === 0;
+    return this.#piece === undefined;
   }
 
   add(text: string): void {
-    const last = this.#pieces.pop();
-    if (last === undefined) this.#pieces.push(text);
-    else if (this.#endsApart) this.#pieces.push(closeVariable(last, text), text);
-    else this.#pieces.push(last + text);
+    if (this.#piece === undefined) {
+      this.#piece = text;
+    } else if (this.#endsApart) {
+      this.#before = (this.#before ?? "") + closeVariable(this.#piece, text);
+      this.#piece = text;
+    } else {
+      this.#piece += text;
+    }
     this.#endsApart = false;
   }
 
@@ -236,38 +270,44 @@ class CommandWords {
   }
 
   endWord(): void {
-    if (this.isBetweenWords) return;
-    const word = this.#pieces.join("");
+    if (this.#piece === undefined) return;
+    const word = this.#before === undefined ? this.#piece : this.#before + this.#piece;
     if (this.#operator === undefined) this.#words.push(word);
-    else if (this.#operator === "<<<") this.#given.push(word);
-    else if (this.#operator === "<" && word.startsWith("<(")) this.#given.push(`$${word.slice(1)}`);
-    else if (this.#operator.startsWith("<<")) this.#given.push(undefined);
-    else if (isFileWrite(this.#operator, word)) this.#writes.push(word);
-    this.#operator = undefined;
+    else this.#endTarget(this.#operator, word);
     this.#dropWord();
+  }
+
+  #endTarget(operator: string, word: string): void {
+    if (operator === "<<<") this.#given.push(word);
+    else if (operator === "<" && word.startsWith("<(")) this.#given.push(`$${word.slice(1)}`);
+    else if (operator.startsWith("<<")) this.#given.push(undefined);
+    else if (isFileWrite(operator, word)) this.#writes.push(word);
+    this.#operator = undefined;
   }
 
   /** The next word is the target of a redirection; a number or `{name}` directly before it is a file descriptor. */
   redirect(operator: string): void {
-    if (this.#pieces.length === 1 && /^(?:\d+|\{\w+\})$/.test(this.#pieces[0] ?? "")) this.#dropWord();
+    if (this.#before === undefined && /^(?:\d+|\{\w+\})$/.test(this.#piece ?? "")) this.#dropWord();
     this.endWord();
     this.#operator = operator;
   }
 
   #dropWord(): void {
-    this.#pieces = [];
+    this.#before = undefined;
+    this.#piece = undefined;
     this.#endsApart = false;
   }
 
-  /** Ends the command: gives what it has, and begins the next one. */
-  take(): Pick<ReadCommand, "words" | "writes" | "given"> {
+  /** Ends the command and begins the next one. Gives it if it has words, or empties a file. */
+  take(fedBy: ReadCommand | undefined): ReadCommand | undefined {
     this.endWord();
-    const taken = { words: this.#words, writes: this.#writes, given: this.#given };
+    this.#operator = undefined;
+    const read: ReadCommand = { words: this.#words, writes: this.#writes, given: this.#given, fedBy };
+    this.#given = [];
+    if (read.words.length === 0 && read.writes.length === 0) return undefined;
     this.#words = [];
     this.#writes = [];
-    this.#given = [];
-    this.#operator = undefined;
-    return taken;
+    return read;
   }
 }
 

@@ -1,7 +1,12 @@
 /** The sign in a command of xargs and parallel in whose place they put what they read. */
 
-/** A word with what is read in the place of `{}`; what is all of a word follows the command's words instead. */
-export function fillHole(word: string, words: readonly string[]): string[] {
+/** A command with what is read in the place of `{}`; what is all of a word follows the command's words instead. */
+export function fillHoles(command: readonly string[], words: readonly string[]): readonly string[] {
+  if (!command.some((word) => word.includes("{}"))) return command;
+  return command.flatMap((word) => fillHole(word, words));
+}
+
+function fillHole(word: string, words: readonly string[]): string[] {
   if (!word.includes("{}")) return [word];
   if (word === "{}") return [];
   const value = words.join(" ");

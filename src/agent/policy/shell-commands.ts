@@ -2,8 +2,8 @@ import { CommandList } from "./command-list.ts";
 import type { ListedCommand } from "./command-pattern.ts";
 import { findConfigured, findVariableProgram } from "./git-config.ts";
 import { findReadFile, findScript, findSubscripts, startsShell } from "./given-scripts.ts";
-import { maxDepth, type ReadCommand, readScript } from "./read-script.ts";
-import { fillHole, nameHole } from "./replaced-words.ts";
+import { maxDepth, type ReadCommand, readScript, splitWords } from "./read-script.ts";
+import { fillHoles, nameHole } from "./replaced-words.ts";
 import {
   completers,
   findSteeringVariable,
@@ -91,7 +91,10 @@ const plain: Origin = {
 function collect(script: string, depth: number, list: CommandList): void {
   if (!list.spend(script.length)) return;
   const { commands, isCertain } = readScript(script, depth);
-  for (const command of commands) collectCommand(command, depth, list);
+  for (const command of commands) {
+    if (list.isSpent) return;
+    collectCommand(command, depth, list);
+  }
   if (isCertain && !commands.some(({ words }) => readsCommands(words))) return;
   // A quote without its end, a here-document, a shell behind a pipe: the quotes may hide commands, so they do not count.
   takeApart(script, list);
@@ -102,8 +105,9 @@ function takeApart(script: string, list: CommandList): void {
   // Looking back, so that a long number is not read again from each of its digits.
   const bare = script.replaceAll("<<<", ";").replaceAll(/(?<!\d)\d*[<>]+[&|]?[ \t]*[^\s;&|()]*/g, " ");
   const origin: Origin = { ...plain, depth: maxDepth };
-  for (const piece of bare.split(/[;&|()`{}"'\n]/)) {
-    const words = piece.split(/\s+/).filter(Boolean);
+  for (const piece of bare.match(/[^;&|()`{}"'\n]+/g) ?? []) {
+    if (list.isSpent) return;
+    const words = splitWords(piece);
     derive(words, origin, list);
     // The rest of a command that a quote has parted.
     if (/^-\w/.test(words[0] ?? "")) deriveWrapped("", words, origin, list);
@@ -125,16 +129,17 @@ function collectCommand(command: ReadCommand, depth: number, list: CommandList):
 
 /** The command as it is when its substitutions and variables give what they are known to give, or nothing. */
 function collectSubstituted(words: readonly string[], origin: Origin, list: CommandList): void {
-  if (!words.some((word) => /[$`]/.test(word))) return;
+  if (list.isSpent || !words.some((word) => word.includes("$") || word.includes("`"))) return;
   const told = words.map(tellSubstituted);
   const hasDefaults = told.some(({ text }) => text.includes("${"));
   for (const expand of hasDefaults ? [dropVariables, fillDefaults] : [dropVariables]) {
-    const bare = told.map(({ text }, index) => expand(text, index));
-    const isProgramHidden = !told[0]?.isTold && (bare[0] ?? "") === "";
-    if (isProgramHidden) list.isTold = false;
-    const split = bare
-      .flatMap((word, index) => (word === words[index] ? [word] : word.split(/\s+/)))
-      .filter(Boolean);
+    const split: string[] = [];
+    for (const [index, { text, isTold }] of told.entries()) {
+      const bare = expand(text, index);
+      if (index === 0 && bare === "" && !isTold) list.isTold = false;
+      const parts = bare === words[index] ? [bare] : splitWords(bare);
+      for (const part of parts) if (part !== "") split.push(part);
+    }
     // At the end of a command nothing is what it may stand for in any case.
     if (split.some((word, index) => word !== words[index])) derive(split, origin, list);
   }
@@ -146,7 +151,7 @@ function collectSubstituted(words: readonly string[], origin: Origin, list: Comm
 function derive(all: readonly string[], origin: Origin, list: CommandList): void {
   if (list.isSpent) return;
   const { words, assignments } = skipBefore(all, origin);
-  const [program, ...rest] = words;
+  const [program] = words;
   if (program === undefined) {
     // A variable of the shell itself holds for the commands behind it, and a file is emptied, without any program.
     for (const word of assignments) list.add([word], { ...origin, assignments: [] });
@@ -155,9 +160,10 @@ function derive(all: readonly string[], origin: Origin, list: CommandList): void
     return;
   }
   if (headers.has(program)) return;
-  const here = { ...origin, assignments };
+  const here = assignments === origin.assignments ? origin : { ...origin, assignments };
   if (!list.add(words, here)) return;
   const name = nameProgram(program);
+  const rest = words.slice(1);
   if (name !== program) list.add([name, ...rest], here);
   if (wrappers.has(name)) deriveWrapped(name, rest, here, list);
   if (completers.has(name)) deriveCompleted(name, rest, here, list);
@@ -167,10 +173,14 @@ function derive(all: readonly string[], origin: Origin, list: CommandList): void
 
 /** Programs that settings of git and variables before a command name, and what brackets substitute. */
 function collectSettings(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
-  const assignments = [...origin.assignments, ...(declaring.has(name) ? rest : [])];
-  for (const script of [...assignments.map(findVariableProgram), findSubscripts(name, rest)])
+  const assignments = declaring.has(name) ? [...origin.assignments, ...rest] : origin.assignments;
+  const collectIfGiven = (script: string | undefined) => {
     if (script !== undefined) collectGiven(script, origin.depth, list);
-  for (const configured of name === "git" ? findConfigured(rest) : []) {
+  };
+  for (const assignment of assignments) collectIfGiven(findVariableProgram(assignment));
+  collectIfGiven(findSubscripts(name, rest));
+  if (name !== "git") return;
+  for (const configured of findConfigured(rest)) {
     if (list.isSpent) return;
     if ("script" in configured) collectGiven(configured.script, origin.depth, list);
     else derive(configured.words, { ...origin, assignments: [] }, list);
@@ -190,7 +200,7 @@ function skipBefore(all: readonly string[], origin: Origin) {
       assignments = [...assignments, first].slice(-maxAssignments);
     at += before;
   }
-  return { words: all.slice(at), assignments };
+  return { words: at === 0 ? all : all.slice(at), assignments };
 }
 
 /** A command with more of them is no plain one either. */
@@ -200,7 +210,7 @@ function deriveWrapped(name: string, rest: readonly string[], origin: Origin, li
   const isOpen = origin.isOpen || (completers.has(name) && !rest.some((word) => word.startsWith(":::")));
   // A wrapper behind as many others as are looked through: what it runs is not known.
   if (origin.wrapped === 0 && rest.length > 0) list.isTold = false;
-  for (let n = 0; n < Math.min(rest.length, origin.wrapped); n += 1)
+  for (let n = 0; n < Math.min(rest.length, origin.wrapped) && !list.isSpent; n += 1)
     derive(rest.slice(n), { ...origin, isOpen, wrapped: origin.wrapped - n - 1 }, list);
   // `find` names what it runs behind any number of conditions.
   for (let n = Math.max(origin.wrapped, 0); n < rest.length && !list.isSpent; n += 1)
@@ -215,14 +225,15 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
   const mark = rest.findIndex((word) => word.startsWith(":::"));
   const own = nameHole(mark < 0 ? rest : rest.slice(0, mark));
   const fed = origin.read && tellFed(origin.read);
-  const given = mark < 0 ? (fed ?? "").split(/\s+/) : rest.slice(mark + 1);
+  const given = mark < 0 ? splitWords(fed ?? "") : rest.slice(mark + 1);
   const words = given.filter((word) => word !== "" && !word.startsWith(":::"));
   const from = own.findIndex((word) => !word.startsWith("-"));
   // `parallel` alone runs what it reads.
   if (from < 0) return name === "parallel" ? feedShell(origin, list) : undefined;
   const completed: Origin = { ...origin, isOpen: false, wrapped: allLookedThrough };
-  for (let start = from; start < Math.min(own.length, from + maxOptions); start += 1) {
-    const command = own.slice(start).flatMap((word) => fillHole(word, words));
+  const last = Math.min(own.length, from + maxOptions);
+  for (let start = from; start < last && !list.isSpent; start += 1) {
+    const command = fillHoles(own.slice(start), words);
     derive([...command, ...words], completed, list);
     // What `xargs env` and `xargs sudo` are given begins with a command.
     if (wrappers.has(nameProgram(own[start] ?? "")))
@@ -269,7 +280,7 @@ function feedShell({ read, isOpen, depth }: Origin, list: CommandList): void {
   }
   collectGiven(fed, depth, list);
   // Behind `printf` or `xargs`, any of the words may begin a command.
-  const words = fed.split(/\s+/).filter(Boolean);
+  const words = splitWords(fed);
   for (let n = 1; n < words.length && !list.isSpent; n += 1)
     derive(words.slice(n), { ...plain, depth: maxDepth }, list);
 }
@@ -279,12 +290,11 @@ function readsCommands(words: readonly string[]): boolean {
   const isShell = (word: string) => shells.has(nameProgram(word));
   const isSearch = (word: string) => searches.has(nameProgram(word));
   const has = (pattern: RegExp) => words.some((word) => pattern.test(word));
+  const shell = words.some(isShell);
+  if (!shell && !words.includes("source") && !words.includes(".")) return false;
   // Only options behind it, and no name of a file. `grep bash` looks for the word.
   if (isShell(words.findLast((word) => !/^[-+]/.test(word)) ?? "") && !words.some(isSearch)) return true;
-  const shell = words.some(isShell);
-  return (
-    (shell && has(/^-\w*s$/)) || ((shell || has(/^(source|\.)$/)) && has(/^(<\(|\/dev\/|\/proc\/self\/fd\/)/))
-  );
+  return (shell && has(/^-\w*s$/)) || has(/^(<\(|\/dev\/|\/proc\/self\/fd\/)/);
 }
 
 /** How many words at this place stand before the command and are no part of it; 0 when it begins here. */

@@ -182,6 +182,8 @@ export function findSteeringVariable(assignment: string): string | undefined {
 
 /** The program's name without its folder. The loader counts as what it runs programs like: `env`. */
 export function nameProgram(word: string): string {
-  const name = word.slice(word.lastIndexOf("/") + 1);
-  return /^ld(?:-linux[\w-]*|-musl[\w-]*)?\.so(?:\.\d+)?$/.test(name) ? "env" : name;
+  const name = word.includes("/") ? word.slice(word.lastIndexOf("/") + 1) : word;
+  return name.startsWith("ld") && loader.test(name) ? "env" : name;
 }
+
+const loader = /^ld(?:-linux[\w-]*|-musl[\w-]*)?\.so(?:\.\d+)?$/;
