@@ -42,16 +42,15 @@ function scriptOfSetting(value: string): string {
 export function* findConfigured(rest: readonly string[]): Generator<Configured, void> {
   let found = 0;
   // Made for the first alias. All words are not looked through for each of many.
-  let known: ReadonlySet<string> | undefined;
-  const isKnown = (alias: string) => (known ??= new Set(rest)).has(alias);
+  let known: KnownWords | undefined;
+  const know = () => (known ??= { words: new Set(rest), aliases: listAliases(rest) });
   for (const [index, word] of rest.entries()) {
-    const configured = rest[index - 1] === "-c" ? readSetting(word, rest, index, isKnown) : undefined;
-    if (configured) yield configured;
+    const isSetting = rest[index - 1] === "-c" && (yield* readSetting(word, rest, index, know));
     // Its value stands in a variable, which counts as not told.
     const named = rest[index - 1] === "--config-env" ? word : /^--config-env=(.*)$/s.exec(word)?.[1];
     const isHidden = named !== undefined && namesProgram(named);
     if (isHidden) yield { script: notTold };
-    found += Number(configured !== undefined) + Number(isHidden);
+    found += Number(isSetting) + Number(isHidden);
     if (found < maxSettings) continue;
     // No plain command has so many: what the others run counts as not told.
     yield { script: notTold };
@@ -59,17 +58,30 @@ export function* findConfigured(rest: readonly string[]): Generator<Configured, 
   }
 }
 
-function readSetting(
+interface KnownWords {
+  words: ReadonlySet<string>;
+  /** Their values by their names. */
+  aliases: ReadonlyMap<string, string>;
+}
+
+/** Gives whether the setting runs anything. */
+function* readSetting(
   word: string,
   rest: readonly string[],
   at: number,
-  isKnown: (alias: string) => boolean,
-): Configured | undefined {
+  know: () => KnownWords,
+): Generator<Configured, boolean> {
   const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
   const alias = /^alias\.(.+)$/i.exec(key)?.[1];
-  const used = alias !== undefined && isKnown(alias) ? rest.indexOf(alias, at + 1) : -1;
-  if (used >= 0) return fillAlias(value, rest.slice(used + 1));
-  return programs.test(key) && !harmless.test(value) ? { script: value.replace(/^!/, "") } : undefined;
+  const used = alias !== undefined && know().words.has(alias) ? rest.indexOf(alias, at + 1) : -1;
+  if (used >= 0) {
+    const behind = rest.slice(used + 1);
+    for (const expanded of expandAlias(value, know().aliases)) yield fillAlias(expanded, behind);
+    return true;
+  }
+  const isProgram = programs.test(key) && !harmless.test(value);
+  if (isProgram) yield { script: value.replace(/^!/, "") };
+  return isProgram;
 }
 
 function namesProgram(setting: string): boolean {
@@ -80,7 +92,31 @@ function namesProgram(setting: string): boolean {
 const notTold = "$(cat)";
 const maxSettings = 16;
 
+/** The last one of a name counts, as for git. */
+function listAliases(rest: readonly string[]): ReadonlyMap<string, string> {
+  const aliases = new Map<string, string>();
+  for (const [index, word] of rest.entries()) {
+    const [, name, value = ""] = (rest[index - 1] === "-c" && /^alias\.([^=]+)=(.*)$/is.exec(word)) || [];
+    if (name !== undefined) aliases.set(name, value);
+  }
+  return aliases;
+}
+
+/** The value of an alias, and what it becomes where it begins with another one that is no command of git's. */
+function* expandAlias(value: string, aliases: ReadonlyMap<string, string>): Generator<string, void> {
+  const seen = new Set<string>();
+  let expanded = value;
+  for (;;) {
+    yield expanded;
+    const [, name = "", behind = ""] = /^\s*(\S+)(.*)$/s.exec(expanded) ?? [];
+    const next = aliases.get(name);
+    if (next === undefined || seen.has(name)) return;
+    seen.add(name);
+    expanded = seen.size < maxSettings ? next + behind : `!${notTold}`;
+  }
+}
+
 function fillAlias(value: string, behind: readonly string[]): Configured {
   if (value.startsWith("!")) return { script: [value.slice(1), ...behind].join(" ") };
-  return { words: ["git", ...splitWords(value), ...behind] };
+  return { words: ["git", ...splitWords(value.replaceAll(/["'\\]/g, "")), ...behind] };
 }
