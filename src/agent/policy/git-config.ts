@@ -1,4 +1,5 @@
 import { splitWords } from "./read-script.ts";
+import { notTold } from "./told-words.ts";
 
 /** Settings that name programs: what variables before a command, and `git -c`, make it run. */
 
@@ -88,8 +89,6 @@ function namesProgram(setting: string): boolean {
   return /^alias\./i.test(setting) || programs.test(setting.replace(/=.*$/s, ""));
 }
 
-/** What a program prints whose output is not told. */
-const notTold = "$(cat)";
 const maxSettings = 16;
 
 /** The last one of a name counts, as for git. */

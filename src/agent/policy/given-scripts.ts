@@ -1,4 +1,5 @@
 import { evaluators, shells } from "./shell-programs.ts";
+import { notTold } from "./told-words.ts";
 
 /** What the arguments of a program give it to run as a script, by the manual of each program. */
 
@@ -52,21 +53,41 @@ function findShellScript(rest: readonly string[]): string | undefined {
   return from < 0 ? undefined : fillArguments(rest[from] ?? "", rest.slice(from + 1));
 }
 
-const argument = /"\$(?:([\d@*])|\{([\d@*])\})"|\$(?:([\d@*])|\{([\d@*])\})/g;
+/** `$1`, `${@:2}` and `${1:-x}`, alone in quotes or not. */
+const argument = /"\$(?:([\d@*])|\{(\d+|[@*])([^{}]*)\})"|\$(?:([\d@*])|\{(\d+|[@*])([^{}]*)\})/g;
 
-/** Beyond so many characters the script is left as it is: it may name its arguments often. */
-const maxFilled = 1 << 14;
+/** A script that would be longer counts as not told: it may name its arguments often. */
+const maxFilled = 1 << 16;
 
 function fillArguments(script: string, values: readonly string[]): string {
   if (values.length === 0) return script;
   const quoted = values.map((value) => `'${value.replaceAll("'", `'\\''`)}'`);
-  const all = quoted.slice(1).join(" ");
-  const count = script.match(argument)?.length ?? 0;
-  if (count * (all.length + (quoted[0]?.length ?? 0)) > maxFilled) return script;
-  return script.replaceAll(argument, (_whole, ...[a, b, c, d]: (string | undefined)[]) => {
-    const name = a ?? b ?? c ?? d ?? "";
-    return /\d/.test(name) ? (quoted[Number(name)] ?? "") : all;
+  let added = 0;
+  const filled = script.replaceAll(argument, (whole, ...[a, b, c, d, e, f]: (string | undefined)[]) => {
+    if (added > maxFilled) return "";
+    const value = expandArgument(a ?? b ?? d ?? e ?? "", c ?? f ?? "", quoted) ?? whole;
+    added += value.length;
+    return value;
   });
+  return added > maxFilled ? notTold : filled;
+}
+
+/** Undefined where the script itself says what stands there: `${1:-push}` without `$1`. */
+function expandArgument(name: string, change: string, quoted: readonly string[]): string | undefined {
+  const isAll = name === "@" || name === "*";
+  const given = (isAll ? sliceArguments(change, quoted) : quoted.slice(Number(name), Number(name) + 1)).join(
+    " ",
+  );
+  const isMissing = given === "" || given === "''";
+  return /^:?\+/.test(change) || (change !== "" && isMissing) ? undefined : given;
+}
+
+/** `${@:2:1}`, and for anything else all but `$0`. */
+function sliceArguments(change: string, quoted: readonly string[]): readonly string[] {
+  const [, from, count] = /^:(\d+|\s+-\d+)(?::(\d+))?$/.exec(change) ?? [];
+  if (from === undefined) return quoted.slice(1);
+  const behind = quoted.slice(Number(from));
+  return count === undefined ? behind : behind.slice(0, Number(count));
 }
 
 /**

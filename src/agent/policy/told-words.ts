@@ -6,6 +6,9 @@ import { nameProgram } from "./shell-programs.ts";
  * `echo`, `printf` and what passes on a here-string say it, a file or a download does not.
  */
 
+/** As a script, what a program prints whose output is not told. */
+export const notTold = "$(cat)";
+
 /** What a shell reads, as a script; undefined when it cannot be told. */
 export function tellFed({ given, fedBy }: ReadCommand, pipes = maxPipes): string | undefined {
   // A here-document's lines are judged where they stand.
