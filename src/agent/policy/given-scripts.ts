@@ -13,7 +13,8 @@ export function findScript(name: string, rest: readonly string[]): string | unde
   if (name === "alias") return rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n");
   if (name === "env") return findSplitString(rest);
   if (completing.has(name)) return rest[rest.indexOf("-C") + 1 || rest.length];
-  return shells.has(name) ? findShellScript(rest) : undefined;
+  if (name === "pwsh" || name === "powershell") return findPowerShellScript(rest);
+  return shells.has(name) ? findShellScript(name, rest) : undefined;
 }
 
 /** The `<(…)` that is read as a script: of a shell with `-c`, only the file of its start. */
@@ -43,15 +44,44 @@ function findSplitString(rest: readonly string[]): string | undefined {
   return words.join(" ").replaceAll(/\\[_tnrfv]/g, " ");
 }
 
-/** `bash -c` and the spellings of fish and PowerShell, with the arguments in the places of `$0`, `$1` and `$@`. */
-function findShellScript(rest: readonly string[]): string | undefined {
-  const at = rest.findIndex((word) => /^(?:-\w*c|--(?:init-)?command|-[Cc]ommand$)/.test(word));
+/** What PowerShell is given to run: all words behind `-Command`, which may be cut short as its other options. */
+function findPowerShellScript(rest: readonly string[]): string | undefined {
+  let mayBeValue = false;
+  for (const [index, word] of rest.entries()) {
+    const option = /^--?(\w+)$/.exec(word)?.[1]?.toLowerCase() ?? "";
+    // The file of a script: its arguments follow.
+    if (option === "" ? !mayBeValue : "file".startsWith(option)) return undefined;
+    mayBeValue = option !== "";
+    if (option === "") continue;
+    if ("commandwithargs".startsWith(option) || option === "cwa") {
+      const script = rest.slice(index + 1).join(" ");
+      // Read from elsewhere.
+      return script === "-" ? undefined : script;
+    }
+    if ("encodedcommand".startsWith(option) || option === "ec") return notTold;
+  }
+  return undefined;
+}
+
+/** `bash -c` and the spellings of fish, with the arguments in the places of `$0`, `$1` and `$@`. */
+function findShellScript(name: string, rest: readonly string[]): string | undefined {
+  const own = ownOptions.get(name);
+  const at = rest.findIndex((word) => /^(?:-\w*c|--(?:init-)?command)/.test(word) || own?.includes(word));
   if (at < 0) return undefined;
   const attached = /^--(?:init-)?command=(.*)$/s.exec(rest[at] ?? "")?.[1];
   if (attached !== undefined) return attached;
-  const from = rest.findIndex((word, index) => index > at && !/^[-+]/.test(word));
+  // Behind it other options may follow, and `-o` takes the next word.
+  const from = rest.findIndex(
+    (word, index) => index > at && !/^[-+]/.test(word) && !/^[-+]\w*[oO]\w*$/.test(rest[index - 1] ?? ""),
+  );
   return from < 0 ? undefined : fillArguments(rest[from] ?? "", rest.slice(from + 1));
 }
+
+/** Options of other shells that mean the same. */
+const ownOptions = new Map([
+  ["fish", ["-C"]],
+  ["nu", ["-e", "--execute"]],
+]);
 
 /** `$1`, `${@:2}` and `${1:-x}`, alone in quotes or not. */
 const argument = /"\$(?:([\d@*])|\{(\d+|[@*])([^{}]*)\})"|\$(?:([\d@*])|\{(\d+|[@*])([^{}]*)\})/g;

@@ -11,7 +11,7 @@ export const headers = new Set(["for", "case", "select"]);
 
 export const shells = new Set([
   ...["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "fish"],
-  ...["csh", "tcsh", "mksh", "yash", "pwsh", "nu", "elvish"],
+  ...["csh", "tcsh", "mksh", "yash", "pwsh", "powershell", "nu", "elvish"],
 ]);
 
 /** Programs that look for their last word in what they read, and run nothing. */
