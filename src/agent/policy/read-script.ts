@@ -94,6 +94,8 @@ class ScriptReader {
       this.#skipComment();
     } else if (isSubstitution(char, next)) {
       command.add(this.#readSubstitution(depth));
+    } else if (char === "$" && next === "{") {
+      command.add(this.#readRun(parameter));
     } else if (char === "$" && next === '"') {
       // To be translated, and otherwise as without the sign.
       this.#at += 1;
@@ -116,7 +118,7 @@ class ScriptReader {
     return this.#script.slice(from, this.#at);
   }
 
-  /** Reads the characters that mean themselves in quotes, from here on; without any, the one that stands here. */
+  /** Reads what the pattern says, from here on; where there is nothing of it, the character that stands here. */
   #readRun(run: RegExp): string {
     const from = this.#at;
     run.lastIndex = from;
@@ -224,6 +226,9 @@ function findKind(char: string): CharKind {
 }
 
 const asciiKinds = Array.from({ length: 128 }, (_, code) => findKind(String.fromCharCode(code)));
+
+/** `${x:-git push}`, in which no blank or parenthesis parts anything, and nothing is substituted or quoted. */
+const parameter = /\$\{[\w@*#?!-](?:[^{}$`'"\\<>]|[<>](?!\())*\}/y;
 
 /** Characters that mean themselves in quotes, read at once: one at a time takes four times as long. */
 const quotedRuns: Readonly<Record<Quotes, RegExp>> = {

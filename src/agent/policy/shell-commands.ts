@@ -62,10 +62,21 @@ function dropVariables(word: string, index: number): string {
   return word.replaceAll(/\$(?:IFS\b|\{IFS[^{}]*\})/g, " ").replaceAll(variable, "");
 }
 
-/** `${x:-git}` may stand for what it says. */
+/** `${x:-git}` may stand for what it says, and `${x:-${y:-git}}` too. */
 function fillDefaults(word: string, index: number): string {
-  return dropVariables(word.replaceAll(/\$\{\w+:?[-=+]([^{}]*)\}/g, "$1"), index);
+  let filled = word;
+  for (let n = 0; n < maxDefaults; n += 1) {
+    const before = filled;
+    filled = before.replaceAll(defaulted, "$1");
+    if (filled === before) break;
+  }
+  return dropVariables(filled, index);
 }
+
+const defaulted = /\$\{!?(?:\w+(?:\[[^\]{}]*\])?|[@*]):?[-=+]([^{}]*)\}/g;
+
+/** Defaults inside one another beyond this are not followed. */
+const maxDefaults = 16;
 
 /** What a command is known to come from besides its words. */
 interface Origin {
