@@ -3,7 +3,7 @@ import type { ListedCommand } from "./command-pattern.ts";
 import { findConfigured, findVariableProgram } from "./git-config.ts";
 import { findReadFile, findScript, findSubscripts, startsShell } from "./given-scripts.ts";
 import { maxDepth, type ReadCommand, readScript, splitWords } from "./read-script.ts";
-import { fillHoles, nameHole } from "./replaced-words.ts";
+import { fillHoles, findCommand, nameHole, simplifyHoles } from "./replaced-words.ts";
 import {
   completers,
   findSteeringVariable,
@@ -234,11 +234,12 @@ const runningOption = /^-(?:exec|ok)(?:dir)?$/;
 /** What `xargs git` and `parallel git ::: …` run: the words that they are given belong to it. */
 function deriveCompleted(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
   const mark = rest.findIndex((word) => word.startsWith(":::"));
-  const own = nameHole(mark < 0 ? rest : rest.slice(0, mark));
+  const named = nameHole(mark < 0 ? rest : rest.slice(0, mark));
+  const own = name === "parallel" ? simplifyHoles(named) : named;
   const fed = origin.read && tellFed(origin.read);
   const given = mark < 0 ? splitWords(fed ?? "") : rest.slice(mark + 1);
   const words = given.filter((word) => word !== "" && !word.startsWith(":::"));
-  const from = own.findIndex((word) => !word.startsWith("-"));
+  const from = findCommand(own);
   // `parallel` alone runs what it reads.
   if (from < 0) return name === "parallel" ? feedShell(origin, list) : undefined;
   const completed: Origin = { ...origin, isOpen: false, wrapped: allLookedThrough };
@@ -254,7 +255,7 @@ function deriveCompleted(name: string, rest: readonly string[], origin: Origin, 
       derive([...command, word], completed, list);
     }
   }
-  const hole = own.findIndex((word) => word.includes("{}") && !/\s/.test(word));
+  const hole = own.findIndex((word, index) => index > from && word.includes("{}") && !/\s/.test(word));
   if (hole > from) derive(own.slice(from, hole), { ...completed, isOpen: true }, list);
 }
 
