@@ -5,16 +5,32 @@ import { notTold } from "./told-words.ts";
 
 /** The script among a program's arguments, if it runs one. */
 export function findScript(name: string, rest: readonly string[]): string | undefined {
-  if (name === "eval") return rest.slice(rest[0] === "--" ? 1 : 0).join(" ");
+  const find = finders.get(name);
+  if (find) return find(rest);
   if (evaluators.has(name)) return rest.flatMap(separateScript).join("\n");
-  // `bind -x '"key": command'`, where it is pressed.
-  if (name === "bind") return rest[rest.indexOf("-x") + 1 || rest.length]?.replace(/^[^:]*:/, "");
-  if (name === "trap") return rest.find((word) => !word.startsWith("-"));
-  if (name === "alias") return rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n");
-  if (name === "env") return findSplitString(rest);
-  if (completing.has(name)) return rest[rest.indexOf("-C") + 1 || rest.length];
-  if (name === "pwsh" || name === "powershell") return findPowerShellScript(rest);
   return shells.has(name) ? findShellScript(name, rest) : undefined;
+}
+
+/** Of builtins, and of programs with a way of their own. */
+const finders = new Map<string, (rest: readonly string[]) => string | undefined>([
+  ["eval", (rest) => rest.slice(rest[0] === "--" ? 1 : 0).join(" ")],
+  // `bind -x '"key": command'`, where it is pressed.
+  ["bind", (rest) => findBehind("-x", rest)?.replace(/^[^:]*:/, "")],
+  ["trap", (rest) => rest.find((word) => !word.startsWith("-"))],
+  ["alias", (rest) => rest.map((word) => word.replace(/^[^=]*=?/, "")).join("\n")],
+  ["mapfile", (rest) => findBehind("-C", rest)],
+  ["readarray", (rest) => findBehind("-C", rest)],
+  ["compgen", (rest) => findBehind("-C", rest)],
+  ["complete", (rest) => findBehind("-C", rest)],
+  ["env", findSplitString],
+  ["npx", findCall],
+  ["npm", ([command = "", ...rest]) => (/^(?:exec|x)$/.test(command) ? findCall(rest) : undefined)],
+  ["pwsh", findPowerShellScript],
+  ["powershell", findPowerShellScript],
+]);
+
+function findBehind(option: string, rest: readonly string[]): string | undefined {
+  return rest[rest.indexOf(option) + 1 || rest.length];
 }
 
 /** The `<(…)` that is read as a script: of a shell with `-c`, only the file of its start. */
@@ -25,9 +41,6 @@ export function findReadFile(name: string, rest: readonly string[], hasScript: b
       word.startsWith("<(") && (!hasScript || /^--(?:init-file|rcfile)$/.test(rest[index - 1] ?? "")),
   );
 }
-
-/** Builtins of bash that run the value of `-C`. */
-const completing = new Set(["mapfile", "readarray", "compgen", "complete"]);
 
 /** `-c'git push'` of `su`, `script` and `flock` as two words. */
 function separateScript(word: string): string[] {
@@ -42,6 +55,16 @@ function findSplitString(rest: readonly string[]): string | undefined {
   const attached = (rest[at] ?? "").replace(/^(?:-[0iv]*S|--split-string=?)/, "");
   const words = [attached, ...rest.slice(at + 1)];
   return words.join(" ").replaceAll(/\\[_tnrfv]/g, " ");
+}
+
+/** `npx -c 'git push'`, which gives it to a shell; behind the name of a program, `-c` is that program's. */
+function findCall(rest: readonly string[]): string | undefined {
+  const isProgram = (word: string, index: number) =>
+    !word.startsWith("-") && !/^(?:-[cpw]|--(?:call|package|workspace))$/.test(rest[index - 1] ?? "");
+  const end = rest.findIndex(isProgram);
+  const options = end < 0 ? rest : rest.slice(0, end);
+  const at = options.findIndex((word) => /^(?:-c$|--call(?:=|$))/.test(word));
+  return /^--call=(.*)$/s.exec(options[at] ?? "")?.[1] ?? options[at + 1 || options.length];
 }
 
 /** What PowerShell is given to run: all words behind `-Command`, which may be cut short as its other options. */

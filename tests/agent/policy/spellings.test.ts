@@ -158,6 +158,11 @@ describe("A rule to allow", () => {
     expect(judge([rule("allow", "*")], "ls > x", "ask")).toBe("allow");
   });
 
+  test("is not narrowed by an option of the program that npx runs", () => {
+    expect(judge([rule("allow", "npx tsc*")], "npx tsc -c x", "ask")).toBe("allow");
+    expect(judge([rule("allow", "npx *")], "npx -c x", "ask")).toBe("ask");
+  });
+
   test("is not widened by an option that another command may have", () => {
     expect(judge([rule("allow", "git status*")], "git -c core.pager=x status", "ask")).toBe("ask");
   });
