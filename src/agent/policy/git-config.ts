@@ -8,7 +8,7 @@ export type Configured = { script: string } | { words: string[] };
 
 /** Keys whose value is a command line, from git-config(1). */
 const programs =
-  /^(?:core\.(?:pager|editor|sshcommand|gitproxy|fsmonitor|askpass)|pager\.\w+|sequence\.editor|diff\.external|interactive\.difffilter|(?:diff|merge|mergetool|difftool|filter|trailer|browser|man|credential|gpg|remote|uploadpack|sendemail)\.(?:.*\.)?(?:command|cmd|textconv|driver|clean|smudge|process|helper|program|uploadpack|receivepack|packobjectshook|\w+cmd))$/i;
+  /^(?:core\.(?:pager|editor|sshcommand|gitproxy|fsmonitor|askpass|alternaterefscommand)|gc\.recentobjectshook|pager\.\w+|sequence\.editor|diff\.external|interactive\.difffilter|(?:diff|merge|mergetool|difftool|filter|trailer|browser|man|credential|gpg|remote|uploadpack|sendemail|tar)\.(?:.*\.)?(?:\w*command|cmd|textconv|driver|clean|smudge|process|helper|program|uploadpack|receivepack|packobjectshook|\w+cmd))$/i;
 
 /** Variables with the same meaning, git(1) and those that it reads from the environment. */
 const programVariables =

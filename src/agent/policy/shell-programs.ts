@@ -72,6 +72,7 @@ export const wrappers = new Set([
   ],
   ...["fd", "fdfind", "perf", "proot", "cgexec", "daemonize", "mosh"],
   ...["rsh", "remsh", "linux32", "linux64", "sem", "capsh", "gpg-agent", "multitime"],
+  ...["choom", "uclampset", "ifne", "logsave", "sshpass", "torify"],
 ]);
 
 const docker = "--config -c --context -H --host -l --log-level --tlscacert --tlscert --tlskey";
