@@ -223,13 +223,13 @@ function deriveWrapped(name: string, rest: readonly string[], origin: Origin, li
   if (origin.wrapped === 0 && rest.length > 0) list.isTold = false;
   for (let n = 0; n < Math.min(rest.length, origin.wrapped) && !list.isSpent; n += 1)
     derive(rest.slice(n), { ...origin, isOpen, wrapped: origin.wrapped - n - 1 }, list);
-  // `find` names what it runs behind any number of conditions.
+  // `find` names what it runs behind any number of conditions, and `bwrap … --` behind any number of options.
   for (let n = Math.max(origin.wrapped, 0); n < rest.length && !list.isSpent; n += 1)
     if (runningOption.test(rest[n] ?? ""))
       derive(rest.slice(n + 1), { ...origin, isOpen, wrapped: maxWrapped }, list);
 }
 
-const runningOption = /^-(?:exec|ok)(?:dir)?$/;
+const runningOption = /^-(?:(?:exec|ok)(?:dir)?|-)$/;
 
 /** What `xargs git` and `parallel git ::: …` run: the words that they are given belong to it. */
 function deriveCompleted(name: string, rest: readonly string[], origin: Origin, list: CommandList): void {
