@@ -216,12 +216,13 @@ type Quotes = "single" | "double" | "ansi";
 type CharKind = "plain" | "blank" | "separator" | "sign";
 
 function tellKind(code: number): CharKind {
-  return asciiKinds[code] ?? findKind(String.fromCharCode(code));
+  return asciiKinds[code] ?? "plain";
 }
 
 function findKind(char: string): CharKind {
   if (/[;&|()\n]/.test(char)) return "separator";
-  if (/\s/.test(char)) return "blank";
+  // Others, such as `\r` and the no-break space, belong to a word in a shell.
+  if (/[ \t]/.test(char)) return "blank";
   return /[<>$`'"\\#]/.test(char) ? "sign" : "plain";
 }
 

@@ -135,8 +135,13 @@ function collectCommand(command: ReadCommand, depth: number, list: CommandList):
   const { words, writes } = command;
   const origin: Origin = { ...plain, depth, writes, read: command };
   derive(words, origin, list);
+  // PowerShell, and programs that read their words from a text, know more blanks than a shell.
+  if (words.some((word) => otherBlank.test(word)))
+    derive(words.flatMap((word) => word.split(otherBlank)).filter(Boolean), origin, list);
   collectSubstituted(words, origin, list);
 }
+
+const otherBlank = /[^\S \t\n]/;
 
 /** The command as it is when its substitutions and variables give what they are known to give, or nothing. */
 function collectSubstituted(words: readonly string[], origin: Origin, list: CommandList): void {
