@@ -150,6 +150,7 @@ class ScriptReader {
   #readSubstitution(depth: number): string {
     const from = this.#at;
     const opening = this.#script[from];
+    const known = this.commands.length;
     this.#at += opening === "`" ? 1 : 2;
     if (depth < maxDepth) {
       this.readList(opening === "`" ? "`" : ")", depth + 1, opening === ">" ? someCommand : undefined);
@@ -157,7 +158,9 @@ class ScriptReader {
       this.isCertain = false;
       this.#at = this.#script.length;
     }
-    return this.#script.slice(from, this.#at);
+    // `<()` is no file but nothing, as `$()` is.
+    const isNothing = (opening === "<" || opening === ">") && this.commands.length === known;
+    return isNothing && this.isCertain ? "$()" : this.#script.slice(from, this.#at);
   }
 
   /** Reads a quoted piece of a word, and gives its text. */
