@@ -22,7 +22,6 @@ import { createServerPools, type ServerPools } from "./mcp/server-pools.ts";
 import { readFence } from "./sandbox.ts";
 import { startHousekeeping } from "./housekeeping.ts";
 import { openConfiguredRunner } from "./turns/configured-runner.ts";
-import { findTooSmallModels } from "./turns/offer-size.ts";
 import { openConfiguredPreviews } from "./previews.ts";
 import { createTurnEngine } from "./turns/turn-engine.ts";
 import { createUndoDeps } from "./undo.ts";
@@ -134,13 +133,12 @@ async function checkSkills({ configuration, log, skills }: AppContext): Promise<
 }
 
 /**
- * Says which models prompt and tools are too large for; what MCP servers offer is known when a turn needs them. To be
- * called when the process serves: it measures every tool.
+ * Loads what only turns need, so that neither the start nor the first turn waits for it, and says which models prompt and
+ * tools are too large for; what MCP servers offer is known when a turn needs them. To be called when the process serves.
  */
-export async function warnOfSmallModels(
-  { config, log, skills }: AppContext,
-  { model }: Models,
-): Promise<void> {
+export async function prepareTurns({ config, log, skills }: AppContext, { model }: Models): Promise<void> {
+  await import("./turns/run-agent.ts");
+  const { findTooSmallModels } = await import("./turns/offer-size.ts");
   const { instructions } = config.settings.agent;
   const found = await findTooSmallModels([model], { instructions, skills: (await skills.current()).skills });
   for (const text of found) log.warn(text);

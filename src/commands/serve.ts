@@ -17,7 +17,7 @@ import { watchFiles } from "../app/configuration/watch-files.ts";
 import type { Models } from "../app/models/models.ts";
 import { findStartWarnings } from "../app/process/start-warnings.ts";
 import { reportServing } from "../app/process/supervised.ts";
-import { startWorker, warnOfSmallModels } from "../app/worker.ts";
+import { prepareTurns, startWorker } from "../app/worker.ts";
 import { calls } from "../app/process/package-info.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { startHeartbeat, startPresence } from "../queue/turns/worker-presence.ts";
@@ -129,8 +129,8 @@ async function startAll(role: Role, setup: CommandContext, started: Started): Pr
     for (const text of found) setup.log.warn(text);
   });
   if (role !== "gateway")
-    void warnOfSmallModels(context, models()).catch((error: unknown) =>
-      context.onError(error, "whether the models are large enough could not be told"),
+    void prepareTurns(context, models()).catch((error: unknown) =>
+      context.onError(error, "what turns need could not be loaded"),
     );
 }
 

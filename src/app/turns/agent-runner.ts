@@ -6,7 +6,6 @@ import type { ThreadId } from "../../chat/threads.ts";
 import { noChanges, type TurnRunner } from "../../queue/turns/contracts.ts";
 import { nothingKilled } from "../../sandbox/sandbox.ts";
 import { leaveOutAttached } from "./attached-files.ts";
-import { runAgent } from "./run-agent.ts";
 import type { SharedByTurns, TurnFiles, TurnRunnerOptions } from "./turn-runner-options.ts";
 
 /**
@@ -29,6 +28,8 @@ export function createAgentRunner(given: TurnRunnerOptions | (() => TurnRunnerOp
 
   return {
     async *run(input) {
+      // Only turns need it: a start does not wait for the agent's loop and its tools.
+      const { runAgent } = await import("./run-agent.ts");
       const options = read();
       const release = options.hold?.();
       const files: TurnFiles = { planned: [], attached: new Map() };
