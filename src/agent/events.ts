@@ -103,6 +103,8 @@ export interface StopOrder {
   seq?: number;
   /** When it was recorded, by the clock that all processes share, ms. */
   heardAt?: number;
+  /** What is left of a thread that was deleted: nobody is told what it has ended. */
+  deleted?: true;
 }
 
 /**

@@ -180,6 +180,7 @@ const stopOrderFields = z.looseObject({
   at: z.number(),
   seq: optional(z.number()),
   heardAt: optional(z.number()),
+  deleted: optional(z.literal(true)),
 } satisfies Fields<StopOrder>);
 export const stopOrderSchema: z.ZodType<StopOrder> = stopOrderFields;
 

@@ -61,7 +61,7 @@ export async function flushOutbox(
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries) {
         if (entry.do !== "settle" || inPlace.has(key)) continue;
-        if (isHeld(key)) await setAside(lease, key, entry, options);
+        if (isHeld(key)) await leaveForLater(lease, key, entry, options);
         else later.push((await settle(lease, key, entry, mayBeShown, options)) ?? []);
       }
     })(),
@@ -193,7 +193,7 @@ async function settle(
     await attempt(`${nameProgress(lease)} could not be finished.`, { ...options, signal }, finish);
   } catch (error) {
     if (options.signal.aborted || error !== overdue.reason) throw error;
-    return await setAside(lease, key, entry, options);
+    return await leaveForLater(lease, key, entry, options);
   }
   await lease.append([], { fields: aside ? {} : { progress: "" }, outbox: { [key]: null } });
   return undefined;
@@ -204,7 +204,7 @@ async function settle(
  *
  * @returns when to try again, ms since the epoch; undefined where it has waited long enough
  */
-async function setAside(
+async function leaveForLater(
   lease: SessionLease,
   key: string,
   entry: SettleEntry,

@@ -138,8 +138,8 @@ function createOwnJobs(options: BackgroundJobsOptions): Pick<BackgroundJobs, "re
   async function end(thread: ThreadId, order: StopOrder): Promise<void> {
     const report: Report = { order: order.at, killed: await runner.killAll(thread) };
     letGo(thread);
-    // The thread was deleted: there is nobody to be told.
-    if ((await redis.exists(keys.head(thread))) === 0) return;
+    // The thread was deleted: there is nobody to be told, also where somebody has written there anew by now.
+    if (order.deleted || (await redis.exists(keys.head(thread))) === 0) return;
     const isOwn = ({ field, holder }: LostHolder) =>
       field.startsWith(jobsField(order)) && holder?.id === options.worker.id;
     if (report.killed.survivors === 0 && (await reportEnds(redis, thread, isOwn))) {

@@ -35,7 +35,7 @@ for _, key in ipairs(KEYS) do
   redis.call("UNLINK", key)
 end
 if newest then
-  redis.call("SET", stop, '{"by":"whoever deleted the thread","at":' .. newest .. "}", "EX", keptSeconds)
+  redis.call("SET", stop, '{"by":"whoever deleted the thread","deleted":true,"at":' .. newest .. "}", "EX", keptSeconds)
   redis.call("PUBLISH", channel, thread)
 end
 return 1
