@@ -21,6 +21,12 @@ const given: ToolRule[] = [
 
 const largest = 128 * 1_024;
 const fill = (piece: string) => piece.repeat(Math.ceil(largest / piece.length)).slice(0, largest);
+/** Each other than those before: what is known already is not judged again. */
+function fillWithOthers(piece: (n: number) => string): string {
+  let text = "";
+  for (let n = 0; text.length < largest; n += 1) text += piece(n);
+  return text.slice(0, largest);
+}
 
 const commands: Record<string, string> = {
   "one command": "npm test",
@@ -34,9 +40,9 @@ const commands: Record<string, string> = {
   "128 KiB of finds": fill("find . -exec "),
   "128 KiB of substitutions": fill("$("),
   "128 KiB of words that feed a shell": `cat ${fill("a b ")} | sh`,
-  "128 KiB of printf with brackets": fill("printf 'a[$(x)]'\n"),
+  "128 KiB of printf with brackets": fillWithOthers((n) => `printf 'a[$(x ${n})]'\n`),
   "128 KiB of aliases of git": fill("git -c alias.x=y x "),
-  "128 KiB of shells with arguments": fill("sh -c 'git $1' x y\n"),
+  "128 KiB of shells with arguments": fillWithOthers((n) => `sh -c 'git $1' x y${n}\n`),
 };
 
 async function measure(effort: Effort): Promise<Findings> {
