@@ -125,8 +125,12 @@ function takeApart(script: string, list: CommandList): void {
   }
 }
 
+/** What a script within another takes beside its characters: thousands of short ones take longer than one that is long. */
+const givenChars = 128;
+
 /** What a command is given to run, as deep as scripts are read, and roughly below that. */
 function collectGiven(script: string, depth: number, list: CommandList): void {
+  if (!list.spend(givenChars)) return;
   if (depth < maxDepth) collect(script, depth + 1, list);
   else if (list.spend(script.length)) takeApart(script, list);
 }
