@@ -461,7 +461,12 @@ describe("the console's page", () => {
     for (const [status, sentence] of Object.entries(sentences)) {
       const html = { status: Number(status), contentType: "text/html", body: "<html>An error</html>" };
       await page.route("**/messages", (route) => route.fulfill(html));
-      await page.getByRole("button", { name: "Send" }).click();
+      const send = page.getByRole("button", { name: "Send" });
+      // Two of them have the same sentence: what is on its way would be taken by the next route.
+      await Promise.all([
+        page.waitForResponse((response) => response.status() === html.status),
+        send.click(),
+      ]);
       await expect.poll(() => page.locator("#toast").textContent()).toBe(sentence);
       await page.unroute("**/messages");
     }
