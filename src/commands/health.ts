@@ -1,18 +1,15 @@
 import { hostname } from "node:os";
 import { readInstance } from "../app/process/instance.ts";
-import { openRedis } from "../app/redis.ts";
-import { loadEnvironment } from "../config/load.ts";
 import { hasWorker, isAlive } from "../queue/turns/worker-presence.ts";
 import { printResult } from "./print-result.ts";
+import { connectWithoutSettings } from "./without-settings.ts";
 
 /**
  * For the health check of a container: exits with 0 while this Heddle says in Redis that it serves, and not any other one of this host.
  * The heartbeat needs the event loop and Redis, so a gateway and a worker are asked in the same way.
  */
 export async function checkHealth({ json }: { json?: true }): Promise<number> {
-  // Without the settings, which may be broken while what was in force before goes on.
-  const config = loadEnvironment(process.env, process.cwd());
-  const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
+  const { config, server } = await connectWithoutSettings();
   try {
     const redis = server.connect();
     const serves = await isAlive(redis, readInstance(config));

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { openRedis } from "../app/redis.ts";
-import { loadEnvironment } from "../config/load.ts";
 import { findConfigurationProblems, readConfigurations } from "../operations/installation/configurations.ts";
 import type { ProcessReport } from "../operations/reports.ts";
 import { channels } from "../queue/redis/keys.ts";
 import { printResult } from "./print-result.ts";
+import { connectWithoutSettings } from "./without-settings.ts";
 
 /** Between two looks at what the processes say, and how long they have, ms. */
 const lookMs = 100;
@@ -14,8 +13,7 @@ const patienceMs = 10_000;
 /** Has every process read its files again, and prints what became of it. */
 export async function reloadConfig({ json }: { json?: true }): Promise<number> {
   // A wrong file is told by the processes: this command needs only to find Redis.
-  const config = loadEnvironment(process.env, process.cwd());
-  const server = await openRedis(config, { info() {}, warn() {} }, { adopts: false });
+  const { server } = await connectWithoutSettings();
   try {
     const redis = server.connect();
     const asked = randomUUID();

@@ -2,14 +2,13 @@ import { consoleAuthor } from "../adapters/console/conversations/intake.ts";
 import { McpConfigError } from "../agent/mcp/config.ts";
 import { describeRefusal } from "../app/configuration/describe-refusal.ts";
 import { createAppContext } from "../app/context.ts";
-import { openRedis } from "../app/redis.ts";
 import { parseThreadId, threadId, type ThreadRef } from "../chat/threads.ts";
 import { ConfigError } from "../config/config-error.ts";
-import { loadEnvironment } from "../config/load.ts";
 import { correctStopTime, orderStop } from "../queue/turns/stops.ts";
 import { openTurnQueue } from "../queue/turns/wake-queue.ts";
 import { createCommandContext, UsageError } from "./context.ts";
 import { printResult } from "./print-result.ts";
+import { connectWithoutSettings } from "./without-settings.ts";
 
 /** Stops what runs or waits in a thread, from any machine that reaches the same Redis. */
 export async function stopFromTerminal(thread: string, { json }: { json?: true }): Promise<number> {
@@ -46,7 +45,7 @@ async function orderAsConfigured(thread: ThreadRef): Promise<boolean> {
 
 /** Whoever has broken a file can stop what runs under the one before: that takes Redis alone, and a worker. */
 async function orderWithoutSettings(thread: ThreadRef, refusal: Error): Promise<boolean> {
-  const server = await openRedis(loadEnvironment(process.env, process.cwd()), silent, { adopts: false });
+  const { server } = await connectWithoutSettings();
   const redis = server.connect({ maxRetriesPerRequest: null });
   const queue = openTurnQueue(redis);
   try {
@@ -62,8 +61,6 @@ async function orderWithoutSettings(thread: ThreadRef, refusal: Error): Promise<
     await server.close();
   }
 }
-
-const silent = { info() {}, warn() {} };
 
 function parse(thread: string) {
   try {
