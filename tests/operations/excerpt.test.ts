@@ -1,3 +1,4 @@
+import type { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { createMasker } from "../../src/agent/secrets/mask-secrets.ts";
 import { createCallIndex } from "../../src/operations/timeline/calls.ts";
@@ -73,6 +74,17 @@ function countHeldUp() {
 
 const written = (step: number) => calling(step, [call("c", "write_file", { content: "x".repeat(50_000) })]);
 
+/** Six such steps of a turn in that thread. */
+async function storeWritten(thread: string): Promise<Redis> {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const redis = server.client();
+  await write(redis, thread, "Write it");
+  const lease = await begin(redis, thread, "t1");
+  await lease.append([1, 2, 3, 4, 5, 6].map(written));
+  return redis;
+}
+
 test("Others run between the long calls of a timeline", async () => {
   const counted = countHeldUp();
   const entries = await buildTimeline([1, 2, 3, 4, 5, 6].map(written), 0, undefined, counted.mask);
@@ -82,12 +94,7 @@ test("Others run between the long calls of a timeline", async () => {
 });
 
 test("Others run between the long calls of a turn's list", async () => {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
-  const redis = server.client();
-  await write(redis, "slack:T1:C1:1.1", "Write it");
-  const lease = await begin(redis, "slack:T1:C1:1.1", "t1");
-  await lease.append([1, 2, 3, 4, 5, 6].map(written));
+  const redis = await storeWritten("slack:T1:C1:1.1");
   const counted = countHeldUp();
   const { calls } = await createCallIndex(redis, counted.mask).list("slack:T1:C1:1.1", "t1");
   counted.isOver = true;
@@ -96,12 +103,7 @@ test("Others run between the long calls of a turn's list", async () => {
 });
 
 test("A search in a timeline masks what has the words alone, and others run between", async () => {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
-  const redis = server.client();
-  await write(redis, "slack:T1:C1:1.1", "Write it");
-  const lease = await begin(redis, "slack:T1:C1:1.1", "t1");
-  await lease.append([1, 2, 3, 4, 5, 6].map(written));
+  const redis = await storeWritten("slack:T1:C1:1.1");
   const counted = countHeldUp();
   const { found } = await createOutlines(redis, counted.mask).search("slack:T1:C1:1.1", "XXX");
   counted.isOver = true;

@@ -19,6 +19,16 @@ async function serviceWith(options: FakeAnthropicOptions = {}) {
   return { service, stored, place: { cwd, env: { ANTHROPIC_BASE_URL: service.url } } };
 }
 
+/** Anthropic with the key, and the model that is offered. */
+async function choosesDefault(person: ReturnType<typeof sitDown>): Promise<void> {
+  await person.sees("Number [1]: ");
+  person.types("1");
+  await person.sees("Key: ");
+  person.types(key);
+  await person.sees("[anthropic/claude-sonnet-5-5]: ");
+  person.types("");
+}
+
 test("a key is tried at once with one small request and stored with the model", async () => {
   const { service, stored, place } = await serviceWith();
   const person = sitDown(setUpModel, place);
@@ -80,12 +90,7 @@ test("an account without credit is told as such, and the key may be saved all th
     replies: () => ({ status: 400, type: "invalid_request_error", message }),
   });
   const person = sitDown(setUpModel, place);
-  await person.sees("Number [1]: ");
-  person.types("1");
-  await person.sees("Key: ");
-  person.types(key);
-  await person.sees("[anthropic/claude-sonnet-5-5]: ");
-  person.types("");
+  await choosesDefault(person);
   await person.sees("credit");
   await person.sees("Number [1]: ");
   person.types("2");
@@ -101,12 +106,7 @@ test("a web page in place of the service is named, and neither another key nor a
   const { place } = await serviceWith();
   const env = { ANTHROPIC_BASE_URL: await listenForTest(page) };
   const person = sitDown(setUpModel, { ...place, env });
-  await person.sees("Number [1]: ");
-  person.types("1");
-  await person.sees("Key: ");
-  person.types(key);
-  await person.sees("[anthropic/claude-sonnet-5-5]: ");
-  person.types("");
+  await choosesDefault(person);
   await person.sees("A web page came in place of the model's reply");
   await person.sees("Number [1]: ");
   person.types("3");
@@ -116,12 +116,7 @@ test("a web page in place of the service is named, and neither another key nor a
 test("a service that does not answer is given up in time, and nothing is stored", async () => {
   const { place } = await serviceWith({ replies: () => ({ ...hello, breaks: { after: 0, how: "stall" } }) });
   const person = sitDown(setUpModel, { ...place, patienceMs: 600 });
-  await person.sees("Number [1]: ");
-  person.types("1");
-  await person.sees("Key: ");
-  person.types(key);
-  await person.sees("[anthropic/claude-sonnet-5-5]: ");
-  person.types("");
+  await choosesDefault(person);
   await person.sees("did not answer within 0.6 s");
   await person.sees("Number [1]: ");
   person.types("3");
