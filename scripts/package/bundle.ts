@@ -46,7 +46,7 @@ export async function writeBundle(folder: string): Promise<string[]> {
   });
   const { output } = await build.write({
     dir: folder,
-    // Node loads CommonJS in half the time that it takes for as many ESMs.
+    // Node finds and links it in fewer steps than ESMs, and `strict` keeps what those are (decision 61).
     format: "cjs",
     strict: true,
     entryFileNames: "[name].cjs",
