@@ -39,7 +39,7 @@ export async function flushOutbox(
   /** When to try those again whose turn's message waits for an invitation, or for the platform, by turn. */
   const held = new Map<string, number>();
   /** When to try those progress messages again whose last edit the platform has not taken. */
-  const later: (number | never[])[] = [];
+  const later: number[] = [];
   /** Keys of progress messages that have become the answer. */
   const inPlace = new Set<string>();
   const patient = withPatience(options, entries);
@@ -61,8 +61,12 @@ export async function flushOutbox(
       const mayBeShown = await options.progressQuiet;
       for (const { key, entry } of entries) {
         if (entry.do !== "settle" || inPlace.has(key)) continue;
-        if (isHeld(key)) await leaveForLater(lease, key, entry, options);
-        else later.push((await settle(lease, key, entry, mayBeShown, options)) ?? []);
+        if (isHeld(key)) {
+          await leaveForLater(lease, key, entry, options);
+          continue;
+        }
+        const retryAt = await settle(lease, key, entry, mayBeShown, options);
+        if (retryAt !== undefined) later.push(retryAt);
       }
     })(),
   );
@@ -71,7 +75,7 @@ export async function flushOutbox(
     if (entry.do === "mark") await mark(lease, { key, json }, entry, options);
     if (entry.do === "edit") await edit(lease, { key, json }, entry, options);
   });
-  const times = [...held.values(), ...later.flat()];
+  const times = [...held.values(), ...later];
   return {
     rest: untilAborted(Promise.all(rest).then(() => undefined)),
     ...(times.length > 0 && { retryAt: Math.min(...times) }),
